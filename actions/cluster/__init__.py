@@ -1,0 +1,1 @@
+"""The cluster: a port (`port.py`), its snapshot (`view.py`) and its adapters."""

@@ -1,0 +1,103 @@
+"""`ClusterView`: everything a decision may look at, as one immutable snapshot of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from actions.crush.map import CrushMap
+from data.ids import DeviceId, HostName, OsdId, PgId
+
+
+@dataclass(frozen=True, slots=True)
+class Osd:
+    """One OSD of the map. Sizes are None when its statistics are missing (down, or a new mgr): unknown, not empty."""
+
+    id: OsdId
+    host: HostName
+    rack: str | None
+    device: DeviceId | None
+    up: bool
+    reweight: float
+    """The override in [0, 1]; 0 is "out"."""
+    crush_weight: float
+    primary_affinity: float = 1.0
+    size_bytes: int | None = None
+    used_bytes: int | None = None
+    device_class: str | None = None
+    model: str | None = None
+    """Drive model, for mass-suspicion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """One pool. `size` shards or copies a PG."""
+
+    id: int
+    name: str
+    size: int
+    min_size: int
+    pg_num: int
+    pg_num_target: int
+    rule: int
+    erasure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pg:
+    """One PG. `up` is where CRUSH and upmaps want it, `acting` who serves it; ITEM_NONE marks a hole."""
+
+    id: PgId
+    pool: int
+    states: frozenset[str]
+    """`active`, `clean`, `remapped`, ... A state that is not known good is bad."""
+    up: tuple[int, ...]
+    acting: tuple[int, ...]
+    shard_bytes: int
+    """Bytes that one member holds (for EC: of one shard)."""
+    objects: int = 0
+    degraded_objects: int = 0
+    unfound_objects: int = 0
+    reported_epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """A snapshot with one `as_of`. Mappings may be shared between snapshots and must not be changed."""
+
+    as_of: datetime
+    """When the statistics were taken (the dump's stamp), UTC."""
+    epoch: int
+    """OSD map epoch."""
+    release: str
+    """`pacific`, `reef`, `tentacle`, ...; a release we do not know is refused."""
+    osds: Mapping[OsdId, Osd]
+    pools: Mapping[int, Pool]
+    pgs: Mapping[PgId, Pg]
+    crush: CrushMap
+    upmap_items: Mapping[PgId, tuple[tuple[int, int], ...]]
+    """Standing `pg-upmap-items`: pairs (from, to)."""
+    has_full_upmaps: bool = False
+    """Full `pg_upmap` entries stand: the walk is not to be had."""
+    require_min_compat_client: str = "luminous"
+    nearfull_ratio: float = 0.85
+    backfillfull_ratio: float = 0.90
+    full_ratio: float = 0.95
+    health: str = "HEALTH_OK"
+    flags: frozenset[str] = frozenset()
+    """Global map flags: `noout`, `norebalance`, ..."""
+    osd_flags: Mapping[OsdId, frozenset[str]] = field(default_factory=dict)
+    balancer_active: bool = False
+    mixed_versions: bool = False
+    upgrade_running: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Recovery settings in the mon's config: `osd/osd_max_backfills`: `1`."""
+    statistics_known: bool = True
+    """False after a mgr restart, when statistics are empty or older than the map demands."""
+    mgr_id: str = ""
+    """Which mgr gave the statistics; another one means a restart."""
+    dump_version: int = 0
+    """The PG dump's version; a fall means a new mgr."""
+    latency_ratio: Mapping[OsdId, float] = field(default_factory=dict)
+    """An OSD's latency now over its own hour before; an OSD that is missing has no signal."""

@@ -1,0 +1,1 @@
+"""CRUSH: the map as a value, and placement computed from it."""

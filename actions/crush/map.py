@@ -1,0 +1,65 @@
+"""The CRUSH map as a value: buckets, rules, tunables. Weights are in CRUSH's 16.16 fixed point (65536 = 1.0 TiB)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+ITEM_NONE = 0x7FFFFFFF
+"""CRUSH's "no OSD here" in a mapping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A node of the tree. `items` are OSD ids (>= 0) or bucket ids (< 0), in map order, with their weights."""
+
+    id: int
+    name: str
+    type: str
+    """`host`, `rack`, `root`, ..."""
+    items: tuple[int, ...]
+    weights: tuple[int, ...]
+    algorithm: str = "straw2"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleStep:
+    """`take`, `choose_firstn`, `choose_indep`, `chooseleaf_firstn`, `chooseleaf_indep`, `set_choose_tries`,
+    `set_chooseleaf_tries`, `emit`."""
+
+    op: str
+    item: int = 0
+    """`take`: bucket id. `set_*`: the value."""
+    num: int = 0
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One placement rule."""
+
+    id: int
+    name: str
+    steps: tuple[RuleStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tunables:
+    """Ceph's optimal profile since Jewel."""
+
+    choose_total_tries: int = 50
+    chooseleaf_descend_once: int = 1
+    chooseleaf_vary_r: int = 1
+    chooseleaf_stable: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CrushMap:
+    """The whole map."""
+
+    buckets: Mapping[int, Bucket]
+    rules: Mapping[int, Rule]
+    tunables: Tunables = Tunables()
+    classes: Mapping[int, str] | None = None
+    """Device class of each OSD."""
+    has_choose_args: bool = False

@@ -1,0 +1,1 @@
+"""The event log: a port (`port.py`) and its adapters."""

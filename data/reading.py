@@ -1,0 +1,132 @@
+"""One look at one disk: what it said of itself, or that it could not be read.
+
+All times are UTC and aware; bytes are bytes; temperatures are degrees Celsius; a value of None means that the
+drive does not report it, which is neither zero nor healthy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from data.ids import DeviceId, HostName, OsdId
+
+
+class Protocol(StrEnum):
+    """What smartctl spoke with the drive."""
+
+    ATA = "ata"
+    SCSI = "scsi"
+    NVME = "nvme"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the drive says it is. Masked or missing fields are None."""
+
+    vendor: str | None = None
+    model: str | None = None
+    family: str | None = None
+    serial: str | None = None
+    wwn: str | None = None
+    """Lower-case hex without prefix."""
+    firmware: str | None = None
+    capacity_bytes: int | None = None
+    rotation_rpm: int | None = None
+    """0 for SSD and NVMe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Decoded counters under names that mean the same on ATA, SCSI and NVMe."""
+
+    reallocated: int | None = None
+    pending: int | None = None
+    offline_uncorrectable: int | None = None
+    reported_uncorrectable: int | None = None
+    command_timeouts: int | None = None
+    crc_errors: int | None = None
+    end_to_end_errors: int | None = None
+    media_errors: int | None = None
+    grown_defects: int | None = None
+    non_medium_errors: int | None = None
+    uncorrected_errors: int | None = None
+    percentage_used: int | None = None
+    available_spare_pct: int | None = None
+    critical_warning: int | None = None
+    unsafe_shutdowns: int | None = None
+    bytes_written: int | None = None
+    bytes_read: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One row of the ATA attribute table. `raw` is decoded where the vendor packs several counts into one."""
+
+    name: str
+    raw: int
+    value: int | None = None
+    worst: int | None = None
+    threshold: int | None = None
+    raw_packed: int | None = None
+    """The undecoded integer, when it differs from `raw`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Smart:
+    """What a drive said: the decoded output of one smartctl run."""
+
+    protocol: Protocol
+    identity: Identity
+    passed: bool | None
+    """The vendor's own verdict; None when it was not given."""
+    counters: Counters
+    attributes: Mapping[int, Attribute] = field(default_factory=dict)
+    power_on_hours: int | None = None
+    temperature_c: int | None = None
+    exit_bits: tuple[int, ...] | None = None
+    """Bits set in smartctl's exit status; None when the source does not carry it (text)."""
+    spare_threshold_pct: int | None = None
+    """NVMe: the drive's own limit for `available_spare_pct`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """The probe failed. This is evidence about the disk, not a gap."""
+
+    since: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One disk at one instant. Rows of a device are ordered by `taken_at`; the last of a UTC day is its daily value."""
+
+    device: DeviceId
+    host: HostName
+    taken_at: datetime
+    received_at: datetime
+    seen: Smart | Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySummary:
+    """One OSD over one window, as its host measured it. Latencies in milliseconds; None means no data, never 0."""
+
+    osd: OsdId
+    host: HostName
+    window_start: datetime
+    window_seconds: float
+    operations: int
+    read_ms_p50: float | None = None
+    read_ms_p99: float | None = None
+    write_ms_p50: float | None = None
+    write_ms_p99: float | None = None
+    commit_ms_p50: float | None = None
+    commit_ms_p99: float | None = None
+    device_await_ms: float | None = None
+    iops: float | None = None
+    queue: float | None = None
+    slow_ops: int | None = None

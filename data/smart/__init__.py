@@ -1,0 +1,1 @@
+"""smartctl output to `Smart` values."""

@@ -1,0 +1,1 @@
+"""The store: a port (`port.py`) and its adapters."""
