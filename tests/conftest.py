@@ -1,0 +1,32 @@
+"""What every room's tests share: where the source data are, and how hypothesis behaves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+settings.register_profile(
+    "house", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("house")
+
+
+def data_folder() -> Path | None:
+    """The source data: `PREDRAIN_DATA`, else the folder beside the checkout; None in a clone without it."""
+    named = os.environ.get("PREDRAIN_DATA")
+    folder = Path(named) if named else ROOT.parent / "shared" / "data"
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The source data folder; the test is skipped in a clone that stands alone."""
+    folder = data_folder()
+    if folder is None:
+        pytest.skip("the source data are not beside this checkout (PREDRAIN_DATA names their folder)")
+    return folder

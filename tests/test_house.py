@@ -1,0 +1,84 @@
+"""The house keeps its own rules: names that nobody else ships, rooms that say what they are for, no pickles."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("collector", "features", "models", "service", "actions", "data")
+
+
+def _tracked(pattern: str) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", pattern],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).exists()]
+
+
+def test_no_installed_dependency_ships_one_of_our_top_level_names() -> None:
+    taken = [
+        f"{distribution.name} ships {file}"
+        for distribution in importlib.metadata.distributions()
+        if distribution.name != "predrain"
+        for file in distribution.files or ()
+        if file.parts[0] in (*ROOMS, "tests")
+    ]
+    assert taken == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_says_what_it_is_for(room: str) -> None:
+    first = (ROOT / room / "__init__.py").read_text().splitlines()[0]
+    assert re.match(rf'"""{room}: .+', first), f"{room}/__init__.py opens with: {first!r}"
+
+
+def test_no_product_code_reads_or_writes_a_pickle() -> None:
+    guilty = [
+        path.relative_to(ROOT)
+        for path in _tracked("*.py")
+        if path.parts[len(ROOT.parts)] in ROOMS
+        and re.search(r"^\s*(import|from) (pickle|joblib|cloudpickle)\b", path.read_text(), re.MULTILINE)
+    ]
+    assert guilty == []
+
+
+def test_no_file_has_grown_into_two_ideas() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in _tracked("*.py")
+        if (lines := len(path.read_text().splitlines())) > 400
+    }
+    assert long == {}
+
+
+def test_no_room_but_service_reads_the_environment_or_the_clock() -> None:
+    reads = re.compile(r"os\.environ|os\.getenv|datetime\.now\(|time\.time\(|datetime\.utcnow\(")
+    guilty = [
+        str(path.relative_to(ROOT))
+        for path in _tracked("*.py")
+        if path.parts[len(ROOT.parts)] in ROOMS
+        and path.parts[len(ROOT.parts)] != "service"
+        and path != ROOT / "data" / "clock.py"
+        and reads.search(path.read_text())
+    ]
+    assert guilty == []
+
+
+def test_the_readme_names_the_two_commands() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert "make demo" in readme
+    assert "make test" in readme
+
+
+def test_every_make_target_explains_itself() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
+    assert phony is not None
+    unexplained = [t for t in phony[1].split() if not re.search(rf"^{t}:.*## \S", makefile, re.MULTILINE)]
+    assert unexplained == []
