@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 
@@ -25,9 +25,13 @@ class Policy:
     drains_per_rack: int = 2
     drains_per_cluster: int = 4
     out_share_max: float = 0.02
-    """Share of all OSDs that may be out or draining."""
+    """Share of all OSDs that may be out or draining; one is always allowed."""
     peering_max: int = 3
+    """PGs that may peer at once because of us: what clients feel."""
     in_flight_max: int = 8
+    """PGs that may be on their way at once, over all drains."""
+    per_target_max: int = 2
+    """PGs on their way to one OSD: one backfills, one waits (`osd_max_backfills` 1)."""
     backfillfull_margin: float = 0.05
     """A target's limit is min(nearfull, backfillfull - this)."""
     suspicion_min: int = 3
@@ -40,8 +44,43 @@ class Policy:
     hard_hours: float = 1.0
     outlook_age_max: timedelta = timedelta(hours=36)
     view_age_max: timedelta = timedelta(seconds=60)
+    statistics_seconds: float = 5.0
+    """`mgr_stats_period`: statistics follow the map this much later; twice this is waited for."""
+    pin_attempts: int = 3
+    """How often a pin that the mon dropped is set again before the drain holds."""
+    new_bundle_quiet: timedelta = timedelta(hours=72)
+    """After a new bundle no automatic proposal for this long..."""
+    new_bundle_bad_share: float = 0.005
+    """...nor while it calls a larger share of all devices newly bad."""
+    withdraw_after: timedelta = timedelta(days=3)
+    """An automatic proposal whose device is no longer bad is withdrawn after this long."""
+    window: tuple[int, int] | None = None
+    """Hours of the day (UTC, from, to) in which PGs may move, e.g. (22, 6); None: always."""
     latency_hold: float = 1.2
     latency_halve: float = 1.5
     latency_pull_back: float = 2.0
     latency_grow: float = 1.1
+    urgent_days: float = 7.0
+    """A drive whose median life is below this is urgent..."""
+    urgent_stretch: float = 1.5
+    """...and may spend this many times the latency excess (a limit of 1.2 becomes 1.3)."""
+    move_bytes_per_second: float = 40e6
+    """Assumed rate of one backfill, for the ETA only."""
     known_releases: frozenset[str] = frozenset({"pacific", "quincy", "reef", "squid", "tentacle"})
+
+    def snapshot(self) -> dict[str, str]:
+        """Every limit as text, to be kept with a drain that was approved under it."""
+        return {item.name: _text(getattr(self, item.name)) for item in fields(self)}
+
+    def open_at(self, now: datetime) -> bool:
+        """Whether PGs may move at `now`."""
+        if self.window is None:
+            return True
+        start, end = self.window
+        return start <= now.hour < end if start < end else now.hour >= start or now.hour < end
+
+
+def _text(value: object) -> str:
+    if isinstance(value, frozenset):
+        return " ".join(sorted(str(item) for item in value))
+    return str(value)

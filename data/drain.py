@@ -107,6 +107,8 @@ class Drain:
     progress: Progress = field(default_factory=Progress)
     saved: Mapping[str, str] = field(default_factory=dict)
     """Settings as they were before we touched them, to restore (`osd.3/reweight`: `1.0`)."""
+    ours: Mapping[str, str] = field(default_factory=dict)
+    """What we set that still stands, under the same keys: the `conflict` guard compares it with the map."""
     policy: Mapping[str, str] = field(default_factory=dict)
     """Snapshot of the policy under which it was approved."""
     resume_to: DrainState | None = None
