@@ -21,15 +21,16 @@ _COUNTED = ("0123456789ABCDEF", "123456789ABCDEF")
 def device_id(vendor: str | None, model: str | None, serial: str | None) -> DeviceId | None:
     """Ceph's id of a device, or None when its serial (or model) is missing, masked or a placeholder.
 
-    `vendor` is the SCSI INQUIRY vendor and None for ATA and NVMe drives; `model` may begin with it, as smartctl's
-    own "VENDOR PRODUCT" does. SCSI gives VENDOR_MODEL_SERIAL, ATA and NVMe MODEL_SERIAL. Runs of blanks become
-    one underscore, blanks at the ends go, and characters that udev does not allow in a name become underscores.
+    `vendor` is the SCSI INQUIRY vendor and None for ATA and NVMe drives; `model` may begin with it, as
+    smartctl's own "VENDOR PRODUCT" does. SCSI gives VENDOR_MODEL_SERIAL, ATA and NVMe MODEL_SERIAL. Runs of
+    blanks become one underscore, blanks at the ends go, and characters that udev does not allow in a name
+    become underscores.
 
     Known difference: with the udev rules of sg3_utils, Ceph calls a SATA drive behind a SAS adapter by its
     16-character INQUIRY product (`ATA_ST8000NM0055-1RM_SERIAL`); the serial at the end is the same.
 
-    Source: ceph src/common/blkdev.cc `get_device_id` (ID_VENDOR, ID_MODEL and ID_SCSI_SERIAL when all three are
-    there, else ID_MODEL and ID_SERIAL_SHORT); systemd src/udev `scsi_id`, `ata_id` for how udev fills these.
+    Source: ceph src/common/blkdev.cc `get_device_id` (ID_VENDOR, ID_MODEL and ID_SCSI_SERIAL when all three
+    are there, else ID_MODEL and ID_SERIAL_SHORT); systemd's `scsi_id` and `ata_id` for how udev fills these.
     """
     if model is None or serial is None or not model.strip() or not names_one_drive(serial):
         return None
@@ -46,7 +47,7 @@ def device_id(vendor: str | None, model: str | None, serial: str | None) -> Devi
 
 
 def names_one_drive(serial: str) -> bool:
-    """Whether a serial number identifies a drive, rather than being blank, masked or a factory placeholder."""
+    """Whether a serial number tells one drive from all others: not blank, masked or a placeholder."""
     text = serial.strip()
     if _PLACEHOLDER.fullmatch(text) or _MASKED.search(text):
         return False

@@ -36,8 +36,8 @@ class MemoryLog:
         with self._lock:
             if self._bytes + size > self._max_bytes:
                 raise MemoryFull(
-                    f"the in-memory log holds {self._bytes:,} of at most {self._max_bytes:,} bytes and cannot take"
-                    f" {size:,} more; let its readers catch up, or give the service a state folder (--state DIR)"
+                    f"the in-memory log holds {self._bytes:,} of at most {self._max_bytes:,} bytes and cannot"
+                    f" take {size:,} more; let its readers catch up, or keep the log on disk (--state DIR)"
                 )
             first = self._last[topic] + 1
             self._records[topic].extend(
@@ -55,7 +55,7 @@ class MemoryLog:
             return tuple(islice(records, begin, begin + max(limit, 0)))
 
     def commit(self, topic: Topic, group: str, offset: int) -> None:
-        """Everything up to and including `offset` is done for `group`; what is not there yet cannot be done."""
+        """Everything up to and including `offset` is done for `group`, as far as it is there."""
         with self._lock:
             before = self._committed[topic].get(group, 0)
             self._committed[topic][group] = max(before, min(offset, self._last[topic]))

@@ -19,8 +19,12 @@ BUSY_SECONDS = 30.0
 
 _VACUUM_PAGES = 4096
 _NO_ROOM = {
-    sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM,
-}  # fmt: skip
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+}
 _HELD = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL}
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
@@ -51,7 +55,8 @@ class SqliteLog:
     """`data.log.port.Log` in the file `path`. Any number of threads and processes may append and read.
 
     A batch is one transaction, flushed to the disk before `append` returns (WAL, synchronous=FULL). Offsets
-    grow over all topics together, so that one topic's have gaps. Raises LogUnreadable when the file cannot be used.
+    grow over all topics together, so that one topic's have gaps. Raises LogUnreadable when the file cannot be
+    used.
     """
 
     def __init__(self, path: Path) -> None:
@@ -99,7 +104,7 @@ class SqliteLog:
         return tuple(Delivered(offset, key, value) for offset, key, value in rows)
 
     def commit(self, topic: Topic, group: str, offset: int) -> None:
-        """Everything up to and including `offset` is done for `group`; what is not there yet cannot be done."""
+        """Everything up to and including `offset` is done for `group`, as far as it is there."""
         self._advance(topic, group, offset)
 
     def trim(self, topic: Topic, before_offset: int) -> int:
@@ -186,8 +191,8 @@ class SqliteLog:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             if code in _NO_ROOM:
                 raise DiskFull(
-                    f"the log {self._path} cannot be written ({error}): make room on its disk or make it writable;"
-                    " everything accepted before is safe, and what was refused now must be sent again"
+                    f"the log {self._path} cannot be written ({error}): make room on its disk or make it"
+                    " writable; everything accepted before is safe, and what was refused now must be sent again"
                 ) from error
             if code in _HELD:
                 raise LogBusy(
