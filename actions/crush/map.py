@@ -1,4 +1,4 @@
-"""The CRUSH map as a value: buckets, rules, tunables. Weights are in CRUSH's 16.16 fixed point (65536 = 1.0 TiB)."""
+"""The CRUSH map as a value: buckets, rules, tunables. Weights are 16.16 fixed point (65536 = 1.0 TiB)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ITEM_NONE = 0x7FFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A node of the tree. `items` are OSD ids (>= 0) or bucket ids (< 0), in map order, with their weights."""
+    """A node of the tree. `items`: OSD ids (>= 0) or bucket ids (< 0), in map order, with their weights."""
 
     id: int
     name: str

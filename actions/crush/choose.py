@@ -1,0 +1,279 @@
+"""CRUSH's rules over many PGs at once: take, choose, chooseleaf (firstn and indep, straw2), emit.
+
+Every row of an array is one PG. A descent picks, level by level, the longest straw in each row's own bucket; a
+row that collides or meets an OSD that is out tries again with another `r`, as `crush_do_rule` does (Weil et al.
+2006, "CRUSH: Controlled, Scalable, Decentralized Placement of Replicated Data"; Ceph's mapper.c for retries).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from actions.crush.hashing import hash2, hash3
+from actions.crush.logarithm import DRAW_COST
+from actions.crush.map import ITEM_NONE, CrushMap, Rule, RuleStep
+from data.refusal import Refusal
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+FULL_WEIGHT = 0x10000
+"""An override reweight of 1.0 in 16.16 fixed point."""
+
+_UNDEFINED = -(1 << 40)
+_NEVER = np.iinfo(np.int64).max
+_CHUNK = 1 << 17
+
+
+class CannotPlace(Refusal):
+    """The map uses something that this CRUSH does not compute; a placement would be a guess."""
+
+
+class Chooser:
+    """One CRUSH map, with the override weights of its OSDs, ready to place rows of PGs."""
+
+    def __init__(self, crush: CrushMap, reweights: Mapping[int, int]) -> None:
+        """reweights: 16.16 override of each OSD; an OSD that is not named does not exist and is out."""
+        if crush.has_choose_args:
+            raise CannotPlace(
+                "The CRUSH map has choose_args (weight-sets), which change placement; "
+                "remove them (ceph osd crush weight-set rm-compat) or place with osdmaptool."
+            )
+        self._tunables = crush.tunables
+        self._rows_of = {bucket: row for row, bucket in enumerate(crush.buckets)}
+        buckets = list(crush.buckets.values())
+        for bucket in buckets:
+            if bucket.algorithm != "straw2":
+                raise CannotPlace(
+                    f"Bucket {bucket.name} uses {bucket.algorithm}; only straw2 is computed "
+                    f"(ceph osd crush set-all-straw-buckets-to-straw2 converts it, moving some data)."
+                )
+        width = max((len(bucket.items) for bucket in buckets), default=0) or 1
+        self._sizes = np.array([len(bucket.items) for bucket in buckets], dtype=np.int64)
+        self._items = np.zeros((len(buckets), width), dtype=np.int64)
+        self._weights = np.zeros((len(buckets), width), dtype=np.int64)
+        self._types = np.array([bucket.type for bucket in buckets])
+        for row, bucket in enumerate(buckets):
+            self._items[row, : len(bucket.items)] = bucket.items
+            self._weights[row, : len(bucket.items)] = bucket.weights
+        lowest = -min((bucket for bucket in crush.buckets), default=-1)
+        self._row_by_negative = np.full(lowest + 1, -1, dtype=np.int64)
+        for bucket_id, row in self._rows_of.items():
+            self._row_by_negative[-bucket_id] = row
+        osds = max((*reweights, *self._items.ravel().tolist(), 0))
+        self._reweights = np.zeros(osds + 1, dtype=np.int64)
+        for osd, weight in reweights.items():
+            self._reweights[osd] = weight
+
+    def place(self, rule: Rule, seeds: Ints, size: int) -> Ints:
+        """Raw placement: (n,) placement seeds -> (n, size) OSDs.
+
+        firstn rules fill from the left and pad with ITEM_NONE; indep rules keep positions.
+        """
+        results = [
+            self._run(rule, seeds[at : at + self._chunk], size) for at in range(0, len(seeds), self._chunk)
+        ]
+        return np.concatenate(results) if results else np.empty((0, size), dtype=np.int64)
+
+    @property
+    def _chunk(self) -> int:
+        return max(256, _CHUNK // self._items.shape[1])
+
+    def _run(self, rule: Rule, seeds: Ints, size: int) -> Ints:
+        tries, leaf_tries = self._tunables.choose_total_tries + 1, 0
+        working: list[Ints] = []
+        emitted: list[Ints] = []
+        for step in rule.steps:
+            if step.op == "take":
+                working = [np.full(len(seeds), step.item, dtype=np.int64)]
+            elif step.op == "set_choose_tries":
+                tries = step.item or tries
+            elif step.op == "set_chooseleaf_tries":
+                leaf_tries = step.item or leaf_tries
+            elif step.op in {"choose_firstn", "chooseleaf_firstn", "choose_indep", "chooseleaf_indep"}:
+                working = self._choose(step, working, seeds, size, tries, leaf_tries)
+            elif step.op == "emit":
+                emitted += working
+                working = []
+            else:
+                raise CannotPlace(f"Rule {rule.name} has a step {step.op!r} that this CRUSH does not know.")
+        whole = np.stack(emitted, axis=1) if emitted else np.empty((len(seeds), 0), dtype=np.int64)
+        if any("firstn" in step.op for step in rule.steps):
+            order = np.argsort(whole == ITEM_NONE, axis=1, kind="stable")
+            whole = np.take_along_axis(whole, order, axis=1)
+        placed = np.full((len(seeds), size), ITEM_NONE, dtype=np.int64)
+        placed[:, : whole.shape[1]] = whole[:, :size]
+        return placed
+
+    def _choose(
+        self, step: RuleStep, working: list[Ints], seeds: Ints, size: int, tries: int, leaf_tries: int
+    ) -> list[Ints]:
+        wanted = step.num if step.num > 0 else size + step.num
+        leaf = step.op.startswith("chooseleaf")
+        columns: list[Ints] = []
+        for start in working:
+            room = size - len(columns) if step.op.endswith("indep") else size
+            count = min(wanted, room)
+            if count <= 0:
+                break
+            if step.op.endswith("firstn"):
+                default = 1 if self._tunables.chooseleaf_descend_once else tries
+                inner = leaf_tries or default
+                out = self._firstn(start, seeds, wanted, step.type, tries, inner, leaf)
+            else:
+                out = self._indep(start, seeds, count, wanted, step.type, tries, leaf_tries or 1, leaf)
+            columns += list(out.T)
+        return columns
+
+    def _firstn(
+        self, start: Ints, seeds: Ints, wanted: int, kind: str, tries: int, leaf_tries: int, leaf: bool
+    ) -> Ints:
+        """Each of `wanted` in turn; what cannot be had is left out and the next takes its place."""
+        rows = len(seeds)
+        chosen = np.full((rows, wanted), ITEM_NONE, dtype=np.int64)
+        leaves = np.full((rows, wanted), ITEM_NONE, dtype=np.int64)
+        filled = np.zeros(rows, dtype=np.int64)
+        for replica in range(wanted):
+            open_rows = np.flatnonzero(start != ITEM_NONE)
+            for failed in range(tries):
+                if not len(open_rows):
+                    break
+                r = np.full(len(open_rows), replica + failed, dtype=np.int64)
+                item, dead = self._descend(start[open_rows], seeds[open_rows], r, kind)
+                good = (item != ITEM_NONE) & ~(chosen[open_rows] == item[:, None]).any(axis=1)
+                osd = item.copy()
+                if leaf and kind != "osd":
+                    osd[good] = self._leaf_firstn(
+                        item[good], seeds[open_rows[good]], r[good], filled[open_rows[good]],
+                        leaves[open_rows[good]], leaf_tries,
+                    )  # fmt: skip
+                    good &= osd != ITEM_NONE
+                elif kind == "osd":
+                    good[good] = ~self._is_out(item[good], seeds[open_rows[good]])
+                taken = open_rows[good]
+                chosen[taken, filled[taken]] = item[good]
+                leaves[taken, filled[taken]] = osd[good]
+                filled[taken] += 1
+                open_rows = open_rows[~good & ~dead]
+        return leaves if leaf else chosen
+
+    def _leaf_firstn(
+        self, bucket: Ints, seeds: Ints, parent_r: Ints, filled: Ints, taken: Ints, tries: int
+    ) -> Ints:
+        """One OSD under each row's bucket, not among `taken`; ITEM_NONE where the tries ran out."""
+        vary = self._tunables.chooseleaf_vary_r
+        base = parent_r >> (vary - 1) if vary else np.zeros_like(parent_r)
+        if not self._tunables.chooseleaf_stable:
+            base = base + filled
+        found = np.full(len(bucket), ITEM_NONE, dtype=np.int64)
+        open_rows = np.arange(len(bucket))
+        for failed in range(tries):
+            if not len(open_rows):
+                break
+            item, dead = self._descend(bucket[open_rows], seeds[open_rows], base[open_rows] + failed, "osd")
+            good = (item != ITEM_NONE) & ~(taken[open_rows] == item[:, None]).any(axis=1)
+            good[good] = ~self._is_out(item[good], seeds[open_rows[good]])
+            found[open_rows[good]] = item[good]
+            open_rows = open_rows[~good & ~dead]
+        return found
+
+    def _indep(
+        self,
+        start: Ints,
+        seeds: Ints,
+        count: int,
+        wanted: int,
+        kind: str,
+        tries: int,
+        leaf_tries: int,
+        leaf: bool,
+    ) -> Ints:
+        """All positions side by side; a position that cannot be filled stays ITEM_NONE (a hole)."""
+        rows = len(seeds)
+        chosen = np.full((rows, count), _UNDEFINED, dtype=np.int64)
+        leaves = np.full((rows, count), _UNDEFINED, dtype=np.int64)
+        chosen[start == ITEM_NONE] = leaves[start == ITEM_NONE] = ITEM_NONE
+        for failed in range(tries):
+            if not (chosen == _UNDEFINED).any():
+                break
+            for place in range(count):
+                open_rows = np.flatnonzero(chosen[:, place] == _UNDEFINED)
+                if not len(open_rows):
+                    continue
+                r = np.full(len(open_rows), place + wanted * failed, dtype=np.int64)
+                item, dead = self._descend(start[open_rows], seeds[open_rows], r, kind)
+                chosen[open_rows[dead], place] = leaves[open_rows[dead], place] = ITEM_NONE
+                good = (item != ITEM_NONE) & ~(chosen[open_rows] == item[:, None]).any(axis=1)
+                osd = item.copy()
+                if leaf and kind != "osd":
+                    osd[good] = self._leaf_indep(
+                        item[good], seeds[open_rows[good]], place + r[good], wanted, leaf_tries
+                    )
+                    good &= osd != ITEM_NONE
+                elif kind == "osd":
+                    good[good] = ~self._is_out(item[good], seeds[open_rows[good]])
+                chosen[open_rows[good], place] = item[good]
+                leaves[open_rows[good], place] = osd[good]
+        result = leaves if leaf else chosen
+        result[result == _UNDEFINED] = ITEM_NONE
+        return result
+
+    def _leaf_indep(self, bucket: Ints, seeds: Ints, base: Ints, wanted: int, tries: int) -> Ints:
+        """One OSD under each row's bucket; ITEM_NONE where the tries ran out."""
+        found = np.full(len(bucket), ITEM_NONE, dtype=np.int64)
+        open_rows = np.arange(len(bucket))
+        for failed in range(tries):
+            if not len(open_rows):
+                break
+            r = base[open_rows] + wanted * failed
+            item, dead = self._descend(bucket[open_rows], seeds[open_rows], r, "osd")
+            good = item != ITEM_NONE
+            good[good] = ~self._is_out(item[good], seeds[open_rows[good]])
+            found[open_rows[good]] = item[good]
+            open_rows = open_rows[~good & ~dead]
+        return found
+
+    def _descend(self, start: Ints, seeds: Ints, r: Ints, kind: str) -> tuple[Ints, Bools]:
+        """From each row's bucket down to an item of `kind`: (item or ITEM_NONE, rows that never find one)."""
+        at = start.copy()
+        found = np.full(len(start), ITEM_NONE, dtype=np.int64)
+        dead = np.zeros(len(start), dtype=np.bool_)
+        walking = np.arange(len(start))
+        while len(walking):
+            rows = self._row_by_negative[-at[walking]]
+            walking, rows = walking[self._sizes[rows] > 0], rows[self._sizes[rows] > 0]
+            if not len(walking):
+                break
+            item = self._straw2(rows, seeds[walking], r[walking])
+            is_osd = item >= 0
+            if kind == "osd":
+                arrived, lost = is_osd, np.zeros_like(is_osd)
+            else:
+                types = self._types[self._row_by_negative[np.where(is_osd, 0, -item)]]
+                arrived = ~is_osd & (types == kind)
+                lost = is_osd
+            found[walking[arrived]] = item[arrived]
+            dead[walking[lost]] = True
+            at[walking] = item
+            walking = walking[~arrived & ~lost]
+        return found, dead
+
+    def _straw2(self, rows: Ints, seeds: Ints, r: Ints) -> Ints:
+        """The item with the longest straw in each row's bucket; ties and all-zero weights go to the first."""
+        width = int(self._sizes[rows].max())
+        items, weights = self._items[rows, :width], self._weights[rows, :width]
+        drawn = hash3(seeds.astype(np.uint32)[:, None], items.astype(np.uint32), r.astype(np.uint32)[:, None])
+        cost = DRAW_COST[drawn & np.uint32(0xFFFF)] // np.maximum(weights, 1)
+        cost[weights == 0] = _NEVER
+        best: Ints = items[np.arange(len(rows)), cost.argmin(axis=1)]
+        return best
+
+    def _is_out(self, osds: Ints, seeds: Ints) -> Bools:
+        """Whether the override reweight turns each OSD away for each seed."""
+        weight = self._reweights[osds]
+        drawn = hash2(seeds.astype(np.uint32), osds.astype(np.uint32)) & np.uint32(0xFFFF)
+        out: Bools = (weight < FULL_WEIGHT) & (drawn.astype(np.int64) >= weight)
+        return out

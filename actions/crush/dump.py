@@ -1,0 +1,121 @@
+"""`ceph osd crush dump` to a `CrushMap`: the border where CRUSH comes in as bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from actions.crush.map import Bucket, CrushMap, Rule, RuleStep, Tunables
+from data.refusal import Refusal
+
+
+class UnreadableCrushDump(Refusal):
+    """The bytes are not what `ceph osd crush dump --format json` prints."""
+
+
+class _Device(msgspec.Struct):
+    id: int
+    class_: str = msgspec.field(default="", name="class")
+
+
+class _Item(msgspec.Struct):
+    id: int
+    weight: int
+    pos: int = 0
+
+
+class _Bucket(msgspec.Struct):
+    id: int
+    name: str
+    type_name: str
+    alg: str
+    items: list[_Item]
+    hash: str = "rjenkins1"
+
+
+class _Step(msgspec.Struct):
+    op: str
+    item: int = 0
+    num: int = 0
+    type: str = ""
+
+
+class _Rule(msgspec.Struct):
+    rule_id: int
+    rule_name: str
+    steps: list[_Step]
+
+
+class _Tunables(msgspec.Struct):
+    choose_total_tries: int = 50
+    chooseleaf_descend_once: int = 1
+    chooseleaf_vary_r: int = 1
+    chooseleaf_stable: int = 1
+    choose_local_tries: int = 0
+    choose_local_fallback_tries: int = 0
+
+
+class _Dump(msgspec.Struct):
+    devices: list[_Device]
+    buckets: list[_Bucket]
+    rules: list[_Rule]
+    tunables: _Tunables
+    choose_args: dict[str, Any] = {}
+
+
+def crush_of_dump(dump: bytes) -> CrushMap:
+    """The map in the JSON of `ceph osd crush dump`; keys that later releases added are passed over.
+
+    Raises UnreadableCrushDump on other bytes, and on tunables older than Bobtail (local retries).
+    """
+    try:
+        parsed = msgspec.json.decode(dump, type=_Dump)
+    except msgspec.DecodeError as error:
+        raise UnreadableCrushDump(
+            f"This is not the output of `ceph osd crush dump --format json`: {error}."
+        ) from error
+    tunables = parsed.tunables
+    if tunables.choose_local_tries or tunables.choose_local_fallback_tries:
+        raise UnreadableCrushDump(
+            "The CRUSH map has the legacy tunable choose_local_tries; "
+            "set newer tunables (ceph osd crush tunables jewel)."
+        )
+    return CrushMap(
+        buckets={
+            bucket.id: Bucket(
+                id=bucket.id,
+                name=bucket.name,
+                type=bucket.type_name,
+                items=tuple(item.id for item in sorted(bucket.items, key=_position)),
+                weights=tuple(item.weight for item in sorted(bucket.items, key=_position)),
+                algorithm=bucket.alg,
+            )
+            for bucket in parsed.buckets
+        },
+        rules={
+            rule.rule_id: Rule(
+                id=rule.rule_id,
+                name=rule.rule_name,
+                steps=tuple(_step(step) for step in rule.steps),
+            )
+            for rule in parsed.rules
+        },
+        tunables=Tunables(
+            choose_total_tries=tunables.choose_total_tries,
+            chooseleaf_descend_once=tunables.chooseleaf_descend_once,
+            chooseleaf_vary_r=tunables.chooseleaf_vary_r,
+            chooseleaf_stable=tunables.chooseleaf_stable,
+        ),
+        classes={device.id: device.class_ for device in parsed.devices if device.class_},
+        has_choose_args=bool(parsed.choose_args),
+    )
+
+
+def _position(item: _Item) -> int:
+    return item.pos
+
+
+def _step(step: _Step) -> RuleStep:
+    value = step.num if step.op.startswith("set_") else step.item
+    return RuleStep(op=step.op, item=value, num=step.num, type=step.type)

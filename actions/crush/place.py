@@ -1,0 +1,122 @@
+"""Where every PG belongs: pools and CRUSH, then upmaps, then OSDs that are down, as Ceph's OSDMap does it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from actions.cluster.view import Pool
+from actions.crush.choose import FULL_WEIGHT, CannotPlace, Chooser, Ints
+from actions.crush.hashing import hash2
+from actions.crush.map import ITEM_NONE, CrushMap
+from data.ids import OsdId, PgId
+
+UpmapItems = Mapping[PgId, tuple[tuple[int, int], ...]]
+
+
+def pg_id(pool: int, seed: int) -> PgId:
+    """`POOL.SEED`, the seed in hex."""
+    return PgId(f"{pool}.{seed:x}")
+
+
+def pg_seed(pg: PgId) -> tuple[int, int]:
+    """(pool, seed) of a PG id."""
+    pool, _, seed = pg.partition(".")
+    return int(pool), int(seed, 16)
+
+
+def place(
+    crush: CrushMap,
+    pools: Mapping[int, Pool],
+    reweights: Mapping[OsdId, float],
+    upmap_items: UpmapItems,
+    down: frozenset[OsdId] = frozenset(),
+    only: Collection[PgId] | None = None,
+    affinities: Mapping[OsdId, float] | None = None,
+) -> dict[PgId, tuple[int, ...]]:
+    """The `up` set of every PG (or of those in `only`).
+
+    reweights: override of every OSD that exists, in [0, 1]; an OSD that is missing is out. Replicated sets leave
+    out what cannot be placed or is down; erasure-coded sets keep the position as ITEM_NONE. affinities: primary
+    affinity where it is not 1. Pools are taken to have pgp_num = pg_num and `hashpspool`, the default since 2013.
+    Raises CannotPlace on a map with choose_args, buckets other than straw2, unknown steps or a missing rule.
+    """
+    fixed = {int(osd): round(weight * FULL_WEIGHT) for osd, weight in reweights.items()}
+    lessened = {int(osd): a for osd, a in (affinities or {}).items() if a < 1.0}
+    chooser = Chooser(crush, fixed)
+    wanted: dict[int, list[int]] = {}
+    if only is None:
+        wanted = {pool.id: list(range(pool.pg_num)) for pool in pools.values()}
+    else:
+        for pg in only:
+            pool_id, seed = pg_seed(pg)
+            wanted.setdefault(pool_id, []).append(seed)
+    mapping: dict[PgId, tuple[int, ...]] = {}
+    for pool_id, seeds in wanted.items():
+        pool = pools[pool_id]
+        rows = np.array(seeds, dtype=np.int64)
+        for seed, raw in zip(seeds, raw_sets(chooser, crush, pool, rows).tolist(), strict=True):
+            pg = pg_id(pool_id, seed)
+            pairs = upmap_items.get(pg)
+            pinned = upmapped(raw, pairs, fixed) if pairs else raw
+            mapping[pg] = _up(pinned, down, pool.erasure)
+        if lessened:
+            _lead_by_affinity(mapping, pool, rows, lessened)
+    return mapping
+
+
+def raw_sets(chooser: Chooser, crush: CrushMap, pool: Pool, seeds: Ints) -> Ints:
+    """What CRUSH itself says, before upmaps and down OSDs: (n,) PG seeds of one pool -> (n, size)."""
+    rule = crush.rules.get(pool.rule)
+    if rule is None:
+        raise CannotPlace(f"Pool {pool.name} uses CRUSH rule {pool.rule}, which the map does not have.")
+    return chooser.place(rule, placement_seeds(pool, seeds), pool.size)
+
+
+def placement_seeds(pool: Pool, seeds: Ints) -> Ints:
+    """CRUSH's input for each PG: its seed folded to pg_num (ceph_stable_mod), hashed with the pool."""
+    mask = (1 << max(pool.pg_num - 1, 0).bit_length()) - 1
+    folded = np.where((seeds & mask) < pool.pg_num, seeds & mask, seeds & (mask >> 1))
+    return hash2(folded.astype(np.uint32), np.array(pool.id, dtype=np.uint32)).astype(np.int64)
+
+
+def upmapped(raw: list[int], pairs: tuple[tuple[int, int], ...], reweights: Mapping[int, int]) -> list[int]:
+    """`raw` with upmap pairs applied in turn; a pair whose target is out or already there does nothing."""
+    pinned = list(raw)
+    for source, target in pairs:
+        if target in pinned or source not in pinned:
+            continue
+        if target != ITEM_NONE and reweights.get(target, 0) == 0:
+            continue
+        pinned[pinned.index(source)] = target
+    return pinned
+
+
+def _up(raw: list[int], down: frozenset[OsdId], erasure: bool) -> tuple[int, ...]:
+    if erasure:
+        return tuple(ITEM_NONE if osd in down else osd for osd in raw) if down else tuple(raw)
+    return tuple(osd for osd in raw if osd != ITEM_NONE and osd not in down)
+
+
+def _lead_by_affinity(
+    mapping: dict[PgId, tuple[int, ...]], pool: Pool, seeds: Ints, affinities: Mapping[int, float]
+) -> None:
+    """Move the lead of replicated sets away from OSDs of lesser primary affinity (_apply_primary_affinity)."""
+    if pool.erasure:
+        return
+    for seed, drawn_by in zip(seeds.tolist(), placement_seeds(pool, seeds).tolist(), strict=True):
+        up = mapping[pg_id(pool.id, seed)]
+        if not any(osd in affinities for osd in up):
+            continue
+        leader: int | None = None
+        for position, osd in enumerate(up):
+            affinity = affinities.get(osd, 1.0)
+            drawn = int(hash2(np.array([drawn_by], np.uint32), np.array([osd], np.uint32))[0]) >> 16
+            if affinity >= 1.0 or drawn < int(affinity * FULL_WEIGHT):
+                leader = position
+                break
+            if leader is None:
+                leader = position
+        if leader:
+            mapping[pg_id(pool.id, seed)] = (up[leader], *up[:leader], *up[leader + 1 :])
