@@ -1,0 +1,209 @@
+"""ATA drives: identity, the vendor's attribute table, device statistics, pending defects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from data.reading import Attribute, Counters, Identity, Protocol, Smart
+from data.smart.packed import LARGEST_REPORTED_UNCORRECTABLE, decoded, packs_rates
+from data.smart.traffic import bytes_read, bytes_written
+from data.smart.values import (
+    JsonObject,
+    count,
+    integer,
+    member,
+    members,
+    named,
+    percent,
+    serial,
+    temperature,
+    text,
+)
+
+_SECTOR_BYTES = 512
+_OWN_BITS = 56  # an attribute's raw field has 6 bytes, 7 on some drives
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """A counter by attribute number and name: vendors reuse numbers, and drivedb names them anew."""
+
+    number: int
+    called: re.Pattern[str]
+    largest: int = 2**_OWN_BITS
+
+
+def _called(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+# `Unknown_Attribute` leaves a number its common meaning; `Unknown_SSD_Attribute` says that it has another.
+_REALLOCATED = (_Meaning(5, _called(r"^(?!factory|initial).*(realloc|retired|bad_?bl|unknown_attribute)")),)
+_PENDING = (_Meaning(197, _called(r"^(?!bogus).*pend|unknown_attribute")),)
+_OFFLINE_UNCORRECTABLE = (_Meaning(198, _called(r"off-?l|uncorrectable_sector|unc_sect|unknown_attribute")),)
+_REPORTED_UNCORRECTABLE = (
+    _Meaning(187, _called(r"uncor|reported|_ue_|unknown_attribute"), LARGEST_REPORTED_UNCORRECTABLE),
+    _Meaning(195, _called(r"^uncorrectable_error")),
+)
+_COMMAND_TIMEOUTS = (_Meaning(188, _called(r"time-?_?out|unknown_attribute")),)
+_CRC_ERRORS = (_Meaning(199, _called(r"crc|unknown_attribute")), _Meaning(210, _called(r"sata_crc")))
+_END_TO_END = (_Meaning(184, _called(r"end.to.end|e2e|ioedc|unknown_attribute")),)
+_UNSAFE_SHUTDOWNS = tuple(
+    _Meaning(
+        number, _called(r"unsafe_shut|unclean_shut|unexp\w*_(power|pwr)_loss|(power|pwr)_cycle_ct_unplanned")
+    )
+    for number in (174, 192)
+)
+
+_NO_TEMPERATURE = _called(r"exceed|count|cnt|unknown_ssd")
+
+
+def identity(document: JsonObject) -> Identity:
+    """Model, serial and the rest; the vendor is not a field of IDENTIFY DEVICE and stays None."""
+    capacity = count(member(document, "user_capacity"), "bytes")
+    return Identity(
+        model=named(document, "model_name"),
+        family=named(document, "model_family"),
+        serial=serial(document),
+        wwn=_wwn(member(document, "wwn")),
+        firmware=named(document, "firmware_version"),
+        capacity_bytes=capacity or None,
+        rotation_rpm=count(document, "rotation_rate"),
+    )
+
+
+def smart(document: JsonObject, passed: bool | None, exit_bits: tuple[int, ...] | None) -> Smart:
+    """What an ATA drive said of itself."""
+    drive = identity(document)
+    attributes = _attributes(document, drive)
+    statistics = _statistics(document)
+    return Smart(
+        protocol=Protocol.ATA,
+        identity=drive,
+        passed=passed,
+        counters=_counters(document, attributes, statistics),
+        attributes=attributes,
+        power_on_hours=_power_on_hours(document, attributes, statistics),
+        temperature_c=_temperature(document, attributes),
+        exit_bits=exit_bits,
+        spare_threshold_pct=percent(member(document, "spare_available"), "threshold_percent"),
+    )
+
+
+def _wwn(wwn: JsonObject) -> str | None:
+    """NAA, OUI and vendor's part as 1, 6 and 9 hexadecimal digits. A part that does not fit is no WWN."""
+    naa, oui, vendor = count(wwn, "naa"), count(wwn, "oui"), count(wwn, "id")
+    if naa is None or oui is None or vendor is None:
+        return None
+    if naa >= 1 << 4 or oui >= 1 << 24 or vendor >= 1 << 36 or not (oui or vendor):
+        return None
+    return f"{naa:x}{oui:06x}{vendor:09x}"
+
+
+def _attributes(document: JsonObject, drive: Identity) -> Mapping[int, Attribute]:
+    seagate = packs_rates(drive)
+    rows: dict[int, Attribute] = {}
+    for row in members(member(document, "ata_smart_attributes"), "table"):
+        number, raw = count(row, "id"), member(row, "raw")
+        if number is None or not 1 <= number <= 255:
+            continue
+        packed, printed = count(raw, "value"), text(raw, "string")
+        if packed is None:
+            # Only what was printed is left; a plain number is then the integer itself.
+            if printed is None or not printed[0].isdigit():
+                continue
+            packed = int(printed) if printed.isdecimal() and len(printed) < 20 else 0
+        if packed >= 2**64:
+            continue
+        meant = decoded(number, packed, printed, errors_above_operations=seagate)
+        rows[number] = Attribute(
+            name=text(row, "name") or "Unknown_Attribute",
+            raw=meant,
+            value=_normalised(row, "value"),
+            worst=_normalised(row, "worst"),
+            threshold=_normalised(row, "thresh"),
+            raw_packed=packed if packed != meant else None,
+        )
+    return rows
+
+
+def _normalised(row: JsonObject, key: str) -> int | None:
+    value = count(row, key)
+    return value if value is not None and value <= 255 else None
+
+
+def _statistics(document: JsonObject) -> dict[tuple[int, str], int]:
+    """Device statistics (ACS-4, 9.5) that the drive marks as valid, by page number and name."""
+    found: dict[tuple[int, str], int] = {}
+    for page in members(member(document, "ata_device_statistics"), "pages"):
+        number = count(page, "number")
+        for row in members(page, "table") if number is not None else ():
+            name, value = row.get("name"), integer(row, "value")
+            valid = member(row, "flags").get("valid", True) is not False
+            if valid and isinstance(name, str) and value is not None and value >= 0:
+                found[number or 0, name] = value
+    return found
+
+
+def _counters(
+    document: JsonObject, attributes: Mapping[int, Attribute], statistics: Mapping[tuple[int, str], int]
+) -> Counters:
+    """Counters from attributes; from device statistics where the drive has no such attribute."""
+
+    def read(meanings: tuple[_Meaning, ...], statistic: tuple[int, str] | None = None) -> int | None:
+        for meaning in meanings:
+            attribute = attributes.get(meaning.number)
+            if attribute is not None and meaning.called.search(attribute.name):
+                return attribute.raw if 0 <= attribute.raw <= meaning.largest else None
+        return statistics.get(statistic) if statistic else None
+
+    pending = read(_PENDING)
+    sector_bytes = count(document, "logical_block_size") or _SECTOR_BYTES
+    used = statistics.get((7, "Percentage Used Endurance Indicator"))
+    return Counters(
+        reallocated=read(_REALLOCATED, (3, "Number of Reallocated Logical Sectors")),
+        pending=pending
+        if pending is not None
+        else count(member(document, "ata_pending_defects_log"), "count"),
+        offline_uncorrectable=read(_OFFLINE_UNCORRECTABLE),
+        reported_uncorrectable=read(_REPORTED_UNCORRECTABLE, (4, "Number of Reported Uncorrectable Errors")),
+        command_timeouts=read(_COMMAND_TIMEOUTS),
+        crc_errors=read(_CRC_ERRORS, (6, "Number of Interface CRC Errors")),
+        end_to_end_errors=read(_END_TO_END),
+        percentage_used=used
+        if used is not None
+        else percent(member(document, "endurance_used"), "current_percent"),
+        available_spare_pct=percent(member(document, "spare_available"), "current_percent"),
+        unsafe_shutdowns=read(_UNSAFE_SHUTDOWNS),
+        bytes_written=bytes_written(attributes, statistics.get((1, "Logical Sectors Written")), sector_bytes),
+        bytes_read=bytes_read(attributes, statistics.get((1, "Logical Sectors Read")), sector_bytes),
+    )
+
+
+def _power_on_hours(
+    document: JsonObject, attributes: Mapping[int, Attribute], statistics: Mapping[tuple[int, str], int]
+) -> int | None:
+    """`power_on_time` first: smartctl has divided by the drive's own unit there, which may be minutes."""
+    hours = count(member(document, "power_on_time"), "hours")
+    if hours is not None:
+        return hours
+    attribute = attributes.get(9)
+    if attribute is not None and attribute.raw >= 0 and "power_on" in attribute.name.lower():
+        return attribute.raw
+    return statistics.get((1, "Power-on Hours"))
+
+
+def _temperature(document: JsonObject, attributes: Mapping[int, Attribute]) -> int | None:
+    for key in ("temperature", "ata_sct_status"):
+        node = member(document, key)
+        if (
+            current := temperature(node if key == "temperature" else member(node, "temperature"), "current")
+        ) is not None:
+            return current
+    for number in (194, 190):
+        attribute = attributes.get(number)
+        if attribute is not None and not _NO_TEMPERATURE.search(attribute.name):
+            return temperature({"current": attribute.raw}, "current")
+    return None

@@ -1,0 +1,237 @@
+"""One output of `smartctl --json`, from bytes to `SmartDocument`; or one sentence why it tells nothing.
+
+A disk that could not be read is refused with smartctl's own message, and the refusal keeps the exit bits: a
+failed probe is evidence about the disk.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from data.device_id import device_id
+from data.ids import DeviceId
+from data.reading import Protocol, Smart
+from data.refusal import Refusal
+from data.smart import ata, nvme, scsi
+from data.smart.exit_status import VERDICT_FAILED, exit_bits, read_failed
+from data.smart.json_text import LARGEST_DOCUMENT, NotJsonError, first_object
+from data.smart.values import JsonObject, count, integer, member, members, text
+
+__all__ = ["LARGEST_DOCUMENT", "SmartDocument", "Undecodable", "decode"]
+
+
+class Undecodable(Refusal):
+    """The output holds no verdict, no counter and no identity. `str()` is one sentence with the cure."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        exit_bits: tuple[int, ...] | None = None,
+        standby: bool = False,
+        messages: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(reason)
+        self.exit_bits = exit_bits
+        """None when the output does not carry smartctl's exit status."""
+        self.standby = standby
+        """The drive was asleep and smartctl was told not to wake it: no evidence against the disk."""
+        self.messages = messages
+
+    @property
+    def read_failed(self) -> bool:
+        """Whether smartctl itself says that it read nothing."""
+        return read_failed(self.exit_bits)
+
+
+@dataclass(frozen=True, slots=True)
+class SmartDocument:
+    """What one run of smartctl told: of the disk (`smart`) and of the run itself."""
+
+    smart: Smart
+    device_id: DeviceId | None
+    """None when the drive does not say who it is or its serial number is masked."""
+    taken_at: datetime | None
+    """The host's clock when smartctl ran (UTC), else the `now` that `decode` was given."""
+    read_failed: bool
+    """Exit bit 0 or 1: nothing more was read than what is here."""
+    device_name: str | None = None
+    device_type: str | None = None
+    """`sat`, `megaraid,8`, `usbjmicron`. One block device can hide many drives: the key is the device id."""
+    messages: tuple[str, ...] = ()
+    standby: bool = False
+    checksum_error: bool = False
+    """A table came with a wrong checksum; its values are suspect."""
+    judged_by_attributes: bool = False
+    """The bridge or RAID controller lost the status registers: a weaker PASSED."""
+    smartctl_version: tuple[int, ...] = field(default=())
+
+    @property
+    def exit_bits(self) -> tuple[int, ...] | None:
+        """Bits set in smartctl's exit status; None when the output does not carry it."""
+        return self.smart.exit_bits
+
+
+_CURES: tuple[tuple[str, str], ...] = (
+    ("STANDBY", "the drive is asleep, ask again when it is awake"),
+    ("SLEEP mode", "the drive is asleep, ask again when it is awake"),
+    ("Permission denied", "run smartctl as root"),
+    ("Operation not permitted", "run smartctl as root"),
+    ("Unknown USB bridge", "name the bridge's type with -d"),
+    ("Unknown device type", "name a type that this smartctl knows with -d"),
+    ("Unable to detect device type", "name the device type with -d"),
+    ("No such ", "check the device's name"),
+)
+
+
+def decode(document: bytes, now: datetime | None = None) -> SmartDocument:
+    """Decode the output of one `smartctl --json` run.
+
+    document: at most `LARGEST_DOCUMENT` bytes of UTF-8 (or UTF-16 with a byte order mark); stray text around
+    the JSON object is passed over.
+    now: aware; stands in for the time of the reading where the output has none.
+    Raises `Undecodable`, and nothing else, whatever the bytes are.
+    """
+    try:
+        found = _unwrapped(first_object(document))
+    except NotJsonError as reason:
+        raise Undecodable(str(reason)) from None
+    program = member(found, "smartctl")
+    bits = exit_bits(integer(program, "exit_status"))
+    messages = tuple(said for message in members(program, "messages") if (said := text(message, "string")))
+    standby = _asleep(found, messages)
+    smart = _smart(found, bits)
+    if smart is None or not _tells_something(smart):
+        raise Undecodable(
+            _why_nothing(found, messages, bits), exit_bits=bits, standby=standby, messages=messages
+        )
+    device = member(found, "device")
+    version = program.get("version")
+    return SmartDocument(
+        smart=smart,
+        device_id=_device_id(found, smart),
+        taken_at=_taken_at(found) or now,
+        read_failed=read_failed(bits),
+        device_name=text(device, "name"),
+        device_type=text(device, "type"),
+        messages=messages,
+        standby=standby,
+        checksum_error=any("checksum" in said.lower() for said in messages),
+        judged_by_attributes=any("Attribute check" in said for said in messages),
+        smartctl_version=tuple(part for part in version if isinstance(part, int))
+        if isinstance(version, list)
+        else (),
+    )
+
+
+def _unwrapped(found: JsonObject) -> JsonObject:
+    """`ceph tell osd.N smart` and a health-metrics record of one scrape hold the document under one key."""
+    inner = next(iter(found.values())) if len(found) == 1 else None
+    if isinstance(inner, dict) and any(key in inner for key in ("smartctl", "device", "smartctl_error_code")):
+        return inner
+    scrapes = sum(isinstance(value, dict) and "smartctl" in value for value in found.values())
+    if scrapes > 1:
+        raise Undecodable(f"holds {scrapes} readings under as many keys, pass them one by one")
+    return found
+
+
+def _smart(found: JsonObject, bits: tuple[int, ...] | None) -> Smart | None:
+    protocol = _protocol(found)
+    if protocol is None:
+        return None
+    passed = _verdict(found, bits)
+    match protocol:
+        case Protocol.ATA:
+            return ata.smart(found, passed, bits)
+        case Protocol.SCSI:
+            return scsi.smart(found, passed, bits)
+        case Protocol.NVME:
+            return nvme.smart(found, passed, bits)
+
+
+def _protocol(found: JsonObject) -> Protocol | None:
+    """What smartctl spoke; where it does not say, what the keys are made of."""
+    device = member(found, "device")
+    spoken = (text(device, "protocol") or "").lower()
+    if spoken in ("ata", "scsi", "nvme"):
+        return Protocol(spoken)
+    if any(key.startswith("nvme_") for key in found):
+        return Protocol.NVME
+    if any(key.startswith(("ata_", "sata_")) or key in ("wwn", "in_smartctl_database") for key in found):
+        return Protocol.ATA
+    if any(key.startswith("scsi_") or key in ("product", "revision", "logical_unit_id") for key in found):
+        return Protocol.SCSI
+    kind = (text(device, "type") or "").lower()
+    if kind.startswith(("nvme", "snt")):
+        return Protocol.NVME
+    if kind.startswith(("ata", "sat", "usb")):
+        return Protocol.ATA
+    return Protocol.SCSI if kind.startswith("scsi") else None
+
+
+def _verdict(found: JsonObject, bits: tuple[int, ...] | None) -> bool | None:
+    """The vendor's verdict; an output without it is no verdict, unless the exit status says FAILED."""
+    passed = member(found, "smart_status").get("passed")
+    if isinstance(passed, bool):
+        return passed
+    return False if bits is not None and VERDICT_FAILED in bits and not read_failed(bits) else None
+
+
+def _tells_something(smart: Smart) -> bool:
+    who = smart.identity
+    return (
+        smart.passed is not None
+        or bool(smart.attributes)
+        or any(part is not None for part in (who.vendor, who.model, who.serial, who.wwn))
+        or smart.power_on_hours is not None
+        or smart.temperature_c is not None
+        or any(
+            getattr(smart.counters, counter.name) is not None
+            for counter in dataclasses.fields(smart.counters)
+        )
+    )
+
+
+def _device_id(found: JsonObject, smart: Smart) -> DeviceId | None:
+    if smart.protocol is Protocol.SCSI:
+        vendor, product = scsi.vendor_product(found)
+        return device_id(vendor, product or smart.identity.model, smart.identity.serial)
+    return device_id(None, smart.identity.model, smart.identity.serial)
+
+
+def _taken_at(found: JsonObject) -> datetime | None:
+    seconds = count(member(found, "local_time"), "time_t")
+    try:
+        return datetime.fromtimestamp(seconds, UTC) if seconds else None
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def _asleep(found: JsonObject, messages: tuple[str, ...]) -> bool:
+    mode = (text(member(found, "power_mode"), "name") or "").upper()
+    return (
+        "STANDBY" in mode
+        or "SLEEP" in mode
+        or any(" in STANDBY" in said or " in SLEEP" in said for said in messages)
+    )
+
+
+def _why_nothing(found: JsonObject, messages: tuple[str, ...], bits: tuple[int, ...] | None) -> str:
+    """One sentence: smartctl's own words where it has some, and what to do."""
+    said = messages or tuple(part for key in ("error", "smartctl_output") if (part := text(found, key)))
+    if said:
+        first = said[0].rstrip(".")
+        cure = next((cure for sign, cure in _CURES if sign in first), "check the disk and its cable")
+        return f"smartctl read nothing ({first}): {cure}"
+    if "seagate_farm_log" in found:
+        return "holds Seagate's FARM log only, run smartctl with -x --json"
+    if "smartctl" not in found and not isinstance(found.get("device"), Mapping):
+        return "is JSON but not of smartctl, pass what `smartctl -x --json` prints"
+    if _asleep(found, messages):
+        return "smartctl read nothing (the drive is asleep): ask again when it is awake"
+    if read_failed(bits):
+        return "smartctl read nothing and does not say why, run it again with -x --json as root"
+    return "holds no verdict, counter or identity, run smartctl with -x --json"

@@ -1,0 +1,93 @@
+"""The JSON object in what smartctl printed: bounded, found behind stray text, refused with a reason."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator
+
+import msgspec
+
+from data.smart.values import JsonObject
+
+LARGEST_DOCUMENT = 16 * 2**20
+"""Bytes. The largest real output known (every log of a drive with a long history) is below 1 MiB."""
+
+_TEXT_SIGNS = ("=== START OF", "smartctl version", "SMART Attributes Data Structure", "SMART overall-health")
+_TOLERANT = json.JSONDecoder(strict=False)  # control characters in strings, NaN, lone surrogates
+
+
+class NotJsonError(Exception):
+    """There is no whole JSON object; the text is the reason and the cure."""
+
+
+def first_object(document: bytes) -> JsonObject:
+    """The JSON object of one smartctl run. Raises NotJsonError."""
+    if len(document) > LARGEST_DOCUMENT:
+        raise NotJsonError(
+            f"is larger than {LARGEST_DOCUMENT // 2**20} MiB, pass the output of one smartctl run"
+        )
+    written = _utf8(document)
+    cut = False
+    for start in _starts(written):
+        try:
+            return _object(msgspec.json.decode(written[start:]))
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
+            pass  # odd but whole documents are for the slower decoder
+        except RecursionError:
+            raise NotJsonError("is nested too deeply to be smartctl's, run smartctl again") from None
+        try:
+            return _tolerantly(written[start:].decode("utf-8", "replace"))
+        except json.JSONDecodeError as error:
+            cut = cut or error.pos >= len(error.doc.rstrip()) - 8 or "Unterminated" in error.msg
+        except ValueError:
+            raise NotJsonError("holds a number too long to be smartctl's, run smartctl again") from None
+        except RecursionError:
+            raise NotJsonError("is nested too deeply to be smartctl's, run smartctl again") from None
+    raise NotJsonError(_why(written, cut))
+
+
+def _utf8(document: bytes) -> bytes:
+    """PowerShell redirects output as UTF-16."""
+    for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        if document.startswith(mark):
+            return document.decode("utf-16", "replace").encode("utf-8", "replace")
+    return document.removeprefix(codecs.BOM_UTF8)
+
+
+def _starts(written: bytes) -> Iterator[int]:
+    """Where the object may begin: smartctl before 7.3 could print text ahead of it, braces included."""
+    first = written.find(b"{")
+    if first >= 0 and not written[:first].strip().startswith(b"["):
+        yield first
+        line = written.find(b"\n{", first)
+        if line >= 0:
+            yield line + 1
+
+
+def _object(value: object) -> JsonObject:
+    if not isinstance(value, dict):
+        raise NotJsonError("is JSON but no object, pass what `smartctl -x --json` prints")
+    return value
+
+
+def _tolerantly(written: str) -> JsonObject:
+    value, end = _TOLERANT.raw_decode(written)
+    if "{" in written[end:]:
+        raise NotJsonError("holds more than one JSON document, pass them one by one")
+    return _object(value)
+
+
+def _why(written: bytes, cut: bool) -> str:
+    head = written[:65536].decode("utf-8", "replace")
+    if not head.strip():
+        return "is empty, run smartctl again"
+    if any(sign in head for sign in _TEXT_SIGNS) or head.lstrip().startswith("smartctl "):
+        return "is smartctl's text output, run smartctl with --json"
+    if head.lstrip().startswith("json."):
+        return "is in smartctl's --json=g format, run smartctl with --json"
+    if head.lstrip().startswith("["):
+        return "is a JSON list, pass the output of one smartctl run as one file"
+    if cut:
+        return f"is cut off after {len(written)} bytes, run smartctl again"
+    return "is not JSON, run smartctl with --json"

@@ -1,0 +1,77 @@
+"""ATA raw values into which the vendor packs several counts, and how to get the one that is meant.
+
+smartctl prints a raw value by a format from its drive database (`raw.string`) and gives the bare 48- or
+56-bit integer beside it (`raw.value`). A drive that the database does not know, and every history that kept
+the integer only, shows it undecoded.
+Sources: smartmontools, `ata_format_attr_raw_value` (the printed forms), `drivedb.h` (which of them where).
+"""
+
+from __future__ import annotations
+
+import re
+
+from data.reading import Identity
+
+LARGEST_REPORTED_UNCORRECTABLE = 2**32
+"""Fujitsu packs attribute 187; what exceeds this is no count."""
+
+_WORD = 0xFFFF
+_TEMPERATURES = (190, 194)
+_HOURS = (9, 240)
+_RATES = (1, 7, 195)
+_REALLOCATIONS = (5, 196)
+_COMMAND_TIMEOUT = 188
+
+_PLAIN = re.compile(r"\d+")
+_WITH_EXTRAS = re.compile(r"(-?\d+) ?\(.*")  # raw16(raw16), raw24(raw8), tempminmax: `0 (2000 0)`
+_DURATION = re.compile(r"(\d+)h\+.*")  # msec24hour32 and its kin: `7963h+07m+54.620s`
+_RATIO = re.compile(r"(\d+)/\d+")  # raw24/raw32: errors/operations
+_WORDS = re.compile(r"\d+ \d+ (\d+)")  # raw16: words 2, 1, 0
+_SEAGATE_MODEL = re.compile(r"(SEAGATE )?ST\d{3,}")
+
+
+def decoded(attribute: int, value: int, printed: str | None, *, errors_above_operations: bool = False) -> int:
+    """The count that an attribute means, from its integer and what smartctl printed for it (if known)."""
+    printed = printed.strip() if printed else None
+    if printed is None or _PLAIN.fullmatch(printed):
+        return unpacked(
+            attribute, value, formatted=printed is not None, errors_above_operations=errors_above_operations
+        )
+    for form in (_WITH_EXTRAS, _DURATION, _RATIO, _WORDS):
+        if match := form.fullmatch(printed):
+            return int(match[1])
+    return unpacked(attribute, value, errors_above_operations=errors_above_operations)
+
+
+def unpacked(
+    attribute: int, value: int, *, formatted: bool = False, errors_above_operations: bool = False
+) -> int:
+    """The count in a bare integer.
+
+    formatted: smartctl printed the integer as it is, so its drive database calls it plain.
+    errors_above_operations: the drive is a Seagate hard disk (`packs_rates`).
+    """
+    if attribute == _COMMAND_TIMEOUT:
+        # The low word counts all timeouts; the two above it are the slower ones among them, not more of them.
+        return value & _WORD
+    if attribute in _REALLOCATIONS:
+        return value & _WORD if value > (0xFFFFFFFF if formatted else _WORD) else value
+    if attribute in _HOURS:
+        return value & 0xFFFFFF if value > 0xFFFFFF else value
+    if attribute in _TEMPERATURES and value > 0xFF:
+        low = value & 0xFF
+        return low - 256 if low > 127 else low
+    if attribute in _RATES and errors_above_operations:
+        return value >> 32
+    return value
+
+
+def packs_rates(identity: Identity) -> bool:
+    """Whether attributes 1, 7 and 195 hold errors above 32 bits of operations, as Seagate hard disks do.
+
+    Seagate sells Samsung's SpinPoint under ST numbers (`ST1000LM024 HN-M101MBB`); those count plainly.
+    """
+    family, model = identity.family or "", identity.model or ""
+    if identity.rotation_rpm == 0 or "SpinPoint" in family or " HN-" in model:
+        return False
+    return family.startswith("Seagate") or _SEAGATE_MODEL.match(model) is not None

@@ -1,0 +1,92 @@
+"""Bytes that the host wrote to and read from an ATA drive: attributes held against device statistics.
+
+An attribute's name tells its unit (`Host_Writes_32MiB`), and on some drives it lies: `Total_LBAs_Written` may
+count 32 MiB, GiB or GB. Device statistics page 1 (ACS-4, 9.5.4) counts logical sectors, but wraps at 2^32 on
+some drives. Together they give the truth; alone each is believed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from data.reading import Attribute
+from data.smart.values import LARGEST
+
+_WRAP_SECTORS = 2**32
+_AGREES_WITHIN = (
+    0.02  # GB and GiB differ by 7 %; attribute and statistics are read at slightly different times
+)
+_WRITTEN = re.compile(r"writ|wts", re.I)
+_READ = re.compile(r"read|rds", re.I)
+_FROM_HOST = re.compile(r"lba|host|hst|lifetime|total", re.I)
+_NOT_FROM_HOST = re.compile(r"nand|flsh|flash|erase|error|fail|ampf|perc|workld|ratio|rate|retry", re.I)
+_UNITS: tuple[tuple[str, int], ...] = (
+    ("32mib", 2**25), ("1gib", 2**30), ("gib", 2**30), ("gb", 10**9), ("mib", 2**20), ("mb", 10**6),
+)  # fmt: skip
+_POSSIBLE_UNITS = (2**25, 2**30, 10**9, 2**20, 10**6, 64 * 2**20, 2**16)
+
+
+def bytes_written(
+    attributes: Mapping[int, Attribute], statistics_sectors: int | None, sector_bytes: int
+) -> int | None:
+    """Bytes written by the host (241, Micron's 246, Intel's 225), or None when the drive does not say."""
+    return _checked(
+        _from_attributes(attributes, (241, 246, 225), _WRITTEN, sector_bytes),
+        statistics_sectors,
+        sector_bytes,
+    )
+
+
+def bytes_read(
+    attributes: Mapping[int, Attribute], statistics_sectors: int | None, sector_bytes: int
+) -> int | None:
+    """Bytes read by the host (242), or None when the drive does not say."""
+    return _checked(
+        _from_attributes(attributes, (242,), _READ, sector_bytes), statistics_sectors, sector_bytes
+    )
+
+
+def _from_attributes(
+    attributes: Mapping[int, Attribute],
+    numbers: tuple[int, ...],
+    direction: re.Pattern[str],
+    sector_bytes: int,
+) -> tuple[int, int] | None:
+    """Raw count and bytes a unit of the first attribute whose name says that it counts the host's traffic."""
+    for number in numbers:
+        attribute = attributes.get(number)
+        if attribute is None or not direction.search(attribute.name):
+            continue
+        if _NOT_FROM_HOST.search(attribute.name) or not _FROM_HOST.search(attribute.name):
+            continue
+        name = attribute.name.lower()
+        for ending, unit in _UNITS:
+            if name.endswith(f"_{ending}"):
+                return attribute.raw, unit
+        if "lba" in name or "sector" in name:
+            return attribute.raw, sector_bytes
+    return None
+
+
+def _checked(named: tuple[int, int] | None, sectors: int | None, sector_bytes: int) -> int | None:
+    told = None if named is None else named[0] * named[1]
+    if sectors is None:
+        return told if told is None or told <= LARGEST else None
+    counted = sectors * sector_bytes
+    if named is None or told is None or _agree(told, counted, slack=named[1]):
+        return counted if told is None else told
+    wrap = _WRAP_SECTORS * sector_bytes if sectors < _WRAP_SECTORS else None
+    if wrap and _agree(told % wrap, counted, slack=named[1]):
+        return told
+    if any(_agree(named[0] * unit, counted, slack=unit) for unit in _POSSIBLE_UNITS):
+        return counted
+    for unit in _POSSIBLE_UNITS:
+        if wrap and _agree(named[0] * unit % wrap, counted, slack=unit):
+            return named[0] * unit
+    return counted
+
+
+def _agree(one: int, other: int, slack: int) -> bool:
+    """Equal but for two units of counting and for what went by between the two readings."""
+    return abs(one - other) <= max(2 * slack, _AGREES_WITHIN * max(one, other))
