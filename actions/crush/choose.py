@@ -1,8 +1,9 @@
 """CRUSH's rules over many PGs at once: take, choose, chooseleaf (firstn and indep, straw2), emit.
 
-Every row of an array is one PG. A descent picks, level by level, the longest straw in each row's own bucket; a
-row that collides or meets an OSD that is out tries again with another `r`, as `crush_do_rule` does (Weil et al.
-2006, "CRUSH: Controlled, Scalable, Decentralized Placement of Replicated Data"; Ceph's mapper.c for retries).
+Every row of an array is one PG. A descent picks, level by level, the longest straw in each row's own
+bucket; a row that collides or meets an OSD that is out tries again with another `r`, as `crush_do_rule`
+does (Weil et al. 2006, "CRUSH: Controlled, Scalable, Decentralized Placement of Replicated Data"; Ceph's
+mapper.c for retries).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """CRUSH's fixed-point logarithm, tabulated: `DRAW_COST[u]` = 2^48 - crush_ln(u) for all 16-bit draws u.
 
-Each placement of each Ceph cluster hangs on every bit of these numbers: they are facts of interoperability, not
-a formula to be improved. The coarse tables follow their formula, the fine one does not.
+Each placement of each Ceph cluster hangs on every bit of these numbers: they are facts of interoperability,
+not a formula to be improved. The coarse tables follow their formula, the fine one does not.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from decimal import Decimal, localcontext
 import numpy as np
 import numpy.typing as npt
 
-# About 2^48 * log2(1 + k / 2^15): the numbers of `__LL_tbl` in Ceph's src/crush/crush_ln_table.h. Many deviate
-# from the formula they are said to follow; clusters have been placed by them, so they stay as they are.
+# About 2^48 * log2(1 + k / 2^15): the numbers of `__LL_tbl` in Ceph's src/crush/crush_ln_table.h. Many
+# deviate from the formula they are said to follow; clusters have been placed by them, so they stay as they
+# are.
 _FINE = """
 0 2e2a60a00 70cb64ec5 9ef50ce67 cd1e588fd fb4747e9c 1296fdaf5e 1579811b58
 185bfec2a1 1b3e76a552 1e20e8c380 2103551d43 23e5bbb2b2 26c81c83e4 29aa7790f0 2c8cccd9ed
@@ -50,7 +51,7 @@ feda60cf88 101bb0c658c 1049bb23e3c 1077c5259af 10a5cecb7fc 10d3d81593a 1101e103d
 
 
 def _coarse(k: int) -> tuple[int, int]:
-    """(2^48 / (1 + k/128) rounded up, 2^48 * log2(1 + k/128) rounded down); the last log is just short of 1."""
+    """(2^48 / (1 + k/128) rounded up, 2^48 * log2(1 + k/128) rounded down); the last log is short of 1."""
     inverse = -(-(1 << 55) // (128 + k))
     if k == 128:
         return inverse, 0xFFFF00000000

@@ -37,10 +37,11 @@ def place(
 ) -> dict[PgId, tuple[int, ...]]:
     """The `up` set of every PG (or of those in `only`).
 
-    reweights: override of every OSD that exists, in [0, 1]; an OSD that is missing is out. Replicated sets leave
-    out what cannot be placed or is down; erasure-coded sets keep the position as ITEM_NONE. affinities: primary
-    affinity where it is not 1. Pools are taken to have pgp_num = pg_num and `hashpspool`, the default since 2013.
-    Raises CannotPlace on a map with choose_args, buckets other than straw2, unknown steps or a missing rule.
+    reweights: override of every OSD that exists, in [0, 1]; an OSD that is missing is out. Replicated sets
+    leave out what cannot be placed or is down; erasure-coded sets keep the position as ITEM_NONE.
+    affinities: primary affinity where it is not 1. Pools are taken to have pgp_num = pg_num and
+    `hashpspool`, the default since 2013. Raises CannotPlace on a map with choose_args, buckets other than
+    straw2, unknown steps or a missing rule.
     """
     fixed = {int(osd): round(weight * FULL_WEIGHT) for osd, weight in reweights.items()}
     lessened = {int(osd): a for osd, a in (affinities or {}).items() if a < 1.0}
@@ -102,7 +103,7 @@ def _up(raw: list[int], down: frozenset[OsdId], erasure: bool) -> tuple[int, ...
 def _lead_by_affinity(
     mapping: dict[PgId, tuple[int, ...]], pool: Pool, seeds: Ints, affinities: Mapping[int, float]
 ) -> None:
-    """Move the lead of replicated sets away from OSDs of lesser primary affinity (_apply_primary_affinity)."""
+    """Lead replicated sets away from OSDs of lesser primary affinity (_apply_primary_affinity)."""
     if pool.erasure:
         return
     for seed, drawn_by in zip(seeds.tolist(), placement_seeds(pool, seeds).tolist(), strict=True):

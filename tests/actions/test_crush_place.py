@@ -136,7 +136,7 @@ def reweighted(crush: CrushMap, osd: int, weight: int) -> CrushMap:
 
 
 def test_a_generated_map_of_6000_osds_gives_osdmaptools_own_figures() -> None:
-    """osdmaptool 16.2.15, same map: 82 PGs on osd.17; out changes 82, CRUSH weight 0 243, 238 between them."""
+    """osdmaptool 16.2.15, same map: 82 PGs on osd.17; out changes 82, CRUSH weight 0 243, 238 between."""
     crush = tree(30, 10, 20, INDEP)
     pools = pool(10, 48_000, erasure=False)
     whole = {OsdId(osd): 1.0 for osd in range(6000)}
