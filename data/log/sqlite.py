@@ -192,7 +192,7 @@ class SqliteLog:
             if code in _NO_ROOM:
                 raise DiskFull(
                     f"the log {self._path} cannot be written ({error}): make room on its disk or make it"
-                    " writable; everything accepted before is safe, and what was refused now must be sent again"
+                    " writable; everything accepted before is safe, what was refused now must be sent again"
                 ) from error
             if code in _HELD:
                 raise LogBusy(

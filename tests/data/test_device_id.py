@@ -17,7 +17,8 @@ SEEN = [
     ("MINI", "HDD4T", "Z0000000", "MINI_HDD4T_Z0000000", "recorded cluster, device_ls"),
     ("Virtual", "Disk", "60022480a606d9dd478746063ae22b7e",
      "Virtual_Disk_60022480a606d9dd478746063ae22b7e", "osd metadata, reef"),
-    (None, "WDC WDS200T2B0A-00SM50", "183503800168", "WDC_WDS200T2B0A-00SM50_183503800168", "Ceph's unit test"),
+    (None, "WDC WDS200T2B0A-00SM50", "183503800168",
+     "WDC_WDS200T2B0A-00SM50_183503800168", "Ceph's unit test"),
 ]  # fmt: skip
 
 

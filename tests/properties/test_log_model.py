@@ -58,8 +58,8 @@ class LogAgrees(RuleBasedStateMachine):
             self.log.commit(topic, group, given[-1].offset)
             self.done[topic, group] = max(self.done[topic, group], self.trimmed[topic]) + len(given)
 
-    @rule(topic=TOPICS, group=GROUPS, keep=st.integers(0, 3))
-    def trim(self, topic: Topic, group: str, keep: int) -> None:
+    @rule(topic=TOPICS, keep=st.integers(0, 3))
+    def trim(self, topic: Topic, keep: int) -> None:
         """Ask for everything to go but the last `keep`; only what all groups have done may go."""
         everything = self.log.read(topic, "trimmer", 10**6)
         self.done.setdefault((topic, "trimmer"), 0)

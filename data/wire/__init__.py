@@ -1,0 +1,26 @@
+"""The wire: what is sent between processes, and the border where it is judged.
+
+`encode` and `decode` put a value into a versioned envelope and take it out; `Poison` says why bytes are none.
+`accept` and `accept_latency` judge a value that came in; `Refused` says what is wrong with it and where.
+`DeadLetter` keeps what was refused, with the reason.
+"""
+
+from data.wire.acceptance import Doubt, Refused, accept, accept_latency, doubts
+from data.wire.bodies import DeadLetter
+from data.wire.envelope import LONGEST, Envelope, Poison, decode, encode
+from data.wire.shape import Misshapen
+
+__all__ = [
+    "LONGEST",
+    "DeadLetter",
+    "Doubt",
+    "Envelope",
+    "Misshapen",
+    "Poison",
+    "Refused",
+    "accept",
+    "accept_latency",
+    "decode",
+    "doubts",
+    "encode",
+]

@@ -1,0 +1,112 @@
+"""A frozen dataclass as strict JSON and back: what is unknown, ill-typed or not finite is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Generic, TypeVar
+
+import msgspec
+
+from data.refusal import Refusal
+
+T = TypeVar("T")
+
+_AWARE = Annotated[datetime, msgspec.Meta(tz=True)]
+_FINITE = Annotated[
+    float, msgspec.Meta(ge=-1.7e308, le=1.7e308)
+]  # msgspec would write NaN as null: "unknown"
+
+
+class Misshapen(Refusal):
+    """A value that its vocabulary does not allow, or bytes that are not such a value. The text says where."""
+
+
+class Shape(Generic[T]):
+    """The JSON of one frozen dataclass and of those inside it.
+
+    Written without the fields that have their default; read with those defaults, so that a reader of today
+    understands a writer who knew fewer fields. A field that the dataclass lacks is refused on reading. Times
+    are RFC 3339 with an offset and come back as UTC. Integer keys of a mapping are strings, as JSON must.
+    """
+
+    def __init__(self, kind: type[T]) -> None:
+        self._kind = kind
+        self._struct = _struct_of(kind)
+        self._decoder = msgspec.json.Decoder(self._struct)
+        self._encoder = msgspec.json.Encoder()
+        hints = typing.get_type_hints(kind)
+        self._times = tuple(
+            name for name, hint in hints.items() if datetime in (hint, *typing.get_args(hint))
+        )
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names on the wire, in order."""
+        return self._struct.__struct_fields__
+
+    def write(self, value: T) -> bytes:
+        """JSON of `value`. Raises Misshapen."""
+        try:
+            return self._encoder.encode(msgspec.convert(value, self._struct, from_attributes=True))
+        except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError) as error:
+            raise Misshapen(f"this {self._kind.__name__} cannot be written: {error}") from error
+
+    def read(self, raw: bytes | msgspec.Raw) -> T:
+        """The value that `raw` holds. Raises Misshapen."""
+        try:
+            value = msgspec.convert(self._decoder.decode(raw), self._kind, from_attributes=True)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise Misshapen(f"these bytes are no {self._kind.__name__}: {error}") from error
+        return self._in_utc(value)
+
+    def _in_utc(self, value: T) -> T:
+        foreign = {
+            name: time.astimezone(UTC)
+            for name in self._times
+            if (time := getattr(value, name)) is not None and time.tzinfo is not UTC
+        }
+        return dataclasses.replace(value, **foreign) if foreign else value  # type: ignore[type-var]
+
+
+def _struct_of(kind: type) -> type[msgspec.Struct]:
+    """The strict twin of a dataclass: same names, same defaults, nothing else allowed."""
+    hints = typing.get_type_hints(kind)
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for field in dataclasses.fields(kind):
+        strict = _strict(hints[field.name])
+        if field.default is not dataclasses.MISSING:
+            fields.append((field.name, strict, field.default))
+        elif field.default_factory is not dataclasses.MISSING:
+            # A dataclass that makes itself by default has a twin that does.
+            factory = strict if field.default_factory is hints[field.name] else field.default_factory
+            fields.append((field.name, strict, msgspec.field(default_factory=factory)))
+        else:
+            fields.append((field.name, strict))
+    return msgspec.defstruct(
+        kind.__name__, fields, frozen=True, forbid_unknown_fields=True, omit_defaults=True
+    )
+
+
+def _strict(hint: Any) -> Any:
+    """`hint` with dataclasses as strict structs, times as aware and floats as finite."""
+    if hint is datetime:
+        return _AWARE
+    if hint is float:
+        return _FINITE
+    if isinstance(hint, typing.NewType):
+        return _strict(hint.__supertype__)
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return _struct_of(hint)
+    origin = typing.get_origin(hint)
+    arguments = tuple(_strict(argument) for argument in typing.get_args(hint))
+    if origin is None:
+        return hint
+    if origin in (typing.Union, types.UnionType):
+        return typing.Union[arguments]  # noqa: UP007  # built at run time
+    if origin is Mapping or (isinstance(origin, type) and issubclass(origin, Mapping)):
+        return types.GenericAlias(dict, arguments)
+    return origin[arguments]

@@ -1,0 +1,282 @@
+"""Envelopes: what was once written is read for ever, and what cannot be read says why."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass, replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.ids import DeviceId, HostName, OsdId
+from data.log.port import Delivered, Topic
+from data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
+from data.reading import (
+    Attribute,
+    Counters,
+    Identity,
+    LatencySummary,
+    Protocol,
+    Reading,
+    Smart,
+    Unreadable,
+)
+from data.refusal import Refusal
+from data.wire import LONGEST, DeadLetter, Misshapen, Poison, decode, encode
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "wire"
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+DEVICE = DeviceId("ST4000DM000-1F2168_Z305B2QN")
+
+ATA = Reading(
+    DEVICE, HostName("ceph-17"), NOON, NOON + timedelta(seconds=3),
+    Smart(
+        Protocol.ATA,
+        Identity("Seagate", "ST4000DM000-1F2168", "Seagate Desktop HDD.15", "Z305B2QN", "5000c500a1b2c3d4",
+                 "CC54", 4_000_787_030_016, 5980),
+        False,
+        Counters(*range(1, 16), bytes_written=123_456_789_012_345, bytes_read=2**70),
+        {5: Attribute("Reallocated_Sector_Ct", 16, 100, 99, 10),
+         188: Attribute("Command_Timeout", 2, 100, 98, 0, 8_590_065_666)},
+        31_000, 29, (3, 6), 10,
+    ),
+)  # fmt: skip
+UNREADABLE = replace(ATA, seen=Unreadable(NOON - timedelta(hours=2), "smartctl: no answer within 30 s"))
+LATENCY = LatencySummary(
+    OsdId(17), HostName("ceph-17"), NOON, 15.0, 4211, 4.25, 31.5, 6.75, 48.0, 5.5, 40.0, 3.125, 280.7, 2.5, 3
+)
+OUTLOOK = Outlook(
+    DEVICE, NOON, Status.BAD, "model:2026-03-01",
+    (Reason("pending-rose", "Pending sectors rose on 5 of the last 7 days, 0 to 48.", "pending"),),
+    "Drain osd.17 and replace the drive.", 0.125, 0.25, 0.5,
+    tuple(1 / (1 + day / 8) for day in GRID_DAYS), Life(2.0, 21.5, None), True, 3, 26.5,
+)  # fmt: skip
+DEAD = DeadLetter(Topic.READINGS, 41, "Z305B2QN", NOON, "JSON is malformed", bytes(range(256)), False)
+
+VALUES: dict[str, Any] = {
+    "reading.v1": ATA, "reading_unreadable.v1": UNREADABLE, "latency.v1": LATENCY, "outlook.v1": OUTLOOK,
+    "dead_letter.v1": DEAD,
+}  # fmt: skip
+
+
+def _sent(value: Any, **changed: Any) -> bytes:
+    """An envelope of `value` with fields of its JSON changed."""
+    document = json.loads(encode(value, producer="ceph-17", sequence=7, sent_at=NOON))
+    return json.dumps({**document, **changed}).encode()
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_golden_envelope_is_read_as_what_it_was(name: str) -> None:
+    value = VALUES[name]
+    envelope = decode((GOLDEN / f"{name}.json").read_bytes(), type(value))
+    assert envelope.body == value
+    assert (envelope.version, envelope.producer, envelope.sequence) == (1, "ceph-17", 7)
+    assert envelope.sent_at == NOON
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_what_is_written_today_is_the_newest_golden_file(name: str) -> None:
+    written = encode(VALUES[name], producer="ceph-17", sequence=7, sent_at=NOON)
+    assert json.loads(written) == json.loads((GOLDEN / f"{name}.json").read_bytes())
+
+
+def test_every_golden_file_is_read_by_a_test() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.json")} == set(VALUES)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_new_field_of_the_vocabulary_asks_for_a_new_version(name: str) -> None:
+    """A reader of yesterday refuses fields that it does not know: a golden file must hold every one."""
+
+    declared: set[str] = set()
+    shown: set[str] = set()
+
+    def walk(value: Any) -> None:
+        if is_dataclass(value):
+            for field in fields(value):
+                inner, name = getattr(value, field.name), f"{type(value).__name__}.{field.name}"
+                declared.add(name)
+                if inner != field.default:
+                    shown.add(name)
+                walk(inner)
+        elif isinstance(value, dict | tuple):
+            for inner in value.values() if isinstance(value, dict) else value:
+                walk(inner)
+
+    walk(VALUES[name])
+    assert declared - shown <= {"Life.p90_days"}  # beyond the grid there is no day
+
+
+readings = st.builds(
+    Reading,
+    device=st.text(st.characters(codec="utf-8"), min_size=1).map(DeviceId),
+    host=st.just(HostName("h")),
+    taken_at=st.datetimes(timezones=st.just(UTC)),
+    received_at=st.datetimes(timezones=st.just(UTC)),
+    seen=st.one_of(
+        st.builds(Unreadable, st.datetimes(timezones=st.just(UTC)), st.text(st.characters(codec="utf-8"))),
+        st.builds(
+            Smart,
+            st.sampled_from(Protocol),
+            st.builds(
+                Identity, model=st.none() | st.just("ST4000"), capacity_bytes=st.none() | st.integers()
+            ),
+            st.none() | st.booleans(),
+            st.builds(Counters, pending=st.none() | st.integers(), bytes_read=st.none() | st.integers()),
+            st.dictionaries(
+                st.integers(0, 255), st.builds(Attribute, st.just("x"), st.integers()), max_size=5
+            ),
+            exit_bits=st.none() | st.lists(st.integers(0, 7), max_size=3).map(tuple),
+        ),
+    ),
+)
+
+
+@given(readings)
+def test_a_reading_comes_back_as_it_was_sent(reading: Reading) -> None:
+    raw = encode(reading, producer="h", sequence=0, sent_at=NOON)
+    assert decode(raw, Reading).body == reading
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_an_envelope_or_poison_with_a_sentence(raw: bytes) -> None:
+    with pytest.raises(Poison, match=r"\w+ .+") as poison:
+        decode(raw, Reading)
+    assert isinstance(poison.value, Refusal)
+
+
+@given(st.data())
+def test_a_damaged_envelope_is_read_or_poison_and_nothing_else(data: st.DataObject) -> None:
+    raw = bytearray((GOLDEN / "reading.v1.json").read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        decode(bytes(raw[: data.draw(st.integers(1, len(raw)))]), Reading)
+    except Poison:
+        return
+
+
+def test_a_newer_version_is_poison_that_says_to_update() -> None:
+    raw = _sent(ATA, version=2, body={"of": "tomorrow"}, signature="new in the header, too")
+    with pytest.raises(Poison, match=r"reading of version 2 and this predrain reads up to 1: update it"):
+        decode(raw, Reading)
+
+
+@pytest.mark.parametrize("version", [0, -1])
+def test_a_version_that_never_was_is_poison(version: int) -> None:
+    with pytest.raises(Poison, match="there never was"):
+        decode(_sent(ATA, version=version), Reading)
+
+
+def test_another_schema_is_poison_that_names_both() -> None:
+    with pytest.raises(Poison, match=r"holds a 'latency' where a 'reading' belongs"):
+        decode(_sent(LATENCY), Reading)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"extra": 1}, "unknown field `extra`"),
+        ({"sequence": -1}, "sequence"),
+        ({"sequence": "7"}, "sequence"),
+        ({"sent_at": "2026-03-01T12:00:00"}, "timezone"),
+        ({"producer": ""}, "producer"),
+    ],
+)
+def test_an_envelope_with_a_wrong_header_is_poison_that_names_the_field(
+    changed: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(Poison, match=says):
+        decode(_sent(ATA, **changed), Reading)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        (("smart", "counters", "pendin"), 3, "pendin"),
+        (("smart", "counters", "pending"), "3", r"pending"),
+        (("smart", "counters", "pending"), 3.5, r"pending"),
+        (("smart", "power_on_hours"), True, "power_on_hours"),
+        (("smart", "protocol"), "ide", "protocol"),
+        (("smart", "attributes", "five"), {"name": "x", "raw": 1}, "attributes"),
+        (("taken_at",), "2026-03-01T12:00:00", "taken_at"),
+        (("unreadable",), {"since": "2026-03-01T12:00:00Z", "why": "both"}, "exactly one"),
+        (("smart",), None, "exactly one"),
+    ],
+)
+def test_a_body_with_an_unknown_or_ill_typed_field_is_poison_that_names_it(
+    path: tuple[str, ...], value: Any, says: str
+) -> None:
+    body = json.loads(_sent(ATA))["body"]
+    place = body
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(Poison, match=says):
+        decode(_sent(ATA, body=body), Reading)
+
+
+def test_fields_that_an_older_writer_did_not_know_are_unknown_not_zero() -> None:
+    body = json.loads(_sent(ATA))["body"]
+    del body["smart"]["counters"]["pending"]
+    seen = decode(_sent(ATA, body=body), Reading).body.seen
+    assert isinstance(seen, Smart)
+    assert seen.counters.pending is None
+
+
+def test_times_of_any_offset_come_back_as_utc() -> None:
+    east = timezone(timedelta(hours=5, minutes=30))
+    moved = replace(
+        UNREADABLE,
+        taken_at=NOON.astimezone(east),
+        seen=Unreadable((NOON - timedelta(hours=2)).astimezone(east), "smartctl: no answer within 30 s"),
+    )
+    body = decode(encode(moved, producer="h", sequence=1, sent_at=NOON.astimezone(east)), Reading).body
+    assert body == UNREADABLE
+    assert isinstance(body.seen, Unreadable)
+    assert (body.taken_at.tzinfo, body.seen.since.tzinfo) == (UTC, UTC)
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        (replace(LATENCY, read_ms_p50=float("nan")), "read_ms_p50"),
+        (replace(LATENCY, iops=float("inf")), "iops"),
+        (replace(LATENCY, osd="17"), "osd"),
+        (replace(ATA, taken_at=NOON.replace(tzinfo=None)), "timezone"),
+        (replace(ATA, host="\ud800"), "surrogates"),
+        (replace(ATA, seen=None), "NoneType"),
+        (replace(OUTLOOK, p_fail_7d=1.5), "outside"),
+        (replace(OUTLOOK, p_fail_14d=0.1), "falls with more days"),
+        (replace(OUTLOOK, survival=(1.0, 0.5)), "2 points where the grid has 213"),
+        (replace(OUTLOOK, survival=(1.0, 0.5, *([0.9] * (len(GRID_DAYS) - 2)))), "rises"),
+        (replace(OUTLOOK, survival=tuple([0.5] * len(GRID_DAYS))), "not from 1"),
+        (replace(ATA, seen=Unreadable(NOON, "x" * LONGEST)), "longer than"),
+    ],
+)
+def test_a_value_that_breaks_its_vocabulary_is_not_sent(broken: Any, says: str) -> None:
+    with pytest.raises(Misshapen, match=says):
+        encode(broken, producer="h", sequence=1, sent_at=NOON)
+
+
+def test_an_outlook_that_cannot_be_true_is_poison() -> None:
+    body = {**json.loads(_sent(OUTLOOK))["body"], "p_fail_7d": 0.9}
+    with pytest.raises(Poison, match="falls with more days"):
+        decode(_sent(OUTLOOK, body=body), Outlook)
+
+
+def test_an_envelope_beyond_its_size_is_poison_before_it_is_parsed() -> None:
+    with pytest.raises(Poison, match="longer than the 1,048,576"):
+        decode(b" " * (LONGEST + 1), Reading)
+
+
+def test_a_dead_letter_holds_the_longest_record_and_says_when_it_was_cut() -> None:
+    whole = DeadLetter.of(Topic.READINGS, Delivered(4, "k", b"\xff" * LONGEST), Poison("no"), NOON)
+    cut = DeadLetter.of(Topic.READINGS, Delivered(5, "k", b"\xff" * (LONGEST + 1)), Poison("no"), NOON)
+    assert (whole.whole, cut.whole) == (True, False)
+    for letter in (whole, cut):
+        assert decode(encode(letter, producer="w", sequence=1, sent_at=NOON), DeadLetter).body == letter
