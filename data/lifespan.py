@@ -1,0 +1,116 @@
+"""How long drives were observed and which of them died: what training may know of a drive's end.
+
+From daily files the day of death is the first row with failure = 1; change points need a drives table beside them
+(`serial_number, first_date, last_date, failure`). Everything is rebuilt as it was known on the `until` day: a drive
+that died or left later is in service. A drive that leaves without failing is censored, not healthy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.history import EPOCH, HistoryFiles, UnreadableHistory, columns_of, day_sql, table_of
+
+
+@dataclass(frozen=True, slots=True)
+class Lifespans:
+    """One span of observation a drive, aligned to `serials`."""
+
+    serials: NDArray[np.object_]
+    """(drives,) sorted."""
+    first: NDArray[np.int64]
+    """(drives,) first observed day, days since 1970-01-01."""
+    last: NDArray[np.int64]
+    """(drives,) day of death, or the last day it is known to have been alive."""
+    died: NDArray[np.bool_]
+    """(drives,)"""
+
+    def of(self, serials: NDArray[np.object_]) -> NDArray[np.int64]:
+        """Position of each serial number here, -1 where it is unknown."""
+        if not len(self.serials):
+            return np.full(len(serials), -1, dtype=np.int64)
+        at = np.minimum(np.searchsorted(self.serials, serials), len(self.serials) - 1)
+        return np.where(self.serials[at] == serials, at, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Histories that were kept the same way, with the ends of their drives."""
+
+    files: tuple[Path, ...]
+    lifespans: Lifespans
+
+
+def sources_of(paths: Sequence[Path], *, until: date | None = None, threads: int = 2) -> list[Source]:
+    """Group the files for training: daily files that carry `failure`, and change points with their drives tables.
+
+    The same drive in two groups is two spans: nothing is known of the time between them. Raises UnreadableHistory.
+    """
+    import duckdb
+
+    files = HistoryFiles(paths, threads=threads)
+    with duckdb.connect(":memory:", config={"threads": threads}) as connection:
+        daily = [path for path in files.paths if "failure" in columns_of(connection, path)]
+        changes = [path for path in files.paths if path not in daily]
+        if changes and not files.others:
+            raise UnreadableHistory(
+                f"{changes[0]} has no failure column; give its drives table "
+                "(serial_number, first_date, last_date, failure) beside it."
+            )
+        groups = (
+            (daily, _ends_of_daily),
+            (changes, lambda c, _paths, u: _ends_of_tables(c, files.others, u)),
+        )
+        high = None if until is None else (until - EPOCH).days
+        return [Source(tuple(group), ends(connection, group, high)) for group, ends in groups if group]
+
+
+def _ends_of_daily(connection: object, paths: Sequence[Path], until: int | None) -> Lifespans:
+    rows = " UNION ALL ".join(
+        f"SELECT CAST(serial_number AS VARCHAR) AS serial, {day_sql('date')} AS day, "
+        f"TRY_CAST(failure AS INTEGER) AS failure FROM {table_of(path)}"
+        for path in paths
+    )
+    cut = "" if until is None else f" AND day <= {until}"
+    return _lifespans(
+        connection,
+        f"SELECT serial, min(day) AS first, coalesce(min(day) FILTER (WHERE failure = 1), max(day)) AS last, "
+        f"count(*) FILTER (WHERE failure = 1) > 0 AS died FROM ({rows}) "
+        f"WHERE serial IS NOT NULL AND day IS NOT NULL{cut} GROUP BY serial ORDER BY serial",
+    )
+
+
+def _ends_of_tables(connection: object, paths: Sequence[Path], until: int | None) -> Lifespans:
+    rows = " UNION ALL ".join(
+        f"SELECT CAST(serial_number AS VARCHAR) AS serial, {day_sql('first_date')} AS first, "
+        f"{day_sql('last_date')} AS last, TRY_CAST(failure AS INTEGER) = 1 AS died FROM {table_of(path)}"
+        for path in paths
+    )
+    end = 1 << 30 if until is None else until
+    return _lifespans(
+        connection,
+        f"SELECT serial, min(first) AS first, least(max(last), {end}) AS last, "
+        f"bool_or(died AND last <= {end}) AS died FROM ({rows}) "
+        f"WHERE serial IS NOT NULL AND first <= {end} GROUP BY serial ORDER BY serial",
+    )
+
+
+def _lifespans(connection: object, query: str) -> Lifespans:
+    import duckdb
+
+    assert isinstance(connection, duckdb.DuckDBPyConnection)
+    table = connection.sql(query).to_arrow_table()
+    serials = np.array(table["serial"].to_pylist(), dtype=object)
+    order = np.argsort(serials, kind="stable")
+    return Lifespans(
+        serials=serials[order],
+        first=np.asarray(table["first"].to_numpy(), dtype=np.int64)[order],
+        last=np.asarray(table["last"].to_numpy(), dtype=np.int64)[order],
+        died=np.asarray(table["died"].to_numpy(), dtype=bool)[order],
+    )

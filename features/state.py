@@ -1,0 +1,296 @@
+"""The stream driver: a drive's recent past in a few kilobytes, advanced by one reading at a time.
+
+`observe(state, reading) -> state` is pure; `vector(state, day)` measures the same features as the batch driver, to
+the last bit, as long as nobody asks for a day before the last reading's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from data.history import EPOCH, LIMITS, believable
+from data.ids import DeviceId
+from data.reading import Counters, Protocol, Reading, Smart, Unreadable
+from features.ledger import AT, COLUMNS, COUNTERS, Floats, Ledger, RISING, first_row, next_row
+from features.schema import WINDOWS
+from features.vector import vectors
+
+PAST: Final = (
+    "day",
+    *(f"risen_{n}" for n in RISING),
+    *(f"rises_{n}" for n in COUNTERS),
+    *(f"level_{n}" for n in COUNTERS),
+    "heat",
+    "warm_days",
+)
+"""Columns of the ledger that features look back at; of earlier days only these are kept."""
+_PAST_AT: Final = np.array([AT[name] for name in PAST])
+KEPT: Final = max(WINDOWS) + 1
+"""Days of past rows that are kept, besides the one that held before them."""
+TOLD: Final = (
+    "reallocated",
+    "pending",
+    "offline_uncorrectable",
+    "reported_uncorrectable",
+    "command_timeouts",
+    "crc_errors",
+    "end_to_end_errors",
+    "media_errors",
+    "grown_defects",
+    "uncorrected_errors",
+    "percentage_used",
+    "available_spare_pct",
+    "critical_warning",
+)
+"""Counters whose changes are remembered, to tell a reason with its dates."""
+CHANGES: Final = 12
+"""Changes remembered of each counter, the latest ones."""
+
+
+class Probe(msgspec.Struct, frozen=True):
+    """A drive that cannot be read: since when, by how many probes, and why."""
+
+    since: datetime
+    probes: int
+    why: str
+
+
+class Face(msgspec.Struct, frozen=True):
+    """What the last successful reading said that rules look at."""
+
+    protocol: Protocol
+    model: str
+    serial: str
+    rotation_rpm: int | None
+    passed: bool | None
+    counters: Counters
+    spare_threshold_pct: int | None
+    temperature_c: int | None
+    power_on_hours: int | None
+    exit_bits: tuple[int, ...]
+    taken_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DriveState:
+    """All that is remembered of a drive. A value; below 10 kB packed."""
+
+    device: DeviceId
+    first_day: int
+    """Day of the first reading, days since 1970-01-01; -1 before any succeeded."""
+    taken_at: datetime
+    """Of the newest reading, failed probes included."""
+    readings: int
+    latest: Floats
+    """The ledger's row of the newest day; empty before any reading succeeded."""
+    before: Floats
+    """The ledger's row of the day before that was read; empty when there is none."""
+    past: NDArray[np.float64]
+    """(days, PAST) rows of earlier days, oldest first, `before` included."""
+    face: Face | None
+    unreadable: Probe | None
+    changes: Mapping[str, tuple[tuple[int, int], ...]]
+    """Counter -> (day, value) of its latest changes, oldest first; the first pair is where it started."""
+
+    @property
+    def day(self) -> int:
+        """Day of the newest successful reading, days since 1970-01-01; -1 when there is none."""
+        return int(self.latest[AT["day"]]) if len(self.latest) else -1
+
+
+_NONE: Final = np.empty(0)
+
+
+def fresh(device: DeviceId, at: datetime) -> DriveState:
+    """The state of a drive that has not been read yet."""
+    return DriveState(device, -1, at, 0, _NONE, _NONE, np.empty((0, len(PAST))), None, None, {})
+
+
+def observe(state: DriveState | None, reading: Reading) -> DriveState:
+    """Add a reading. One that is older than the newest is left out: the daily value is the day's last reading."""
+    state = fresh(reading.device, reading.taken_at) if state is None else state
+    if state.readings and reading.taken_at <= state.taken_at:
+        return state
+    if isinstance(reading.seen, Unreadable):
+        earlier = state.unreadable
+        probe = Probe(
+            since=reading.seen.since if earlier is None else min(earlier.since, reading.seen.since),
+            probes=1 if earlier is None else earlier.probes + 1,
+            why=reading.seen.why,
+        )
+        return replace(state, taken_at=reading.taken_at, readings=state.readings + 1, unreadable=probe)
+    day = day_of(reading.taken_at)
+    latest, before, past = _advanced(state, day, values_of(reading.seen))
+    return replace(
+        state,
+        first_day=day if state.first_day < 0 else state.first_day,
+        taken_at=reading.taken_at,
+        readings=state.readings + 1,
+        latest=latest,
+        before=before,
+        past=past,
+        face=_face(reading.seen, reading.taken_at),
+        unreadable=None,
+        changes=_changed(state.changes, day, reading.seen.counters),
+    )
+
+
+def vector(state: DriveState, day: int) -> NDArray[np.float32]:
+    """(features,) on a day not before the newest reading's. Raises ValueError when nothing was read yet."""
+    return matrix([state], day)[0]
+
+
+def matrix(states: Sequence[DriveState], day: int) -> NDArray[np.float32]:
+    """(drives, features) of many drives on one day, not before any one's newest reading."""
+    if any(not len(state.latest) or state.day > day for state in states):
+        raise ValueError("a drive has no reading on or before that day, or a later one")
+    counts = np.array([len(state.past) + 1 for state in states], dtype=np.int64)
+    start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+    last = start[1:] - 1
+    rows = {name: np.full(int(start[-1]), np.nan) for name in COLUMNS}
+    now = np.array([state.latest for state in states]).reshape(len(states), len(COLUMNS))
+    for column, name in enumerate(COLUMNS):
+        rows[name][last] = now[:, column]
+    earlier = np.ones(int(start[-1]), dtype=bool)
+    earlier[last] = False
+    past = np.concatenate([state.past for state in states]) if states else np.empty((0, len(PAST)))
+    for column, name in enumerate(PAST):
+        rows[name][earlier] = past[:, column]
+    drives = np.arange(len(states), dtype=np.int64)
+    return vectors(Ledger(start, rows), drives, np.full(len(states), day, dtype=np.int64))
+
+
+def values_of(smart: Smart) -> dict[int, float]:
+    """SMART id -> believable decoded count; NaN where it is not reported. 9, 241, 242 come from decoded fields."""
+    found = {n: float(a.raw) for n, a in smart.attributes.items() if n in LIMITS}
+    if smart.power_on_hours is not None:
+        found[9] = float(smart.power_on_hours)
+    if smart.temperature_c is not None:
+        found[194] = float(smart.temperature_c)
+    for n, count in ((241, smart.counters.bytes_written), (242, smart.counters.bytes_read)):
+        if count is not None:
+            found[n] = float(count // 512)
+    return {n: float(believable(n, np.array([value]))[0][0]) for n, value in found.items()}
+
+
+def day_of(at: datetime) -> int:
+    """The UTC day, as days since 1970-01-01."""
+    return (at.astimezone(UTC).date() - EPOCH).days
+
+
+def _advanced(state: DriveState, day: int, values: Mapping[int, float]) -> tuple[Floats, Floats, Floats]:
+    """latest, before and past after a daily value; a second one on a day replaces the first."""
+    if not len(state.latest):
+        return first_row(day, values), _NONE, state.past
+    if day == state.day:
+        again = next_row(state.before, day, values) if len(state.before) else first_row(day, values)
+        return again, state.before, state.past
+    past = np.concatenate([state.past, state.latest[_PAST_AT][None, :]])
+    holds = np.flatnonzero(past[:, 0] <= day - KEPT)
+    past = past[holds[-1] :] if len(holds) else past
+    return next_row(state.latest, day, values), state.latest, past
+
+
+def _face(smart: Smart, at: datetime) -> Face:
+    identity = smart.identity
+    return Face(
+        protocol=smart.protocol,
+        model=identity.model or "",
+        serial=identity.serial or "",
+        rotation_rpm=identity.rotation_rpm,
+        passed=smart.passed,
+        counters=smart.counters,
+        spare_threshold_pct=smart.spare_threshold_pct,
+        temperature_c=smart.temperature_c,
+        power_on_hours=smart.power_on_hours,
+        exit_bits=smart.exit_bits or (),
+        taken_at=at,
+    )
+
+
+def _changed(
+    changes: Mapping[str, tuple[tuple[int, int], ...]], day: int, counters: Counters
+) -> dict[str, tuple[tuple[int, int], ...]]:
+    kept = dict(changes)
+    for name in TOLD:
+        value = getattr(counters, name)
+        if value is None:
+            continue
+        known = kept.get(name, ())
+        if known and known[-1][0] == day and len(known) > 1:
+            known = known[:-1]
+        if not known or known[-1][1] != value:
+            kept[name] = (*known, (day, value))[-CHANGES:]
+        else:
+            kept[name] = known
+    return kept
+
+
+class _Packed(msgspec.Struct, array_like=True):
+    columns: int
+    device: str
+    first_day: int
+    taken_at: datetime
+    readings: int
+    latest: bytes
+    before: bytes
+    past: bytes
+    face: Face | None
+    unreadable: Probe | None
+    changes: dict[str, tuple[tuple[int, int], ...]]
+
+
+def pack(state: DriveState) -> bytes:
+    """The state as bytes."""
+    return msgspec.msgpack.encode(
+        _Packed(
+            len(COLUMNS),
+            state.device,
+            state.first_day,
+            state.taken_at,
+            state.readings,
+            state.latest.tobytes(),
+            state.before.tobytes(),
+            state.past.tobytes(),
+            state.face,
+            state.unreadable,
+            dict(state.changes),
+        )
+    )
+
+
+def unpack(packed: bytes) -> DriveState | None:
+    """The state from bytes; None when they are of another layout: then observe the drive's readings anew."""
+    try:
+        raw = msgspec.msgpack.decode(packed, type=_Packed)
+    except msgspec.MsgspecError:
+        return None
+    if raw.columns != len(COLUMNS):
+        return None
+    return DriveState(
+        DeviceId(raw.device),
+        raw.first_day,
+        raw.taken_at,
+        raw.readings,
+        np.frombuffer(raw.latest),
+        np.frombuffer(raw.before),
+        np.frombuffer(raw.past).reshape(-1, len(PAST)),
+        raw.face,
+        raw.unreadable,
+        raw.changes,
+    )
+
+
+def replay(readings: Iterable[Reading]) -> DriveState | None:
+    """Observe readings of one drive, oldest first; None when there are none."""
+    state: DriveState | None = None
+    for reading in readings:
+        state = observe(state, reading)
+    return state

@@ -1,0 +1,171 @@
+"""A bundle: everything a forecast needs, as text files with checksums. Never a pickle.
+
+`model.txt` (LightGBM), `bundle.json` (schema hash, calibration, thresholds, family rates, fading, window, counts),
+`CARD.md`, `SHA256SUMS`. Loading verifies all of it and refuses what does not fit with a sentence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from data.outlook import Status
+from data.refusal import Refusal
+from features.schema import NAMES_IN_ORDER, POSITION, schema_hash
+from models.calibrate import Calibration, Thresholds
+from models.family import Rates, family_columns
+from models.hazard import failing, hazards
+from models.life import Fading, quantiles, survival
+
+if TYPE_CHECKING:
+    import lightgbm as lgb
+
+DEFAULT: Final = Path(__file__).parent / "bundles" / "default"
+FILES: Final = ("model.txt", "bundle.json", "CARD.md")
+SIZE_MAX: Final = 16 * 2**20
+
+
+class CorruptBundle(Refusal):
+    """A bundle is missing, was changed after it was made, or was made for another feature schema."""
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What `bundle.json` holds."""
+
+    name: str
+    version: int = 1
+    schema: str
+    columns: tuple[str, ...]
+    until: str | None
+    seed: int
+    calibration: Calibration
+    thresholds: Thresholds
+    rates: Rates
+    fading: Fading
+    counts: dict[str, int]
+    window: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Many forecasts at once; every array has one entry a drive."""
+
+    p_fail: NDArray[np.float64]
+    """(drives, 3) chance to fail within 7, 14, 30 days; never falling from left to right."""
+    survival: NDArray[np.float64]
+    """(drives, len(GRID_DAYS))"""
+    life: NDArray[np.float64]
+    """(drives, 3) days until 10, 50, 90 % of such drives have failed; NaN beyond the grid."""
+    status: NDArray[np.object_]
+    """Status of each drive."""
+
+
+class Bundle:
+    """A loaded bundle."""
+
+    def __init__(self, facts: Facts, booster: lgb.Booster, *, threads: int = 1) -> None:
+        self.facts, self.booster, self.threads = facts, booster, threads
+
+    @property
+    def name(self) -> str:
+        """Its name, as outlooks quote it."""
+        return self.facts.name
+
+    @classmethod
+    def load(cls, path: Path | None = None, *, threads: int = 1) -> Bundle:
+        """Load a bundle, by default the one that ships. Raises CorruptBundle."""
+        import lightgbm as lgb
+
+        folder = DEFAULT if path is None else path
+        texts = _verified(folder)
+        try:
+            facts = msgspec.json.decode(texts["bundle.json"], type=Facts)
+        except msgspec.MsgspecError as error:
+            raise CorruptBundle(
+                f"{folder / 'bundle.json'} is not a bundle ({error}); train it anew."
+            ) from None
+        if facts.schema != schema_hash():
+            raise CorruptBundle(
+                f"{folder / 'bundle.json'} was made for other features than this version of predrain measures; "
+                "train it anew with `predrain train`."
+            )
+        try:
+            booster = lgb.Booster(model_str=texts["model.txt"].decode())
+        except (lgb.basic.LightGBMError, UnicodeDecodeError):
+            raise CorruptBundle(f"{folder / 'model.txt'} is not a LightGBM model; train it anew.") from None
+        return cls(facts, booster, threads=threads)
+
+    def matrix(self, x: NDArray[np.float32], model: NDArray[np.object_]) -> NDArray[np.float32]:
+        """Features with the family's columns appended."""
+        return np.column_stack([x, family_columns(self.facts.rates, model, x[:, POSITION["hours"]])])
+
+    def forecast(
+        self, x: NDArray[np.float32], model: NDArray[np.object_], judged: NDArray[np.bool_]
+    ) -> Forecast:
+        """Forecast drives. x: (drives, features) of features.vector; judged: False where only the family is known.
+
+        A drive that is not judged, or whose family was never seen, gets its family's rate and status unknown.
+        """
+        hours = x[:, POSITION["hours"]]
+        names, at = np.unique(model.astype(str), return_inverse=True)
+        known = np.array([self.facts.rates.knows(str(name)) for name in names], dtype=bool)[at] & judged
+        died = self.facts.calibration(failing(hazards(self.booster, self.matrix(x, model), self.threads)))
+        if not known.all():
+            rate = np.exp(
+                family_columns(self.facts.rates, model[~known], hours[~known])[:, 0].astype(np.float64)
+            )
+            died[~known] = 1 - np.exp(-rate[:, None] / 365.25 * np.array([7.0, 14.0, 30.0, 90.0]))
+        curve = survival(died, self.facts.rates, self.facts.fading, model, hours)
+        p_30d = died[:, 2]
+        status = np.full(len(x), Status.GOOD, dtype=object)
+        status[p_30d >= self.facts.thresholds.warning] = Status.WARNING
+        status[p_30d >= self.facts.thresholds.bad] = Status.BAD
+        status[~known] = Status.UNKNOWN
+        return Forecast(died[:, :3], curve, quantiles(curve), status)
+
+
+def save(folder: Path, facts: Facts, booster: lgb.Booster, card: str) -> None:
+    """Write a bundle. The folder is made; files of an older bundle in it are replaced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "model.txt": booster.model_to_string().encode(),
+        "bundle.json": msgspec.json.format(msgspec.json.encode(facts), indent=1) + b"\n",
+        "CARD.md": card.encode(),
+    }
+    for name, text in texts.items():
+        (folder / name).write_bytes(text)
+    sums = "".join(f"{hashlib.sha256(texts[name]).hexdigest()}  {name}\n" for name in FILES)
+    (folder / "SHA256SUMS").write_text(sums)
+
+
+def trees_hash(booster_text: str) -> str:
+    """SHA-256 of the trees alone: LightGBM's text also records parameters such as the number of threads."""
+    return hashlib.sha256(booster_text.split("\nparameters:")[0].encode()).hexdigest()
+
+
+def _verified(folder: Path) -> dict[str, bytes]:
+    sums = folder / "SHA256SUMS"
+    if not sums.is_file():
+        raise CorruptBundle(
+            f"{folder} holds no bundle (no SHA256SUMS); name a folder made by `predrain train --out`."
+        )
+    wanted = dict(
+        reversed(line.split("  ", 1))
+        for line in sums.read_text(errors="replace").splitlines()
+        if "  " in line
+    )
+    texts: dict[str, bytes] = {}
+    for name in FILES:
+        path = folder / name
+        if not path.is_file() or path.stat().st_size > SIZE_MAX:
+            raise CorruptBundle(f"{path} is missing or too large; restore the bundle or train it anew.")
+        texts[name] = path.read_bytes()
+        if hashlib.sha256(texts[name]).hexdigest() != wanted.get(name):
+            raise CorruptBundle(f"{path} is not what SHA256SUMS says; restore the bundle or train it anew.")
+    return texts

@@ -1,0 +1,32 @@
+"""models.evaluate: the protocol by which a forecast is judged. In: scores and truth. Out: a Report. It
+trains nothing.
+
+A file an idea: `truth` (what happened), `scores` (what was forecast), `cohort` (who is judged on what),
+`ranking`, `calibration`, `life`, `strata` (the measures), `judge` and `expectancy` (all figures under
+given weights of the drives), `bootstrap` (their intervals and paired differences), `truncation` (did the
+forecast look ahead).
+"""
+
+from models.evaluate.bootstrap import Interval, Judged, NothingToJudge, Report, evaluate
+from models.evaluate.expectancy import Ends, read_ends
+from models.evaluate.scores import DuplicateScores, Scores, landmarks_of, read_scores
+from models.evaluate.truncation import Truncation, compare
+from models.evaluate.truth import Truth, read_truth
+
+__all__ = [
+    "DuplicateScores",
+    "Ends",
+    "Interval",
+    "Judged",
+    "NothingToJudge",
+    "Report",
+    "Scores",
+    "Truncation",
+    "Truth",
+    "compare",
+    "evaluate",
+    "landmarks_of",
+    "read_ends",
+    "read_scores",
+    "read_truth",
+]

@@ -1,0 +1,222 @@
+"""The whole protocol over one or more forecasts: every figure with its interval, and paired differences.
+
+Drives are resampled with replacement; the same resamples serve every forecast, so that a difference has an
+interval of its own. It is called real when that excludes 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.refusal import Refusal
+from models.evaluate.arrays import Ints
+from models.evaluate.calibration import Bin
+from models.evaluate.cohort import CENSORED, Cohort, align, failures, gather, healthy_windows
+from models.evaluate.expectancy import Ends, LifeJudge, for_years, within
+from models.evaluate.judge import NAMED, Judge, Question
+from models.evaluate.life import Share
+from models.evaluate.ranking import RATES, resample
+from models.evaluate.scores import Scores, landmarks_of
+from models.evaluate.truth import Truth
+
+PAIRED = ("pr_auc", "recall_at_0.1pct", "recall_at_1pct", "brier_skill_30d", "ece_30d")
+
+
+class NothingToJudge(Refusal):
+    """No drive is at risk with a known fate at any landmark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A figure with the 2.5 and 97.5 percentiles of its resamples; NaN (null in JSON) is unknown."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        """For a difference: it is real."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What is judged."""
+
+    first_landmark: str
+    last_landmark: str
+    landmarks: int
+    last_day: str
+    drives: int
+    at_risk: int
+    """Drives at risk over all landmarks: expected rows."""
+    rows: int
+    """Rows whose 30-day label is known inside the data."""
+    positive_rows: int
+    censored: int
+    failures: int
+    silent: int
+    windows: int
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One forecast's figures."""
+
+    name: str
+    missing: int
+    ignored: int
+    figures: Mapping[str, Interval]
+    false_alarms: Mapping[str, Mapping[str, float]]
+    """Operating point -> stratum -> share of its healthy windows flagged."""
+    reliability: Mapping[int, Sequence[Bin]]
+    life: Mapping[str, Share]
+    less_baseline: Mapping[str, Mapping[str, Interval]]
+    """Baseline's name -> figure -> this minus that, on the same resamples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer of `predrain evaluate`."""
+
+    counts: Counts
+    failures_by_stratum: Mapping[str, int]
+    judged: Sequence[Judged]
+    """The forecast first, then its baselines."""
+    resamples: int
+    seed: int
+
+
+def _say_nothing(_done: int, _of: int) -> None:
+    pass
+
+
+def evaluate(
+    truth: Truth,
+    forecasts: Sequence[tuple[str, Scores]],
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    ends: Ends | None = None,
+    landmarks: Ints | None = None,
+    on_step: Callable[[int, int], None] = _say_nothing,
+) -> Report:
+    """Judge the first forecast, and the others beside it. Landmarks are the first one's days unless given.
+
+    Raises NothingToJudge.
+    """
+    days = landmarks_of(forecasts[0][1]) if landmarks is None else landmarks
+    cohort = gather(truth, days)
+    if not cohort.known(30).any():
+        raise NothingToJudge(
+            "No drive of the truth is at risk at the scores' landmarks with its fate known 30 days later; "
+            f"the truth ends on {_day(truth.end)}, so score landmarks up to 30 days before that."
+        )
+    question = Question.of(truth, cohort)
+    aligned = [align(cohort, truth, scores) for _, scores in forecasts]
+    judges = [Judge(question, each) for each in aligned]
+    lives = [[LifeJudge(*within(cohort), each, "inside")] for each in aligned]
+    if ends is not None:
+        followed = for_years(cohort, truth, ends)
+        if len(followed[1]):
+            lives = [
+                [*life, LifeJudge(*followed, each, "long")] for life, each in zip(lives, aligned, strict=True)
+            ]
+
+    def weights() -> Iterator[Ints]:
+        return (resample(seed, number, cohort.drives) for number in range(resamples + 1))
+
+    drawn: list[list[dict[str, float]]] = [[] for _ in forecasts]
+    for number, weight in enumerate(weights()):
+        for figures, judge, life in zip(drawn, judges, lives, strict=True):
+            figures.append(
+                judge.measure(weight) | {k: v for each in life for k, v in each.measure(weight).items()}
+            )
+        on_step(number, resamples)
+    table = [{name: [figures.get(name, np.nan) for figures in each] for name in each[0]} for each in drawn]
+    for columns, life in zip(table, lives, strict=True):
+        for each in life:
+            columns.update(each.concordances(weights()))
+
+    judged = [
+        Judged(
+            name,
+            each.missing,
+            each.ignored,
+            {figure: _interval(values) for figure, values in columns.items()},
+            {NAMED[rate]: judge.false_alarms_by_stratum(rate) for rate in RATES},
+            judge.tables(),
+            {
+                k: v
+                for one in life
+                for k, v in one.rests_on({f: values[0] for f, values in columns.items()}).items()
+            },
+            _differences(columns, [(f[0], c) for f, c in zip(forecasts, table, strict=True)][1:])
+            if not place
+            else {},
+        )
+        for place, ((name, _), each, judge, life, columns) in enumerate(
+            zip(forecasts, aligned, judges, lives, table, strict=True)
+        )
+    ]
+    return Report(_counts(truth, cohort, question), _by_stratum(question), judged, resamples, seed)
+
+
+def _differences(
+    ours: Mapping[str, list[float]], others: Sequence[tuple[str, Mapping[str, list[float]]]]
+) -> dict[str, dict[str, Interval]]:
+    return {
+        name: {
+            figure: _interval(
+                [mine - theirs for mine, theirs in zip(ours[figure], other[figure], strict=True)]
+            )
+            for figure in PAIRED
+            if figure in ours and figure in other
+        }
+        for name, other in others
+    }
+
+
+def _interval(values: Sequence[float]) -> Interval:
+    """The first value is the sample's own, the others its resamples'."""
+    drawn = np.asarray(values[1:])
+    drawn = drawn[np.isfinite(drawn)]
+    low, high = np.percentile(drawn, (2.5, 97.5)) if len(drawn) else (np.nan, np.nan)
+    return Interval(float(values[0]), float(low), float(high))
+
+
+def _counts(truth: Truth, cohort: Cohort, question: Question) -> Counts:
+    known = cohort.known(30)
+    failed = failures(cohort)
+    silent = question.strata.names.index("silent")
+    return Counts(
+        first_landmark=_day(int(cohort.landmark.min())),
+        last_landmark=_day(int(cohort.landmark.max())),
+        landmarks=len(np.unique(cohort.landmark)),
+        last_day=_day(truth.end),
+        drives=cohort.drives,
+        at_risk=len(cohort.drive),
+        rows=int(known.sum()),
+        positive_rows=int((cohort.label[30][known] == 1).sum()),
+        censored=int(((cohort.label[30] == CENSORED) & (cohort.landmark + 30 <= cohort.end)).sum()),
+        failures=len(failed),
+        silent=int(question.strata.failure[:, silent].sum()),
+        windows=len(healthy_windows(cohort)),
+        left_out=int(truth.left_out.sum()),
+    )
+
+
+def _by_stratum(question: Question) -> dict[str, int]:
+    return {
+        name: int(number)
+        for name, number in zip(question.strata.names, question.strata.failure.sum(axis=0), strict=True)
+    }
+
+
+def _day(number: int) -> str:
+    return str(np.datetime64(number, "D"))

@@ -1,0 +1,168 @@
+"""Who is judged and on what: rows (a drive at risk at a landmark), their labels, failures and healthy
+windows.
+
+Protocol (prediction.md): a drive is at risk at L when it is in service, its last day is after L and, in a
+daily set, it has a reading in [L-6, L]. y = 1 if it fails in (L, L+h], 0 if it is observed without failure
+to L+h or beyond, else censored. Rows of a horizon have a known y and L+h inside the data. A failure has a
+row with y = 1 at h = 30; a healthy window is a drive and 30-day block with rows of y = 0 and none of y =
+1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.evaluate.arrays import DAY_BITS, Bools, Floats, Ints, drive_day
+from models.evaluate.scores import LIFE, PROBABILITIES, Scores
+from models.evaluate.truth import Truth
+
+HORIZONS = (7, 14, 30)
+BLOCK_DAYS = 30
+CENSORED = -1
+STALE_DAYS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """Rows (m) sorted by drive and landmark; `drive` numbers the drives that have a row, 0..drives-1."""
+
+    truth_drive: Ints
+    """(drives,) number of each in the truth."""
+    drive: Ints
+    landmark: Ints
+    end: int
+    death: Ints
+    """(drives,) day of failure or NEVER."""
+    last: Ints
+    """(drives,) last day in service."""
+    label: dict[int, Ints]
+    """Horizon -> (m,) 1, 0 or CENSORED."""
+    symptomatic: Bools
+    """(m,) any of the five counters > 0 on the last reading up to the landmark."""
+    hours: Floats
+    """(m,) power-on hours at the landmark, carried forward from the last reading."""
+
+    @property
+    def drives(self) -> int:
+        """How many drives are ever at risk."""
+        return len(self.truth_drive)
+
+    def known(self, horizon: int) -> Bools:
+        """(m,) rows of a horizon: label known, and all of the horizon inside the data."""
+        inside: Bools = self.landmark + horizon <= self.end
+        known: Bools = (self.label[horizon] != CENSORED) & inside
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Rows gathered into failures or windows: group g owns `rows[start[g]:start[g + 1]]`."""
+
+    rows: Ints
+    start: Ints
+    drive: Ints
+    """(groups,) drive of each."""
+
+    def __len__(self) -> int:
+        return len(self.drive)
+
+    def largest(self, score: Floats) -> Floats:
+        """(groups,) the largest score over each group's rows."""
+        return np.maximum.reduceat(score[self.rows], self.start[:-1]) if len(self) else np.empty(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """A forecast on the cohort's rows. A row that the file lacks has NaN in every column."""
+
+    columns: dict[str, Floats]
+    missing: int
+    """Expected rows that the file lacks or leaves empty."""
+    ignored: int
+    """Rows of the file for other drives or days."""
+
+    def score(self, name: str) -> Floats:
+        """A column to rank by: a missing row stands below every other."""
+        column = self.columns[name]
+        return np.where(np.isnan(column), -np.inf, column)
+
+    def probability(self, name: str) -> Floats:
+        """A column as a probability: a missing row counts as 0."""
+        return np.nan_to_num(self.columns[name], nan=0.0)
+
+
+def gather(truth: Truth, landmarks: Ints) -> Cohort:
+    """Rows at risk at these landmarks, with labels. Landmarks on or after the last day of data have none."""
+    landmarks = np.unique(landmarks[landmarks < truth.end])
+    everyone = np.flatnonzero(~truth.left_out)
+    rows: list[Ints] = []
+    for day in landmarks:
+        at_risk = everyone[(truth.first[everyone] <= day) & (truth.last[everyone] > day)]
+        place = truth.latest(at_risk, np.full(len(at_risk), day))
+        fresh = place >= 0
+        fresh[fresh] = truth.reading_key[place[fresh]] >= drive_day(at_risk[fresh], int(day) - STALE_DAYS)
+        at_risk = at_risk[~truth.daily[at_risk] | fresh]
+        rows.append(drive_day(at_risk, int(day)))
+    key = np.sort(np.concatenate([np.empty(0, np.int64), *rows]))
+    in_truth, landmark = key >> DAY_BITS, key & (2**DAY_BITS - 1)
+    truth_drive, drive = np.unique(in_truth, return_inverse=True)
+    death, last = truth.death[truth_drive], truth.last[truth_drive]
+    place = truth.latest(in_truth, landmark)
+    told = place >= 0
+    age = np.full(len(place), np.nan)
+    age[told] = truth.hours[place[told]] + 24.0 * (
+        drive_day(in_truth, landmark)[told] - truth.reading_key[place[told]]
+    )
+    symptomatic = np.zeros(len(place), dtype=bool)
+    symptomatic[told] = truth.symptomatic[place[told]]
+    label = {horizon: _label(landmark, death[drive], last[drive], horizon) for horizon in HORIZONS}
+    return Cohort(truth_drive, drive, landmark, truth.end, death, last, label, symptomatic, age)
+
+
+def _label(landmark: Ints, death: Ints, last: Ints, horizon: int) -> Ints:
+    dies = (death > landmark) & (death <= landmark + horizon)
+    lives = last >= landmark + horizon
+    return np.where(dies, 1, np.where(lives, 0, CENSORED)).astype(np.int64)
+
+
+def failures(cohort: Cohort) -> Groups:
+    """Each failure with its landmarks in [death-30, death-1]."""
+    rows = np.flatnonzero(cohort.label[30] == 1)
+    return _grouped(rows, cohort.drive[rows], cohort.drive[rows])
+
+
+def healthy_windows(cohort: Cohort) -> Groups:
+    """Each drive and 30-day block (from the first landmark) with rows of y = 0 and none of y = 1."""
+    if not len(cohort.landmark):
+        return _grouped(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+    block = (cohort.landmark - cohort.landmark.min()) // BLOCK_DAYS
+    window = cohort.drive * (int(block.max()) + 1) + block
+    sick = np.zeros(int(window.max()) + 1, dtype=bool)
+    sick[window[cohort.label[30] == 1]] = True
+    rows = np.flatnonzero((cohort.label[30] == 0) & ~sick[window])
+    return _grouped(rows, window[rows], cohort.drive[rows])
+
+
+def _grouped(rows: Ints, group: Ints, drive: Ints) -> Groups:
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    return Groups(rows, np.append(first, len(rows)), drive[first])
+
+
+def align(cohort: Cohort, truth: Truth, scores: Scores) -> Aligned:
+    """Lay a forecast on the cohort's rows."""
+    number = {str(truth.serials[drive]): place for place, drive in enumerate(cohort.truth_drive)}
+    drive = np.array([number.get(str(serial), -1) for serial in scores.serials], dtype=np.int64)
+    expected = drive_day(cohort.drive, cohort.landmark)
+    offered = drive_day(drive, scores.day)
+    place = np.searchsorted(expected, offered)
+    found = (drive >= 0) & (place < len(expected))
+    found[found] = expected[place[found]] == offered[found]
+    columns = {}
+    for name in (*PROBABILITIES, *LIFE):
+        if name in scores.numbers:
+            columns[name] = np.full(len(expected), np.nan)
+            columns[name][place[found]] = scores.numbers[name][found]
+    missing = int(np.isnan(columns["p_fail_30d"]).sum())
+    return Aligned(columns, missing, int(np.count_nonzero(~found)))

@@ -1,0 +1,65 @@
+"""Failures and healthy windows by kind: symptomatic or silent, drive model, age by power-on hours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.evaluate.arrays import Bools, Floats, Ints
+from models.evaluate.cohort import Cohort, Groups
+from models.evaluate.truth import Truth
+
+LEAST_FAILURES = 20
+"""A model is told apart from this many failures on."""
+HOURS_A_YEAR = 8766.0
+AGES = ("under 1 y", "1-2 y", "2-3 y", "3-4 y", "4-5 y", "5 y and over")
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """Which failure and which window belongs to which stratum."""
+
+    names: tuple[str, ...]
+    """`silent`, `symptomatic`, `model X`, `age 1-2 y`."""
+    failure: Bools
+    """(failures, strata)"""
+    window: Bools
+    """(windows, strata)"""
+
+
+def stratify(truth: Truth, cohort: Cohort, failed: Groups, healthy: Groups) -> Strata:
+    """A failure is what its last reading at least one day before death says; a window is symptomatic if
+    any of its landmarks is, and as old as at its first.
+    """
+    dead = cohort.truth_drive[failed.drive]
+    place = truth.latest(dead, truth.death[dead] - 1)
+    told = place >= 0
+    sick = np.zeros(len(failed), dtype=bool)
+    sick[told] = truth.symptomatic[place[told]]
+    failure_hours = np.full(len(failed), np.nan)
+    failure_hours[told] = truth.hours[place[told]]
+    sick_window = np.zeros(len(healthy), dtype=bool)
+    if len(healthy):
+        sick_window = np.logical_or.reduceat(cohort.symptomatic[healthy.rows], healthy.start[:-1])
+    window_hours = cohort.hours[healthy.rows[healthy.start[:-1]]]
+
+    names: list[str] = ["symptomatic", "silent"]
+    failure, window = [sick, ~sick], [sick_window, ~sick_window]
+    model = truth.models[cohort.truth_drive]
+    known, count = np.unique(model[failed.drive].astype(str), return_counts=True)
+    for name in known[count >= LEAST_FAILURES]:
+        names.append(f"model {name}")
+        failure.append(model[failed.drive] == name)
+        window.append(model[healthy.drive] == name)
+    failure_age, window_age = _age(failure_hours), _age(window_hours)
+    for number, name in enumerate(AGES):
+        names.append(f"age {name}")
+        failure.append(failure_age == number)
+        window.append(window_age == number)
+    return Strata(tuple(names), np.stack(failure, axis=1), np.stack(window, axis=1))
+
+
+def _age(hours: Floats) -> Ints:
+    years = np.nan_to_num(hours / HOURS_A_YEAR, nan=-1.0)
+    return np.where(years < 0, -1, np.minimum(years, len(AGES) - 1)).astype(np.int64)

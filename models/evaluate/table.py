@@ -1,0 +1,173 @@
+"""A report as tables for people. What is unknown is a dash."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+
+from models.evaluate.bootstrap import Interval, Judged, Report
+from models.evaluate.expectancy import AIMS
+from models.evaluate.truncation import Truncation
+
+POINTS = {"0.1pct": "0.1 %", "1pct": "1 %"}
+SHOWN = 20
+"""Differences of a truncation test that are listed; the rest is counted."""
+
+
+def lines(report: Report, cut: Truncation | None) -> Iterator[RenderableType]:
+    """Everything that is worth a look, in the order of the protocol."""
+    counts = report.counts
+    yield (
+        f"{counts.landmarks} landmarks {counts.first_landmark} to {counts.last_landmark}, "
+        f"data to {counts.last_day}: "
+        f"{counts.drives:,} drives at risk, {counts.failures:,} failures ({counts.silent:,} silent), "
+        f"{counts.windows:,} healthy windows, {counts.rows:,} rows with a known fate "
+        f"(base rate {_percent(counts.positive_rows / counts.rows)}), {counts.censored:,} censored"
+        + (f", {counts.left_out:,} drives left out" if counts.left_out else "")
+    )
+    yield _ranking(report)
+    for judged in report.judged:
+        if judged.reliability:
+            yield _calibration(judged)
+        if judged.life:
+            yield _life(judged)
+    yield _strata(report)
+    for name, differences in report.judged[0].less_baseline.items():
+        yield _differences(name, differences)
+    yield f"Intervals: 2.5 to 97.5 % of {report.resamples:,} resamples of the drives, seed {report.seed}."
+    for judged in report.judged:
+        if judged.missing or judged.ignored:
+            yield (
+                f"{judged.name}: {judged.missing:,} expected rows are missing and stand below every other; "
+                f"{judged.ignored:,} rows are for other drives or days and were ignored."
+            )
+    if cut is not None:
+        yield from _truncation(cut)
+
+
+def _ranking(report: Report) -> Table:
+    table = _table(
+        "Ranking",
+        "scores",
+        "at",
+        "recall",
+        "row FAR",
+        "lead, days",
+        ">= 7 d",
+        ">= 14 d",
+    )
+    for judged in report.judged:
+        figures = judged.figures
+        for point, shown in POINTS.items():
+            lead = "/".join(
+                _plain(figures[f"lead_p{share}_days_at_{point}"].value, 0) for share in (10, 50, 90)
+            )
+            table.add_row(
+                judged.name,
+                shown,
+                _interval(figures[f"recall_at_{point}"]),
+                _percent(figures[f"row_far_at_{point}"].value),
+                lead,
+                _percent(figures[f"lead_share_7d_at_{point}"].value, 0),
+                _percent(figures[f"lead_share_14d_at_{point}"].value, 0),
+            )
+        table.add_row(judged.name, "PR-AUC", _interval(figures["pr_auc"]))
+    return table
+
+
+def _calibration(judged: Judged) -> Table:
+    table = _table(f"Calibration of {judged.name}", "horizon", "expected/observed", "Brier skill", "ECE")
+    for horizon in judged.reliability:
+        names = (f"expected_over_observed_{horizon}d", f"brier_skill_{horizon}d", f"ece_{horizon}d")
+        table.add_row(f"{horizon} d", *(_interval(judged.figures[name], 4) for name in names))
+    table.add_section()
+    for one in judged.reliability.get(30, ()):
+        table.add_row(
+            f"{one.low:g}-{one.high:g}",
+            f"said {_percent(one.mean_p, 3)}",
+            f"came {_percent(one.observed, 3)}",
+            f"{one.rows:,} rows",
+        )
+    return table
+
+
+def _life(judged: Judged) -> Table:
+    table = _table(
+        f"Life expectancy of {judged.name}", "figure", "estimate", "aim", "rows", "drives", "failed"
+    )
+    for name, share in judged.life.items():
+        aim = AIMS[name.rpartition("_")[0]]
+        told = (
+            _interval(judged.figures[name])
+            if share.is_evidence
+            else f"{_plain(share.estimate)} (no evidence)"
+        )
+        table.add_row(name, told, f"{aim:.2f}", f"{share.rows:,}", f"{share.drives:,}", f"{share.events:,}")
+    for name, figure in judged.figures.items():
+        if name.startswith("concordance"):
+            table.add_row(name, _interval(figure))
+    return table
+
+
+def _strata(report: Report) -> Table:
+    judged = report.judged[0]
+    table = _table(f"Strata of {judged.name}", "stratum", "failures", *(
+        f"{what} at {shown}" for shown in POINTS.values() for what in ("recall", "FAR")))  # fmt: skip
+    for name, failures in report.failures_by_stratum.items():
+        cells = [
+            cell
+            for point in POINTS
+            for cell in (
+                _interval(judged.figures[f"recall[{name}]_at_{point}"]),
+                _percent(judged.false_alarms[point][name]),
+            )
+        ]
+        table.add_row(name, f"{failures:,}", *cells)
+    return table
+
+
+def _differences(name: str, differences: Mapping[str, Interval]) -> Table:
+    table = _table(f"Less {name}, on the same resamples", "figure", "difference", "")
+    for figure, difference in differences.items():
+        table.add_row(figure, _interval(difference, signed=True), "real" if difference.excludes_zero else "")
+    return table
+
+
+def _truncation(cut: Truncation) -> Iterator[str]:
+    if not cut.differences:
+        yield f"Truncation: equal on {cut.rows:,} rows."
+        return
+    yield f"Truncation: {len(cut.differences):,} differences on {cut.rows:,} rows; later days were seen:"
+    yield from cut.differences[:SHOWN]
+    if len(cut.differences) > SHOWN:
+        yield f"and {len(cut.differences) - SHOWN:,} more."
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column(columns[0], overflow="fold")
+    for column in columns[1:]:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _interval(figure: Interval, digits: int = 3, *, signed: bool = False) -> str:
+    sign = "+" if signed else ""
+    if math.isnan(figure.value):
+        return "-"
+    if math.isnan(figure.low):
+        return f"{figure.value:{sign}.{digits}f}"
+    value, low, high = (f"{number:{sign}.{digits}f}" for number in (figure.value, figure.low, figure.high))
+    return f"{value} [{low}, {high}]"
+
+
+def _plain(value: float, digits: int = 3) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def _percent(value: float, digits: int = 2) -> str:
+    return "-" if math.isnan(value) else f"{100 * value:.{digits}f} %"

@@ -1,0 +1,138 @@
+"""The discrete-time hazard: chance to die in an interval after the landmark, given life at its start.
+
+A landmark becomes up to four rows, one for each interval whose outcome is known; the interval is a feature. A drive
+that leaves alive inside an interval tells nothing of that interval and later ones: it is censored, not healthy.
+p_fail at 7, 14 and 30 days is one minus the product of survivals, so the horizons are ordered by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.landmarks import Landmarks
+
+if TYPE_CHECKING:
+    import lightgbm as lgb
+
+EDGES: Final = (0, 7, 14, 30, 90)
+"""Days after the landmark between which a hazard is constant."""
+INTERVALS: Final = len(EDGES) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a booster is grown."""
+
+    rounds: int = 300
+    rate: float = 0.03
+    leaves: int = 12
+    least: float = 60.0
+    columns: float = 0.4
+    rows: float = 0.8
+    ridge: float = 20.0
+    seeds: int = 1
+
+    def parameters(self, seed: int, threads: int) -> Mapping[str, object]:
+        """LightGBM's parameters; the same seed gives the same trees on any number of threads."""
+        return {
+            "objective": "binary",
+            "learning_rate": self.rate,
+            "num_leaves": self.leaves,
+            "min_data_in_leaf": int(self.least),
+            "feature_fraction": self.columns,
+            "bagging_fraction": self.rows,
+            "bagging_freq": 1,
+            "lambda_l2": self.ridge,
+            "max_bin": 127,
+            "boost_from_average": True,
+            "deterministic": True,
+            "force_col_wise": True,
+            "seed": seed,
+            "num_threads": threads,
+            "verbosity": -1,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PersonPeriods:
+    """Rows to learn from: a landmark and an interval."""
+
+    landmark: NDArray[np.int64]
+    interval: NDArray[np.int64]
+    dies: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+
+
+def person_periods(landmarks: Landmarks, thin: NDArray[np.int64] | None = None) -> PersonPeriods:
+    """Expand landmarks; thin: (landmarks,) of landmarks without a death, keep only the interval with this number."""
+    parts: list[tuple[NDArray[np.int64], int, NDArray[np.bool_], NDArray[np.float64]]] = []
+    for interval in range(INTERVALS):
+        opens, closes = EDGES[interval], EDGES[interval + 1]
+        dies = landmarks.died & (landmarks.follow > opens) & (landmarks.follow <= closes)
+        lives = landmarks.follow >= closes
+        lives &= ~dies
+        weight = landmarks.weight.copy()
+        if thin is not None:
+            spared = ~(landmarks.died & (landmarks.follow <= EDGES[-1]))
+            lives &= ~spared | (thin == interval)
+            weight = np.where(spared, weight * INTERVALS, weight)
+        which = np.flatnonzero(dies | lives)
+        parts.append((which, interval, dies[which], weight[which]))
+    return PersonPeriods(
+        landmark=np.concatenate([p[0] for p in parts]),
+        interval=np.concatenate([np.full(len(p[0]), p[1]) for p in parts]),
+        dies=np.concatenate([p[2] for p in parts]),
+        weight=np.concatenate([p[3] for p in parts]),
+    )
+
+
+def grow(
+    x: NDArray[np.float32],
+    periods: PersonPeriods,
+    recipe: Recipe,
+    *,
+    seed: int,
+    threads: int,
+    names: list[str],
+    tell: Callable[[str], None] = lambda _: None,
+) -> lgb.Booster:
+    """Grow a booster on person-period rows. x: (landmarks, columns); the interval is appended as the last column."""
+    import lightgbm as lgb
+
+    rows = np.column_stack([x[periods.landmark], periods.interval.astype(np.float32)])
+    data = lgb.Dataset(
+        rows,
+        label=periods.dies.astype(np.float32),
+        weight=periods.weight,
+        feature_name=[*names, "interval"],
+        params={"max_bin": 127, "verbosity": -1, "num_threads": threads, "feature_pre_filter": False},
+        free_raw_data=True,
+    )
+
+    def progress(env: object) -> None:
+        done = getattr(env, "iteration", 0) + 1
+        if done % 50 == 0:
+            tell(f"trees: {done} of {recipe.rounds}")
+
+    return lgb.train(dict(recipe.parameters(seed, threads)), data, recipe.rounds, callbacks=[progress])
+
+
+def hazards(booster: lgb.Booster, x: NDArray[np.float32], threads: int) -> NDArray[np.float64]:
+    """(landmarks, INTERVALS) chance to die in each interval given life at its start."""
+    count = len(x)
+    out = np.empty((count, INTERVALS))
+    for interval in range(INTERVALS):
+        rows = np.column_stack([x, np.full(count, interval, dtype=np.float32)])
+        out[:, interval] = booster.predict(rows, num_threads=threads)
+    return out
+
+
+def failing(hazard: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(landmarks, INTERVALS) chance to have died by each edge: 7, 14, 30, 90 days."""
+    died: NDArray[np.float64] = 1.0 - np.cumprod(1.0 - hazard, axis=1)
+    return died

@@ -1,0 +1,169 @@
+"""Landmarks to learn from: drives on days, what they showed then, and what became of them.
+
+Weekly, each drive on its own weekday. Every landmark within three months of a death is kept; of the others the
+quiet ones are thinned by chance and weighted back, so that odds stay true. Deaths on a day on which a model loses
+ten or more drives are retirements booked as failures: those drives count as removed.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.history import EPOCH, History, HistoryFiles
+from data.lifespan import Lifespans, Source
+from features.ledger import Ledger, ledger_of
+from features.vector import rows_at, vectors
+
+BATCH: Final = 10
+"""Deaths of one model on one day from which on they are taken for a retirement."""
+NEAR: Final = 90
+"""Days before a death in which every landmark is kept."""
+FOLLOWED: Final = 3650
+
+
+@dataclass(frozen=True, slots=True)
+class Landmarks:
+    """What training sees. All arrays have one entry a landmark."""
+
+    x: NDArray[np.float32]
+    """(landmarks, features)"""
+    serial: NDArray[np.object_]
+    model: NDArray[np.object_]
+    day: NDArray[np.int64]
+    follow: NDArray[np.int64]
+    """Days from the landmark to death, or to the last day known alive; at least 1."""
+    died: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+    """How many landmarks it stands for."""
+
+    def __len__(self) -> int:
+        return len(self.day)
+
+    def only(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Landmarks:
+        """These landmarks alone."""
+        return Landmarks(*(getattr(self, name)[which] for name in self.__slots__))
+
+    def fold(self, folds: int) -> NDArray[np.int64]:
+        """A fold for each landmark, the same for all of a drive."""
+        return crc(self.serial) // 7 % folds
+
+
+def joined(parts: list[Landmarks]) -> Landmarks:
+    """Several sets as one."""
+    return Landmarks(*(np.concatenate([getattr(p, name) for p in parts]) for name in Landmarks.__slots__))
+
+
+def crc(serials: NDArray[np.object_]) -> NDArray[np.int64]:
+    """A fixed hash of each serial number."""
+    unique, at = np.unique(serials.astype(str), return_inverse=True)
+    hashes = np.array([zlib.crc32(name.encode()) for name in unique], dtype=np.int64)
+    return hashes[at] if len(unique) else np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Thinning:
+    """One in how many landmarks is kept, far from death: of drives without a symptom, and with an old one."""
+
+    quiet: int = 20
+    marked: int = 4
+    step: int = 7
+
+
+def draw(
+    source: Source,
+    *,
+    until: date | None,
+    seed: int,
+    exclude: frozenset[str] = frozenset(),
+    thinning: Thinning = Thinning(),
+    threads: int = 2,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Landmarks:
+    """Draw landmarks from one source, a part of its drives at a time."""
+    files = HistoryFiles(list(source.files), threads=threads)
+    lifespans = without_retirements(source.lifespans, files, until)
+    parts = list(files.parts())
+    drawn: list[Landmarks] = []
+
+    def keep(names: object) -> NDArray[np.bool_]:
+        assert isinstance(names, list)
+        return np.array([name not in exclude for name in names], dtype=bool)
+
+    for number, part in enumerate(parts):
+        history = files.read(until=until, part=part, keep=keep)
+        drawn.append(_draw(history, ledger_of(history), lifespans, seed, thinning))
+        tell(f"landmarks of {source.files[0].name}, part {number + 1} of {len(parts)}: {len(drawn[-1]):,}")
+    return joined(drawn)
+
+
+def without_retirements(lifespans: Lifespans, files: HistoryFiles, until: date | None) -> Lifespans:
+    """Deaths in a batch of BATCH or more of one model on one day become removals."""
+    dead = np.flatnonzero(lifespans.died)
+    if not len(dead):
+        return lifespans
+    model = files.model_of(lifespans.serials[dead], until=until)
+    pair = np.array([f"{m}\t{d}" for m, d in zip(model, lifespans.last[dead], strict=True)], dtype=object)
+    _, at, count = np.unique(pair.astype(str), return_inverse=True, return_counts=True)
+    died = lifespans.died.copy()
+    died[dead[count[at] >= BATCH]] = False
+    return replace(lifespans, died=died)
+
+
+def _draw(history: History, ledger: Ledger, lifespans: Lifespans, seed: int, thinning: Thinning) -> Landmarks:
+    at = lifespans.of(history.serials)
+    known = np.flatnonzero(at >= 0)
+    first = np.maximum(lifespans.first[at[known]], history.day[history.start[known]])
+    last, died = lifespans.last[at[known]], lifespans.died[at[known]]
+    phase = crc(history.serials[known])
+    step = thinning.step
+    begin = first + (phase - first) % step
+    count = np.maximum((last - 1 - begin) // step + 1, 0)
+    who = np.repeat(np.arange(len(known)), count)
+    nth = np.arange(len(who)) - np.repeat(np.cumsum(count) - count, count)
+    drive, day = known[who], begin[who] + step * nth
+    follow = last[who] - day
+    row = rows_at(ledger, drive, day)
+    symptom = np.zeros(len(row), dtype=bool)
+    fresh = np.zeros(len(row), dtype=bool)
+    for n in (5, 187, 197, 198):
+        symptom |= ledger.rows[f"level_{n}"][row] > 0
+        fresh |= day - ledger.rows[f"rose_on_{n}"][row] <= 30
+    near = died[who] & (follow <= NEAR)
+    rate = np.where(near | fresh, 1, np.where(symptom, thinning.marked, thinning.quiet))
+    chance = _chance(phase[who], day, seed)
+    kept = np.flatnonzero((row >= 0) & (chance % rate == 0))
+    rows = row[kept]
+    return Landmarks(
+        x=vectors(ledger, drive[kept], day[kept]),
+        serial=history.serials[drive[kept]],
+        model=np.array(history.model_names, dtype=object)[history.model[rows]],
+        day=day[kept],
+        follow=follow[kept],
+        died=died[who][kept],
+        weight=rate[kept].astype(np.float64),
+    )
+
+
+def _chance(drive: NDArray[np.int64], day: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """A whole number for each (drive, day), the same in every run and for every cut of the data."""
+    mixed = (
+        (drive.astype(np.uint64) << np.uint64(20))
+        ^ day.astype(np.uint64)
+        ^ (np.uint64(seed) << np.uint64(52))
+    )
+    mixed *= np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    return (mixed >> np.uint64(33)).astype(np.int64)
+
+
+def day_number(day: date) -> int:
+    """Days since 1970-01-01."""
+    return (day - EPOCH).days

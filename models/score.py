@@ -1,0 +1,109 @@
+"""Scores of whole histories: for each landmark day one row for every drive that reported in the week before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.history import EPOCH, History, HistoryFiles, Told
+from features.ledger import ledger_of
+from features.vector import rows_at, vectors
+from models.bundle import Bundle
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FRESH: Final = 6
+"""A drive is scored on a day when it has a row on it or in this many days before."""
+YOUNG: Final = 3
+"""Days of history below which a drive is not judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Scores of one part of the drives."""
+
+    table: pa.Table
+    told: Told
+
+
+def score(
+    paths: Sequence[Path],
+    bundle: Bundle,
+    *,
+    first: date,
+    last: date,
+    every: int = 1,
+    today: date | None = None,
+    threads: int = 2,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Iterator[Scored]:
+    """Score landmark days first, first + every, ... last, a part of the drives at a time. Raises UnreadableHistory."""
+    files = HistoryFiles(paths, threads=threads)
+    days = np.arange((first - EPOCH).days, (last - EPOCH).days + 1, every, dtype=np.int64)
+    parts = list(files.parts())
+    for number, part in enumerate(parts):
+        history = files.read(until=last, today=today, part=part)
+        yield Scored(score_history(history, bundle, days), history.told)
+        tell(f"scored part {number + 1} of {len(parts)}: {history.drives:,} drives")
+
+
+def score_history(history: History, bundle: Bundle, days: NDArray[np.int64]) -> pa.Table:
+    """Score every drive on every day on which it is to be scored, ordered by drive and day."""
+    ledger = ledger_of(history)
+    drive = np.repeat(np.arange(history.drives, dtype=np.int64), len(days))
+    day = np.tile(days, history.drives)
+    row = rows_at(ledger, drive, day)
+    fresh = (row >= 0) & (day - history.day[np.maximum(row, 0)] <= FRESH) if len(row) else row >= 0
+    drive, day, row = drive[fresh], day[fresh], row[fresh]
+    tables: list[pa.Table] = []
+    for begin in range(0, max(len(drive), 1), 100_000):
+        piece = slice(begin, begin + 100_000)
+        model = np.array(history.model_names, dtype=object)[history.model[row[piece]]]
+        watched = day[piece] - history.day[history.start[drive[piece]]] + 1
+        x = vectors(ledger, drive[piece], day[piece])
+        tables.append(_table(bundle, x, model, watched, history.serials[drive[piece]], day[piece]))
+    import pyarrow as pa
+
+    return pa.concat_tables(tables)
+
+
+def _table(
+    bundle: Bundle,
+    x: NDArray[np.float32],
+    model: NDArray[np.object_],
+    watched: NDArray[np.int64],
+    serials: NDArray[np.object_],
+    day: NDArray[np.int64],
+) -> pa.Table:
+    import pyarrow as pa
+
+    reported = np.isfinite(x[:, : len(bundle.facts.columns)]).any(axis=1)
+    forecast = bundle.forecast(x, model, (watched >= YOUNG) & reported)
+    dates = (np.datetime64(EPOCH) + day.astype("timedelta64[D]")).astype("datetime64[D]")
+    columns = {
+        "serial_number": pa.array([str(s) for s in serials], pa.string()),
+        "date": pa.array(dates, pa.date32()),
+        "model": pa.array([str(m) for m in model], pa.string()),
+        "p_fail_7d": pa.array(forecast.p_fail[:, 0]),
+        "p_fail_14d": pa.array(forecast.p_fail[:, 1]),
+        "p_fail_30d": pa.array(forecast.p_fail[:, 2]),
+        "life_p10_days": pa.array(forecast.life[:, 0], from_pandas=True),
+        "life_p50_days": pa.array(forecast.life[:, 1], from_pandas=True),
+        "life_p90_days": pa.array(forecast.life[:, 2], from_pandas=True),
+        "status": pa.array([str(s) for s in forecast.status], pa.string()),
+        "source": pa.array([f"model:{bundle.name}"] * len(x), pa.string()),
+        "reason": pa.array([""] * len(x), pa.string()),
+    }
+    return pa.table(columns)
+
+
+def landmark_days(first: date, last: date, every: int) -> list[date]:
+    """first, first + every, ... up to and including last."""
+    return [first + timedelta(days=offset) for offset in range(0, (last - first).days + 1, every)]

@@ -1,0 +1,187 @@
+"""The recipe of the bundle that ships, on any history.
+
+Landmarks of all sources -> family rates -> boosters on two thirds of the drives, to forecast the other third ->
+calibration, thresholds and fading from those forecasts -> one booster on all drives. Deterministic in (files, until,
+seed): nothing that was known only after `until` is read, and chance is a hash of the serial number and the day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.history import EPOCH
+from data.lifespan import Source, sources_of
+from data.refusal import Refusal
+from features.schema import NAMES_IN_ORDER, POSITION, schema_hash
+from models.bundle import Facts, save
+from models.calibrate import Calibration, Thresholds, calibrated, thresholds_of
+from models.family import COLUMNS, Rates, family_columns, rates_of
+from models.hazard import INTERVALS, Recipe, failing, grow, hazards, person_periods
+from models.landmarks import Landmarks, Thinning, crc, draw, joined
+from models.life import Fading, fading_of
+
+if TYPE_CHECKING:
+    import lightgbm as lgb
+
+FOLDS: Final = 3
+RECENT: Final = 182
+"""Days before the end whose healthy windows set the thresholds."""
+WITNESSES: Final = 12_000
+"""Drives, at most, whose every landmark in that time is forecast for the thresholds."""
+
+
+class TooLittleHistory(Refusal):
+    """The history holds too few deaths to learn from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """The outcome of training."""
+
+    facts: Facts
+    booster: lgb.Booster
+
+
+def train(
+    paths: Sequence[Path],
+    *,
+    name: str,
+    until: date | None = None,
+    exclude: frozenset[str] = frozenset(),
+    seed: int = 20180630,
+    threads: int = 2,
+    recipe: Recipe = Recipe(),
+    tell: Callable[[str], None] = lambda _: None,
+) -> Trained:
+    """Train on history files. Raises UnreadableHistory, TooLittleHistory."""
+    tell("looking at the files")
+    sources = sources_of(paths, until=until, threads=threads)
+    drawn = [draw(s, until=until, seed=seed, exclude=exclude, threads=threads, tell=tell) for s in sources]
+    landmarks = joined(drawn)
+    deaths = len(np.unique(landmarks.serial[landmarks.died & (landmarks.follow <= 30)].astype(str)))
+    if deaths < 20:
+        raise TooLittleHistory(
+            f"The history holds {deaths} deaths with readings in the 30 days before; give one with 20 or more."
+        )
+    rates = rates_of(landmarks, Thinning().step)
+    x = _matrix(landmarks, rates)
+    unseen, boosters = _cross_fitted(landmarks, x, recipe, seed, threads, tell)
+    calibration = _calibration(landmarks, unseen)
+    p_30d = calibration(unseen)[:, 2]
+    rate = np.exp(x[:, len(NAMES_IN_ORDER)].astype(np.float64))
+    fading = fading_of(p_30d, rate, landmarks.follow, landmarks.died, landmarks.weight)
+    tell("thresholds from healthy windows")
+    thresholds = _thresholds(sources[0], until, seed, exclude, rates, boosters, calibration, threads)
+    tell("the booster of all drives")
+    booster = _grow(landmarks, x, np.ones(len(landmarks), dtype=bool), recipe, seed, threads, tell)
+    first, last = int(landmarks.day.min()), int((landmarks.day + landmarks.follow).max())
+    facts = Facts(
+        name=name,
+        schema=schema_hash(),
+        columns=(*NAMES_IN_ORDER, *COLUMNS, "interval"),
+        until=None if until is None else until.isoformat(),
+        seed=seed,
+        calibration=calibration,
+        thresholds=thresholds,
+        rates=rates,
+        fading=fading,
+        counts={
+            "drives": len(np.unique(landmarks.serial.astype(str))),
+            "deaths": deaths,
+            "landmarks": len(landmarks),
+            "models": len(rates.models),
+        },
+        window=((EPOCH + timedelta(days=first)).isoformat(), (EPOCH + timedelta(days=last)).isoformat()),
+    )
+    return Trained(facts, booster)
+
+
+def write(trained: Trained, folder: Path, card: str) -> None:
+    """Save what was trained as a bundle."""
+    save(folder, trained.facts, trained.booster, card)
+
+
+def _matrix(landmarks: Landmarks, rates: Rates) -> NDArray[np.float32]:
+    hours = landmarks.x[:, POSITION["hours"]]
+    return np.column_stack([landmarks.x, family_columns(rates, landmarks.model, hours)])
+
+
+def _grow(
+    landmarks: Landmarks,
+    x: NDArray[np.float32],
+    which: NDArray[np.bool_],
+    recipe: Recipe,
+    seed: int,
+    threads: int,
+    tell: Callable[[str], None],
+) -> lgb.Booster:
+    mine = np.flatnonzero(which)
+    chosen = landmarks.only(mine)
+    # Of a landmark that nobody died after, one interval is enough; which one is a hash, and its weight says so.
+    interval = (crc(chosen.serial) // 13 + chosen.day // 7) % INTERVALS
+    periods = person_periods(chosen, interval)
+    return grow(
+        x[mine], periods, recipe, seed=seed, threads=threads, names=[*NAMES_IN_ORDER, *COLUMNS], tell=tell
+    )
+
+
+def _cross_fitted(
+    landmarks: Landmarks,
+    x: NDArray[np.float32],
+    recipe: Recipe,
+    seed: int,
+    threads: int,
+    tell: Callable[[str], None],
+) -> tuple[NDArray[np.float64], list[lgb.Booster]]:
+    """Chance to have died by each edge, for every landmark by a booster that has not seen its drive."""
+    fold = landmarks.fold(FOLDS)
+    died = np.zeros((len(landmarks), INTERVALS))
+    boosters: list[lgb.Booster] = []
+    for number in range(FOLDS):
+        tell(f"cross-fitting by drive, {number + 1} of {FOLDS}")
+        boosters.append(_grow(landmarks, x, fold != number, recipe, seed, threads, tell))
+        died[fold == number] = failing(hazards(boosters[-1], x[fold == number], threads))
+    return died, boosters
+
+
+def _calibration(landmarks: Landmarks, unseen: NDArray[np.float64]) -> Calibration:
+    dies = landmarks.died & (landmarks.follow <= 30)
+    known = dies | (landmarks.follow >= 30)
+    return calibrated(unseen[known, 2], dies[known], landmarks.weight[known])
+
+
+def _thresholds(
+    source: Source,
+    until: date | None,
+    seed: int,
+    exclude: frozenset[str],
+    rates: Rates,
+    boosters: list[lgb.Booster],
+    calibration: Calibration,
+    threads: int,
+) -> Thresholds:
+    serials = source.lifespans.serials
+    end = int(source.lifespans.last.max())
+    alive = source.lifespans.last > end - RECENT
+    hashed = crc(serials) // 11
+    every = max(1, int(alive.sum()) // WITNESSES)
+    barred = exclude | {str(s) for s in serials[~alive | (hashed % every != 0)]}
+    witnesses = draw(
+        source, until=until, seed=seed, exclude=frozenset(barred), thinning=Thinning(1, 1), threads=threads
+    )
+    witnesses = witnesses.only(witnesses.day > end - RECENT)
+    x = _matrix(witnesses, rates)
+    fold = witnesses.fold(FOLDS)
+    p = np.zeros(len(x))
+    for number, booster in enumerate(boosters):
+        mine = fold == number
+        p[mine] = calibration(failing(hazards(booster, x[mine], threads)))[:, 2]
+    dies = witnesses.died & (witnesses.follow <= 30)
+    return thresholds_of(p, crc(witnesses.serial), witnesses.day, dies, dies | (witnesses.follow >= 30))
