@@ -41,6 +41,7 @@ class Reliability:
     def __init__(self, p: Floats, label: Ints, drive: Ints, drives: int) -> None:
         """p, label (0 or 1), drive: (rows,)."""
         which = np.clip(np.searchsorted(EDGES, p, side="right") - 1, 0, len(EDGES) - 2)
+        self._drives = drives
         shape = (len(EDGES) - 1, drives)
         self._rows = sparse.csr_array((np.ones(len(p)), (which, drive)), shape=shape)
         self._p = sparse.csr_array((p, (which, drive)), shape=shape)
@@ -65,7 +66,7 @@ class Reliability:
 
     def table(self) -> list[Bin]:
         """The bins that hold rows."""
-        weight = np.ones(self._rows.shape[1])
+        weight = np.ones(self._drives)
         rows, p, label = self._rows @ weight, self._p @ weight, self._label @ weight
         return [
             Bin(EDGES[i], EDGES[i + 1], int(rows[i]), float(p[i] / rows[i]), float(label[i] / rows[i]))

@@ -118,6 +118,8 @@ def _strata(report: Report) -> Table:
     table = _table(f"Strata of {judged.name}", "stratum", "failures", *(
         f"{what} at {shown}" for shown in POINTS.values() for what in ("recall", "FAR")))  # fmt: skip
     for name, failures in report.failures_by_stratum.items():
+        if not failures:
+            continue
         cells = [
             cell
             for point in POINTS

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
@@ -172,17 +171,21 @@ def _rows(table: pa.Table, drives: _Drives) -> _Rows:
     symptomatic = np.zeros(len(drive), dtype=bool)
     for name in SYMPTOMS:
         if name in table.column_names:
-            symptomatic |= pc.fill_null(pc.greater(table[name], 0), False).to_numpy()
+            symptomatic |= _floats(table[name]) > 0
     hours = np.full(len(drive), np.nan)
     if "smart_9_raw" in table.column_names:
-        hours = np.asarray(table["smart_9_raw"].cast(pa.float64()).to_numpy(), dtype=np.float64)
+        hours = _floats(table["smart_9_raw"])
     has_failure = "failure" in table.column_names
     failed = _failed(table["failure"]) if has_failure else np.zeros(len(drive), dtype=bool)
     return _Rows(drive, day, failed, has_failure, symptomatic, hours)
 
 
 def _failed(column: pa.ChunkedArray) -> Bools:
-    return np.asarray(pc.fill_null(pc.equal(column.cast(pa.int64()), 1), False).to_numpy(), dtype=bool)
+    return np.asarray(_floats(column) == 1, dtype=bool)
+
+
+def _floats(column: pa.ChunkedArray) -> Floats:
+    return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
 
 
 def _join(
