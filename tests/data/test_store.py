@@ -1,0 +1,276 @@
+"""What a store promises (data.store.port), on a file and in memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from data.drain import Drain, DrainState, Intent, JournalEntry, Mechanic, Move, Plan, Progress
+from data.ids import DeviceId, HostName, OsdId, PgId
+from data.outcome import Fate, Outcome
+from data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
+from data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
+from data.refusal import Refusal
+from data.store.faults import StoreFull, StoreUnreadable
+from data.store.port import RevisionConflict, Store
+from data.store.sqlite import MEMORY, SqliteStore
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(params=["file", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    store = SqliteStore(tmp_path / "store.db" if request.param == "file" else MEMORY)
+    yield store
+    store.close()
+
+
+def _reading(device: str, at: datetime, pending: int = 0) -> Reading:
+    smart = Smart(Protocol.ATA, Identity(model="ST4000"), True, Counters(pending=pending))
+    return Reading(DeviceId(device), HostName("ceph-1"), at, at + timedelta(seconds=2), smart)
+
+
+def _outlook(device: str, as_of: datetime, status: Status = Status.GOOD) -> Outlook:
+    curve = tuple(1 / (1 + day / 100) for day in GRID_DAYS)
+    reasons = (Reason("model-and-age", "An ST4000 of 3 years."),)
+    return Outlook(
+        DeviceId(device), as_of, status, "model:1", reasons, "", 0.1, 0.2, 0.3, curve, Life(1.0, 2.0, None)
+    )
+
+
+DRAIN = Drain(
+    "d-1", DeviceId("a"), (OsdId(3),), DrainState.PROPOSED, Intent.REPLACE, "controller", "bad", NOON, NOON,
+    plan=Plan(Mechanic.UPMAP_WALK, "default", 41, (Move(PgId("3.1f"), OsdId(3), OsdId(4), 10**12),),
+              OsdId(4), 0.61, 0.4, 3.5, "network"),
+    progress=Progress(1, 0, 10**12, 0), saved={"osd.3/reweight": "1.0"}, held_by=("osd.4 is nearly full",),
+)  # fmt: skip
+
+
+def test_a_reading_is_kept_once_however_often_it_comes(store: Store) -> None:
+    first, second = _reading("a", NOON), _reading("a", NOON + HOUR)
+    assert store.add_readings([first, second, first]) == 2
+    assert store.add_readings([second, replace(first, host=HostName("elsewhere"))]) == 0
+    assert store.readings(DeviceId("a")) == (first, second)
+    assert store.add_readings([]) == 0
+
+
+def test_history_comes_oldest_first_from_the_asked_instant_on(store: Store) -> None:
+    readings = [_reading("a", NOON + hours * HOUR) for hours in (3, 1, 2)]
+    store.add_readings([*readings, _reading("b", NOON)])
+    ordered = tuple(sorted(readings, key=lambda reading: reading.taken_at))
+    assert store.readings(DeviceId("a")) == ordered
+    assert store.readings(DeviceId("a"), NOON + 2 * HOUR) == ordered[1:]
+    assert store.readings(DeviceId("a"), NOON + 2 * HOUR + timedelta(microseconds=1)) == ordered[2:]
+    assert store.readings(DeviceId("nobody")) == ()
+
+
+def test_the_latest_reading_is_the_latest_taken_not_the_latest_received(store: Store) -> None:
+    late, early = _reading("a", NOON + HOUR), _reading("a", NOON)
+    store.add_readings([late])
+    store.add_readings([early, _reading("b", NOON)])
+    assert store.latest_readings() == {"a": late, "b": _reading("b", NOON)}
+
+
+def test_an_unreadable_drive_is_kept_as_evidence(store: Store) -> None:
+    silent = replace(_reading("a", NOON), seen=Unreadable(NOON - HOUR, "no answer within 30 s"))
+    store.add_readings([silent])
+    assert store.readings(DeviceId("a")) == (silent,)
+    assert store.latest_readings() == {"a": silent}
+
+
+def test_latency_is_kept_by_osd_and_window(store: Store) -> None:
+    windows = [
+        LatencySummary(OsdId(3), HostName("h"), NOON + timedelta(seconds=15 * i), 15.0, 9, read_ms_p50=1.5)
+        for i in range(4)
+    ]
+    store.add_latency([*windows[2:], *windows[:3], replace(windows[0], osd=OsdId(4))])
+    store.add_latency([replace(windows[0], operations=1)])
+    assert store.latency(3, NOON) == tuple(windows)
+    assert store.latency(3, NOON + timedelta(seconds=20)) == tuple(windows[2:])
+    assert store.latency(5, NOON) == ()
+
+
+def test_the_latest_outlook_is_the_one_with_the_latest_date(store: Store) -> None:
+    early, late = _outlook("a", NOON), _outlook("a", NOON + HOUR, Status.BAD)
+    store.save_outlooks([late])
+    store.save_outlooks([early])
+    assert store.latest_outlooks() == {"a": late}
+    assert store.outlooks(DeviceId("a")) == (early, late)
+    assert store.outlooks(DeviceId("a"), NOON + HOUR) == (late,)
+
+
+def test_an_outlook_that_was_computed_anew_replaces_the_one_of_that_instant(store: Store) -> None:
+    store.save_outlooks([_outlook("a", NOON)])
+    anew = _outlook("a", NOON, Status.WARNING)
+    store.save_outlooks([anew])
+    assert store.outlooks(DeviceId("a")) == (anew,)
+    assert store.latest_outlooks() == {"a": anew}
+
+
+def test_a_drain_comes_back_whole(store: Store) -> None:
+    store.save_drain(DRAIN)
+    assert store.drain("d-1") == DRAIN
+    assert store.drain("d-2") is None
+
+
+def test_a_higher_revision_replaces_and_a_lower_or_different_equal_one_is_refused(store: Store) -> None:
+    store.save_drain(replace(DRAIN, revision=4))
+    store.save_drain(replace(DRAIN, revision=4))
+    newer = replace(DRAIN, revision=6, state=DrainState.APPROVED)
+    store.save_drain(newer)
+    for revision in (5, 6):
+        with pytest.raises(
+            RevisionConflict, match=rf"d-1 .* revision 6 .* revision {revision} comes too late"
+        ):
+            store.save_drain(replace(DRAIN, revision=revision))
+    assert store.drain("d-1") == newer
+
+
+def test_one_of_many_who_save_the_same_revision_wins(store: Store) -> None:
+    def save(name: int) -> bool:
+        try:
+            store.save_drain(replace(DRAIN, revision=1, asked_by=str(name)))
+        except RevisionConflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(save, range(16))) == 1
+
+
+def test_drains_come_newest_first(store: Store) -> None:
+    drains = [replace(DRAIN, id=f"d-{i}", created_at=NOON + i * HOUR) for i in (1, 3, 2)]
+    for drain in drains:
+        store.save_drain(drain)
+    assert [drain.id for drain in store.drains()] == ["d-3", "d-2", "d-1"]
+
+
+def test_the_journal_keeps_its_order_and_gives_the_newest_lines(store: Store) -> None:
+    lines = [JournalEntry(f"d-{i % 2}", NOON, f"line {i}", "step", "set", i) for i in range(6)]
+    store.add_journal(lines[:4])
+    store.add_journal(lines[2:])
+    assert store.journal() == tuple(lines)
+    assert store.journal("d-1") == tuple(lines[1::2])
+    assert store.journal(limit=2) == tuple(lines[4:])
+    assert store.journal("d-0", limit=2) == (lines[2], lines[4])
+    assert store.journal(limit=0) == ()
+    assert store.journal("d-9") == ()
+
+
+def test_outcomes_are_kept_once_and_told_oldest_first(store: Store) -> None:
+    failed = Outcome(DeviceId("a"), NOON + HOUR, Fate.FAILED, "operator", "clicking")
+    suspected = Outcome(DeviceId("a"), NOON, Fate.SUSPECTED, "rule:gone")
+    cleared = replace(failed, fate=Fate.CLEARED)
+    for outcome in (failed, suspected, failed, cleared):
+        store.add_outcome(outcome)
+    assert store.outcomes() == (suspected, failed, cleared)
+
+
+def test_a_halt_stands_until_it_is_lifted(store: Store) -> None:
+    assert store.halt_reason() is None
+    store.set_halt("network works")
+    store.set_halt("network works, until 14:00")
+    assert store.halt_reason() == "network works, until 14:00"
+    store.set_halt(None)
+    store.set_halt(None)
+    assert store.halt_reason() is None
+
+
+def test_everything_survives_a_restart(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "state" / "store.db")
+    store.add_readings([_reading("a", NOON)])
+    store.save_drain(DRAIN)
+    store.set_halt("why")
+    store.close()
+    again = SqliteStore(tmp_path / "state" / "store.db")
+    assert (again.latest_readings(), again.drain("d-1")) == ({"a": _reading("a", NOON)}, DRAIN)
+    assert again.halt_reason() == "why"
+    again.close()
+
+
+def test_threads_read_and_write_at_once(store: Store) -> None:
+    def work(number: int) -> None:
+        for i in range(10):
+            store.add_readings([_reading(f"dev-{number}", NOON + i * HOUR, pending=i)])
+            assert store.readings(DeviceId(f"dev-{number}"))[-1].taken_at == NOON + i * HOUR
+            assert len(store.latest_readings()) >= 1
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    assert len(store.latest_readings()) == 8
+
+
+def test_a_save_that_fails_half_way_changes_nothing(store: Store) -> None:
+    with pytest.raises(Refusal, match="cannot be written"):
+        store.add_readings([_reading("a", NOON), replace(_reading("b", NOON), host=HostName("\ud800"))])
+    assert store.latest_readings() == {}
+
+
+def test_a_damaged_file_is_refused_with_the_cure(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    path.write_bytes(b"not a database, by any means" * 100)
+    with pytest.raises(StoreUnreadable, match=r"store\.db is damaged or no store .*backup"):
+        SqliteStore(path)
+
+
+def test_damage_in_the_middle_of_a_file_is_refused_with_the_cure(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = SqliteStore(path)
+    store.add_readings([_reading(f"dev-{i}", NOON) for i in range(2000)])
+    store.close()
+    raw = bytearray(path.read_bytes())
+    for page in range(2 * 4096, len(raw), 4096):
+        raw[page : page + 64] = b"\xa5" * 64
+    path.write_bytes(raw)
+    with pytest.raises(StoreUnreadable, match="backup"):
+        SqliteStore(path).latest_readings()
+
+
+def test_a_document_that_cannot_be_read_is_refused_with_its_table(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = SqliteStore(path)
+    store.add_readings([_reading("a", NOON)])
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE latest_readings SET document = x'7b7d'")
+    connection.close()
+    with pytest.raises(StoreUnreadable, match=r"latest_readings that cannot be read .*missing required"):
+        store.latest_readings()
+    store.close()
+
+
+def test_a_store_of_a_newer_predrain_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    SqliteStore(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE schema_version SET version = 7")
+    connection.close()
+    with pytest.raises(StoreUnreadable, match="has version 7 and this predrain knows 1: update"):
+        SqliteStore(path)
+
+
+def test_somebody_elses_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE songs (name TEXT)")
+    connection.close()
+    with pytest.raises(StoreUnreadable, match="is a database but not a store"):
+        SqliteStore(path)
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("songs",)]
+    connection.close()
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreUnreadable, match="cannot be made"):
+        SqliteStore(tmp_path / "file" / "store.db")
+    (tmp_path / "folder.db").mkdir()
+    with pytest.raises(StoreFull, match="unable to open database file"):
+        SqliteStore(tmp_path / "folder.db")
