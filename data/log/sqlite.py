@@ -120,7 +120,8 @@ class SqliteLog:
                 (topic.value, before_offset),
             ).rowcount
         with self._lock, self._explained():
-            self._connection.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
+            # `execute` would step once, which is one page.
+            self._connection.executescript(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
         return gone
 
     def close(self) -> None:
