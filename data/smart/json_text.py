@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -14,6 +15,7 @@ LARGEST_DOCUMENT = 16 * 2**20
 """Bytes. The largest real output known (every log of a drive with a long history) is below 1 MiB."""
 
 _TEXT_SIGNS = ("=== START OF", "smartctl version", "SMART Attributes Data Structure", "SMART overall-health")
+_GREPPABLE = re.compile(rb"\s*json(\.| = )")
 _TOLERANT = json.JSONDecoder(strict=False)  # control characters in strings, NaN, lone surrogates
 
 
@@ -28,6 +30,8 @@ def first_object(document: bytes) -> JsonObject:
             f"is larger than {LARGEST_DOCUMENT // 2**20} MiB, pass the output of one smartctl run"
         )
     written = _utf8(document)
+    if _GREPPABLE.match(written):
+        raise NotJsonError("is in smartctl's --json=g format, run smartctl with --json")
     cut = False
     for start in _starts(written):
         try:
@@ -39,7 +43,7 @@ def first_object(document: bytes) -> JsonObject:
         try:
             return _tolerantly(written[start:].decode("utf-8", "replace"))
         except json.JSONDecodeError as error:
-            cut = cut or error.pos >= len(error.doc.rstrip()) - 8 or "Unterminated" in error.msg
+            cut = cut or _ends_early(error)
         except ValueError:
             raise NotJsonError("holds a number too long to be smartctl's, run smartctl again") from None
         except RecursionError:
@@ -78,14 +82,20 @@ def _tolerantly(written: str) -> JsonObject:
     return _object(value)
 
 
+def _ends_early(error: json.JSONDecodeError) -> bool:
+    """Whether the decoder missed something at the end, or met the beginning of a word or string there."""
+    written = error.doc.rstrip()
+    if error.pos >= len(written):
+        return True
+    return not written.endswith("}") and (error.pos >= len(written) - 8 or "Unterminated" in error.msg)
+
+
 def _why(written: bytes, cut: bool) -> str:
     head = written[:65536].decode("utf-8", "replace")
     if not head.strip():
         return "is empty, run smartctl again"
     if any(sign in head for sign in _TEXT_SIGNS) or head.lstrip().startswith("smartctl "):
         return "is smartctl's text output, run smartctl with --json"
-    if head.lstrip().startswith("json."):
-        return "is in smartctl's --json=g format, run smartctl with --json"
     if head.lstrip().startswith("["):
         return "is a JSON list, pass the output of one smartctl run as one file"
     if cut:

@@ -17,14 +17,13 @@ from data.smart import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
 def parse(*files: Annotated[Path, Parameter(allow_leading_hyphen=True)]) -> int:
     """Decode the output of `smartctl -x --json`, one JSON object a line, in the order given.
 
-    Example: smartctl -x --json /dev/sda > sda.json; predrain smart parse sda.json
-
     A file that tells nothing gives `"ok": false` with the reason; the exit code is then 3.
 
     Parameters
     ----------
     files
         Files with the output of one smartctl run each; `-` is standard input.
+        Example: smartctl -x --json /dev/sda > sda.json; predrain smart parse sda.json
     """
     if not files:
         print("predrain: name at least one FILE, or - for standard input (see --help)", file=sys.stderr)
