@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from data.history import EPOCH, LIMITS, believable
 from data.ids import DeviceId
 from data.reading import Counters, Protocol, Reading, Smart, Unreadable
-from features.ledger import AT, COLUMNS, COUNTERS, Floats, Ledger, RISING, first_row, next_row
+from features.ledger import AT, COLUMNS, COUNTERS, RISING, Floats, Ledger, first_row, next_row
 from features.schema import WINDOWS
 from features.vector import vectors
 

@@ -17,14 +17,22 @@ from numpy.typing import NDArray
 
 from data.outlook import Status
 from data.refusal import Refusal
-from features.schema import NAMES_IN_ORDER, POSITION, schema_hash
+from features.schema import POSITION, schema_hash
 from models.calibrate import Calibration, Thresholds
+from models.explain import reasons_of
 from models.family import Rates, family_columns
 from models.hazard import failing, hazards
 from models.life import Fading, quantiles, survival
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
     import lightgbm as lgb
+
+    from data.ids import DeviceId
+    from data.outlook import Outlook, Reason
+    from features.state import DriveState
 
 DEFAULT: Final = Path(__file__).parent / "bundles" / "default"
 FILES: Final = ("model.txt", "bundle.json", "CARD.md")
@@ -49,6 +57,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     rates: Rates
     fading: Fading
     counts: dict[str, int]
+    shares: dict[str, float]
+    """Of drives to which a fact applies, the share that died within 30 days."""
     window: tuple[str, str]
 
 
@@ -128,6 +138,35 @@ class Bundle:
         status[p_30d >= self.facts.thresholds.bad] = Status.BAD
         status[~known] = Status.UNKNOWN
         return Forecast(died[:, :3], curve, quantiles(curve), status)
+
+    def reasons(
+        self, x: NDArray[np.float32], model: NDArray[np.object_], forecast: Forecast
+    ) -> list[tuple[Reason, ...]]:
+        """Reasons of each drive, most telling first; those of flagged drives by what moved the forecast."""
+        flagged = np.flatnonzero((forecast.status == Status.WARNING) | (forecast.status == Status.BAD))
+        p_30d = forecast.p_fail[:, 2]
+        found = reasons_of(x, p_30d, self.facts.shares, None)
+        if len(flagged):
+            rows = np.column_stack(
+                [self.matrix(x[flagged], model[flagged]), np.full(len(flagged), 2, dtype=np.float32)]
+            )
+            pushed = np.asarray(self.booster.predict(rows, pred_contrib=True, num_threads=self.threads))
+            told = reasons_of(x[flagged], p_30d[flagged], self.facts.shares, pushed)
+            for place, why in zip(flagged, told, strict=True):
+                found[place] = why
+        return found
+
+    def outlooks(
+        self, states: Sequence[DriveState], now: datetime, before: Mapping[DeviceId, Outlook] | None = None
+    ) -> list[Outlook]:
+        """Outlooks of live drives, in their order; see models.outlooks."""
+        from models.outlooks import outlooks
+
+        return outlooks(self, states, now, before)
+
+    def outlook(self, state: DriveState, now: datetime, before: Outlook | None = None) -> Outlook:
+        """The outlook of one drive."""
+        return self.outlooks([state], now, None if before is None else {state.device: before})[0]
 
 
 def save(folder: Path, facts: Facts, booster: lgb.Booster, card: str) -> None:

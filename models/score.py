@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.history import EPOCH, History, HistoryFiles, Told
+from data.outlook import Status
 from features.ledger import ledger_of
 from features.vector import rows_at, vectors
 from models.bundle import Bundle
+from models.explain import not_judged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,8 +86,12 @@ def _table(
 ) -> pa.Table:
     import pyarrow as pa
 
-    reported = np.isfinite(x[:, : len(bundle.facts.columns)]).any(axis=1)
+    reported = np.isfinite(x).any(axis=1)
     forecast = bundle.forecast(x, model, (watched >= YOUNG) & reported)
+    reasons = [" ".join(reason.sentence for reason in why) for why in bundle.reasons(x, model, forecast)]
+    for place in np.flatnonzero(forecast.status == Status.UNKNOWN):
+        young = bool(watched[place] < YOUNG)
+        reasons[place] = not_judged(young, bool(reported[place]), str(model[place])).sentence
     dates = (np.datetime64(EPOCH) + day.astype("timedelta64[D]")).astype("datetime64[D]")
     columns = {
         "serial_number": pa.array([str(s) for s in serials], pa.string()),
@@ -99,7 +105,7 @@ def _table(
         "life_p90_days": pa.array(forecast.life[:, 2], from_pandas=True),
         "status": pa.array([str(s) for s in forecast.status], pa.string()),
         "source": pa.array([f"model:{bundle.name}"] * len(x), pa.string()),
-        "reason": pa.array([""] * len(x), pa.string()),
+        "reason": pa.array(reasons, pa.string()),
     }
     return pa.table(columns)
 

@@ -22,10 +22,11 @@ from data.refusal import Refusal
 from features.schema import NAMES_IN_ORDER, POSITION, schema_hash
 from models.bundle import Facts, save
 from models.calibrate import Calibration, Thresholds, calibrated, thresholds_of
+from models.explain import shares
 from models.family import COLUMNS, Rates, family_columns, rates_of
 from models.hazard import INTERVALS, Recipe, failing, grow, hazards, person_periods
 from models.landmarks import Landmarks, Thinning, crc, draw, joined
-from models.life import Fading, fading_of
+from models.life import fading_of
 
 if TYPE_CHECKING:
     import lightgbm as lgb
@@ -81,6 +82,9 @@ def train(
     thresholds = _thresholds(sources[0], until, seed, exclude, rates, boosters, calibration, threads)
     tell("the booster of all drives")
     booster = _grow(landmarks, x, np.ones(len(landmarks), dtype=bool), recipe, seed, threads, tell)
+    dies = landmarks.died & (landmarks.follow <= 30)
+    known = dies | (landmarks.follow >= 30)
+    told = shares(landmarks.x[known], dies[known], landmarks.weight[known])
     first, last = int(landmarks.day.min()), int((landmarks.day + landmarks.follow).max())
     facts = Facts(
         name=name,
@@ -98,6 +102,7 @@ def train(
             "landmarks": len(landmarks),
             "models": len(rates.models),
         },
+        shares=told,
         window=((EPOCH + timedelta(days=first)).isoformat(), (EPOCH + timedelta(days=last)).isoformat()),
     )
     return Trained(facts, booster)

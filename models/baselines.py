@@ -1,0 +1,209 @@
+"""Peers that a forecast must beat, by their exact definitions (baselines.md): three rules and two learners.
+
+All see only rows up to the landmark, and the learners only labels known on the split day. A rule's score is no
+probability; `rf5` and `lgbm_plain` say a chance to fail within 30 days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from data.history import History
+from data.refusal import Refusal
+from models.evaluate.arrays import Floats, Ints, drive_day
+from models.evaluate.cohort import gather
+from models.evaluate.truth import Truth
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FIVE: Final = (5, 187, 188, 197, 198)
+"""Backblaze 2014."""
+BACK: Final = (1, 7, 30)
+"""Days over which `lgbm_plain` sees differences."""
+WEEK: Final = 7
+HORIZON: Final = 30
+HEALTHY_A_FAILURE: Final = {"rf5": 20, "lgbm_plain": 100}
+
+
+class TooFewFailures(Refusal):
+    """A learner has no failure to learn from before the split."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Drives on days, as the history saw them by then."""
+
+    history: History
+    drive: Ints
+    day: Ints
+
+    def raw(self, smart_id: int, ago: int = 0) -> Floats:
+        """(rows,) the raw value `ago` days before; NaN where it was not reported or the drive not seen yet."""
+        if smart_id not in self.history.raw:
+            return np.full(len(self.drive), np.nan)
+        key = drive_day(self.history.drive.astype(np.int64), self.history.day.astype(np.int64))
+        place = np.searchsorted(key, drive_day(self.drive, self.day - ago), side="right") - 1
+        seen = place >= self.history.start[self.drive]
+        return np.where(seen, self.history.raw[smart_id][np.maximum(place, 0)], np.nan)
+
+    def five(self, ago: int = 0) -> Floats:
+        """(rows, 5) raw 5, 187, 188 (low word), 197, 198."""
+        return np.stack([self.raw(smart_id, ago) for smart_id in FIVE], axis=1)
+
+    def everything(self) -> Floats:
+        """(rows, 4 x values) every raw value and its difference over 1, 7 and 30 days."""
+        columns = []
+        for smart_id in self.history.raw:
+            now = self.raw(smart_id)
+            columns += [now, *(now - self.raw(smart_id, ago) for ago in BACK)]
+        return np.stack(columns, axis=1)
+
+    def only(self, which: Ints) -> Rows:
+        """These rows alone."""
+        return Rows(self.history, self.drive[which], self.day[which])
+
+
+def any5(rows: Rows) -> Floats:
+    """How many of the five are above 0; a value that is not reported has no vote."""
+    return np.asarray((rows.five() > 0).sum(axis=1), dtype=np.float64)
+
+
+def smart_197(rows: Rows) -> Floats:
+    """Raw 197: pending sectors."""
+    return np.nan_to_num(rows.raw(197))
+
+
+def any5_rise(rows: Rows) -> Floats:
+    """1 where any of the five rose within 7 days, else 0."""
+    return np.any(rows.five() > rows.five(WEEK), axis=1).astype(np.float64)
+
+
+RULES: Final[Mapping[str, Callable[[Rows], Floats]]] = {
+    "any5": any5,
+    "smart_197": smart_197,
+    "any5_rise": any5_rise,
+}
+INPUTS: Final[Mapping[str, Callable[[Rows], Floats]]] = {"rf5": Rows.five, "lgbm_plain": Rows.everything}
+NAMES: Final = (*RULES, *INPUTS)
+
+
+class _Classifier(Protocol):
+    def fit(self, x: Floats, y: Ints) -> object: ...
+
+    def predict_proba(self, x: Floats) -> Floats: ...
+
+
+def baseline_scores(
+    names: Sequence[str],
+    history: History,
+    truth: Truth,
+    landmarks: Ints,
+    *,
+    split: int,
+    seed: int,
+    threads: int = 1,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> dict[str, pa.Table]:
+    """Scores of each baseline for every drive seen by each landmark: serial_number, date, model, p_fail_30d.
+
+    split: day (since 1970-01-01) after which nothing may be learned. truth: gives the learners their labels.
+    Raises TooFewFailures.
+    """
+    first = history.day[history.start[:-1]].astype(np.int64)
+    day, drive = (grid.ravel() for grid in np.meshgrid(landmarks, np.arange(history.drives), indexing="ij"))
+    asked = Rows(history, drive, day).only(np.flatnonzero(first[drive] <= day))
+    learned = None
+    found = {}
+    for name in names:
+        tell(f"baseline {name}")
+        if name in RULES:
+            score = RULES[name](asked)
+        else:
+            learned = learned or _labelled(history, truth, split)
+            score = _learn(name, *learned, asked, seed, threads)
+        found[name] = _table(asked, score)
+    return found
+
+
+def _labelled(history: History, truth: Truth, split: int) -> tuple[Rows, Ints]:
+    """Weekly rows whose fate within 30 days was known on the split day, and whether they failed."""
+    days = np.arange(int(history.day.min()), split - HORIZON + 1, WEEK, dtype=np.int64)
+    cohort = gather(truth, days)
+    number = {str(serial): place for place, serial in enumerate(history.serials)}
+    known_as = np.array([number.get(str(truth.serials[d]), -1) for d in cohort.truth_drive], dtype=np.int64)
+    drive = known_as[cohort.drive]
+    kept = np.flatnonzero((drive >= 0) & (cohort.label[HORIZON] >= 0))
+    return Rows(history, drive[kept], cohort.landmark[kept]), cohort.label[HORIZON][kept]
+
+
+def _learn(name: str, rows: Rows, label: Ints, asked: Rows, seed: int, threads: int) -> Floats:
+    failed, healthy = np.flatnonzero(label == 1), np.flatnonzero(label == 0)
+    if not len(failed) or not len(healthy):
+        raise TooFewFailures(
+            f"No failure is known by the split for {name}; split later or give more history."
+        )
+    rng = np.random.default_rng(seed)
+    sampled = rng.permutation(healthy)[: len(failed) * HEALTHY_A_FAILURE[name]]
+    chosen = np.sort(np.concatenate([failed, sampled]))
+    model, inputs = _classifier(name, seed, threads), INPUTS[name]
+    model.fit(inputs(rows.only(chosen)), label[chosen])
+    p = model.predict_proba(inputs(asked))[:, 1]
+    # The learner saw the sampled share of the healthy rows only: its odds come down by that share.
+    share = len(sampled) / len(healthy)
+    return np.asarray(share * p / (share * p + 1.0 - p), dtype=np.float64)
+
+
+def _classifier(name: str, seed: int, threads: int) -> _Classifier:
+    if name == "rf5":
+        from sklearn.ensemble import RandomForestClassifier
+
+        forest: _Classifier = RandomForestClassifier(
+            300, min_samples_leaf=20, class_weight="balanced_subsample", random_state=seed, n_jobs=threads
+        )
+        return forest
+    return _PlainBoosting(seed, threads)
+
+
+class _PlainBoosting:
+    """LightGBM's defaults: 500 rounds at 0.05, 31 leaves."""
+
+    def __init__(self, seed: int, threads: int) -> None:
+        self._settings = {
+            "objective": "binary",
+            "learning_rate": 0.05,
+            "num_leaves": 31,
+            "num_threads": threads,
+            "seed": seed,
+            "deterministic": True,
+            "force_col_wise": True,
+            "verbosity": -1,
+        }
+
+    def fit(self, x: Floats, y: Ints) -> None:
+        import lightgbm as lgb
+
+        self._booster = lgb.train(self._settings, lgb.Dataset(x, y), num_boost_round=500)
+
+    def predict_proba(self, x: Floats) -> Floats:
+        p = np.asarray(self._booster.predict(x), dtype=np.float64)
+        return np.stack([1.0 - p, p], axis=1)
+
+
+def _table(rows: Rows, score: Floats) -> pa.Table:
+    import pyarrow as pa
+
+    place = rows.history.start[rows.drive + 1] - 1
+    models = np.array(rows.history.model_names, dtype=object)[rows.history.model[place]]
+    return pa.table(
+        {
+            "serial_number": pa.array(rows.history.serials[rows.drive], pa.string()),
+            "date": pa.array(rows.day.astype(np.int32), pa.int32()).cast(pa.date32()),
+            "model": pa.array(models, pa.string()),
+            "p_fail_30d": pa.array(score, pa.float64()),
+        }
+    )

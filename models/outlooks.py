@@ -1,0 +1,106 @@
+"""Outlooks of live drives: a rule's where one speaks, else the bundle's forecast with its reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.ids import DeviceId
+from data.outlook import Life, Outlook, Reason, Status
+from features.schema import SCHEMA
+from features.state import DriveState, day_of, matrix
+from models.explain import not_judged, prescription
+from models.rules import judge
+from models.score import YOUNG
+
+if TYPE_CHECKING:
+    from models.bundle import Bundle
+
+GRAVITY: Final = {Status.UNKNOWN: 0, Status.GOOD: 0, Status.WARNING: 1, Status.BAD: 2}
+
+
+def outlooks(
+    bundle: Bundle,
+    states: Sequence[DriveState],
+    now: datetime,
+    before: Mapping[DeviceId, Outlook] | None = None,
+) -> list[Outlook]:
+    """One outlook a state, in their order. before: the devices' last outlooks, from which trust is counted on."""
+    said: dict[int, Outlook] = {}
+    to_model: list[int] = []
+    for place, state in enumerate(states):
+        verdict = judge(state)
+        if verdict is None:
+            to_model.append(place)
+            continue
+        said[place] = Outlook(
+            device=state.device,
+            as_of=state.taken_at,
+            status=verdict.status,
+            source=f"rule:{verdict.rule}",
+            reasons=verdict.reasons,
+            prescription=verdict.prescription,
+            hard=verdict.hard,
+        )
+    for place, outlook in zip(to_model, _modelled(bundle, [states[i] for i in to_model], now), strict=True):
+        said[place] = outlook
+    return [
+        _borne_out(said[i], None if before is None else before.get(states[i].device))
+        for i in range(len(states))
+    ]
+
+
+def _modelled(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> list[Outlook]:
+    if not states:
+        return []
+    day = max(day_of(now), max(state.day for state in states))
+    x = matrix(states, day)
+    model = np.array([state.face.model if state.face else "" for state in states], dtype=object)
+    young = np.array([day - state.first_day + 1 < YOUNG for state in states])
+    reported = np.isfinite(x[:, : len(SCHEMA)]).any(axis=1)
+    forecast = bundle.forecast(x, model, ~young & reported)
+    reasons = bundle.reasons(x, model, forecast)
+    made: list[Outlook] = []
+    for i, state in enumerate(states):
+        why: tuple[Reason, ...] = reasons[i]
+        if forecast.status[i] is Status.UNKNOWN:
+            why = (not_judged(bool(young[i]), bool(reported[i]), str(model[i])),)
+        p_7d, p_14d, p_30d = (float(p) for p in forecast.p_fail[i])
+        made.append(
+            Outlook(
+                device=state.device,
+                as_of=state.taken_at,
+                status=forecast.status[i],
+                source=f"model:{bundle.name}",
+                reasons=why,
+                prescription=prescription(forecast.status[i], why),
+                p_fail_7d=p_7d,
+                p_fail_14d=p_14d,
+                p_fail_30d=p_30d,
+                survival=tuple(float(s) for s in forecast.survival[i]),
+                life=_life(forecast.life[i]),
+            )
+        )
+    return made
+
+
+def _life(days: NDArray[np.float64]) -> Life:
+    p10, p50, p90 = (None if np.isnan(value) else float(value) for value in days)
+    return Life(p10, p50, p90)
+
+
+def _borne_out(outlook: Outlook, before: Outlook | None) -> Outlook:
+    """Count how many readings in a row, over how many hours, bear this status (or a graver one) out."""
+    if before is None or GRAVITY[before.status] < GRAVITY[outlook.status]:
+        return replace(outlook, readings=1, span_hours=0.0)
+    passed = (outlook.as_of - before.as_of).total_seconds() / 3600
+    if passed <= 0:
+        return replace(outlook, readings=max(before.readings, 1), span_hours=before.span_hours)
+    if GRAVITY[before.status] > GRAVITY[outlook.status]:
+        return replace(outlook, readings=1, span_hours=0.0)
+    return replace(outlook, readings=before.readings + 1, span_hours=before.span_hours + passed)
