@@ -8,7 +8,9 @@ from enum import StrEnum
 
 
 class Mode(StrEnum):
-    """OBSERVE: forecasts only. PROPOSE: drains are proposed, a person approves. ACT: bad disks are drained."""
+    """OBSERVE: forecasts only. PROPOSE: drains are proposed, a person approves. ACT: bad disks are
+    drained.
+    """
 
     OBSERVE = "observe"
     PROPOSE = "propose"
@@ -37,7 +39,9 @@ class Policy:
     suspicion_min: int = 3
     suspicion_share: float = 0.05
     suspicion_window: timedelta = timedelta(days=7)
-    """More than max(suspicion_min, suspicion_share) newly bad of one model in the window: the model is sick."""
+    """More than max(suspicion_min, suspicion_share) newly bad of one model in the window: the model
+    is sick.
+    """
     trust_readings: int = 3
     trust_hours: float = 24.0
     hard_readings: int = 2
@@ -54,6 +58,10 @@ class Policy:
     """...nor while it calls a larger share of all devices newly bad."""
     withdraw_after: timedelta = timedelta(days=3)
     """An automatic proposal whose device is no longer bad is withdrawn after this long."""
+    propose_again_after: timedelta = timedelta(days=7)
+    """After a person cancelled a device's drain, nothing is proposed for it by itself for this long."""
+    plan_again_after: timedelta = timedelta(minutes=10)
+    """How often a plan that is refused is tried anew on an unchanged map (sizes change without it)."""
     window: tuple[int, int] | None = None
     """Hours of the day (UTC, from, to) in which PGs may move, e.g. (22, 6); None: always."""
     latency_hold: float = 1.2

@@ -1,0 +1,127 @@
+"""What a decision may know beside the view: the survey, the other drains, the outlooks, and what this
+process did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from actions.cluster.view import ClusterView
+from actions.ledger import pinned
+from actions.policy import Policy
+from actions.states import ACTIVE
+from actions.survey import Survey
+from data.drain import Drain, DrainState
+from data.ids import DeviceId, OsdId, PgId
+from data.outlook import Outlook
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What this process has sent and seen. Lost with the process; the next one waits once before it
+    trusts.
+    """
+
+    trusted_from: datetime
+    """Statistics older than this say nothing: start, a new mgr, or our last command, each plus two
+    periods.
+    """
+    mgr_id: str = ""
+    dump_version: int = 0
+    changed: Mapping[PgId, int] = field(default_factory=dict)
+    """PGs whose mapping our last commands changed, with the epoch that their reports must have reached."""
+    attempts: Mapping[PgId, int] = field(default_factory=dict)
+    """How often each PG was pinned by this process."""
+    planned: Mapping[str, tuple[int, datetime]] = field(default_factory=dict)
+    """Fingerprint of the map under which each drain was planned, and when."""
+    new_mgr: bool = False
+
+    @classmethod
+    def starting(cls, view: ClusterView, now: datetime, policy: Policy) -> Memory:
+        """A process that has just begun, and cannot know what was sent a moment before."""
+        return cls(now + _two_periods(policy), view.mgr_id, view.dump_version)
+
+    def looked(self, view: ClusterView, now: datetime, policy: Policy) -> Memory:
+        """After a look: a new mgr, or a dump whose version fell, must be waited for (ceph.md e)."""
+        settled = {pg: epoch for pg, epoch in self.changed.items() if not _reported(view, pg, epoch)}
+        memory = self if settled == self.changed else replace(self, changed=settled)
+        if view.mgr_id == self.mgr_id and view.dump_version >= self.dump_version:
+            return replace(
+                memory,
+                dump_version=view.dump_version,
+                new_mgr=memory.new_mgr and view.as_of < memory.trusted_from,
+            )
+        later = max(self.trusted_from, now + _two_periods(policy))
+        return replace(
+            memory, mgr_id=view.mgr_id, dump_version=view.dump_version, trusted_from=later, new_mgr=True
+        )
+
+    def sent(self, pgs: Mapping[PgId, int], pins: frozenset[PgId], now: datetime, policy: Policy) -> Memory:
+        """After commands: their PGs must report, and the rest of the statistics must be younger than this."""
+        attempts = dict(self.attempts)
+        for pg in pins:
+            attempts[pg] = attempts.get(pg, 0) + 1
+        return replace(
+            self,
+            changed={**self.changed, **pgs},
+            attempts=attempts,
+            trusted_from=max(self.trusted_from, now + _two_periods(policy)),
+        )
+
+    def settled(self, view: ClusterView) -> bool:
+        """Whether the view can already show what our last commands did."""
+        return not self.changed and view.as_of >= self.trusted_from
+
+
+def _two_periods(policy: Policy) -> timedelta:
+    return timedelta(seconds=2 * policy.statistics_seconds)
+
+
+def _reported(view: ClusterView, pg: PgId, epoch: int) -> bool:
+    found = view.pgs.get(pg)
+    return found is None or found.reported_epoch >= epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything a guard may ask beside view, drain and policy."""
+
+    survey: Survey
+    outlooks: Mapping[DeviceId, Outlook]
+    drains: tuple[Drain, ...]
+    now: datetime
+    memory: Memory
+    halted: str | None = None
+    lease_held: bool = True
+    bad_since: Mapping[DeviceId, datetime] = field(default_factory=dict)
+    """Since when each device has been called bad without a break."""
+    bundle_since: datetime | None = None
+    """When the bundle in use replaced another one; None: not within memory."""
+
+    def others(self, drain: Drain) -> tuple[Drain, ...]:
+        """Every other drain that holds part of the budget, or is paused while it does."""
+        return tuple(other for other in self.drains if other.id != drain.id and engaged(other))
+
+    def draining(self) -> frozenset[OsdId]:
+        """OSDs that some drain empties now: no target for anybody."""
+        return frozenset(
+            osd for drain in self.drains if engaged(drain) and not _filling_back(drain) for osd in drain.osds
+        )
+
+    def touched(self) -> frozenset[PgId]:
+        """PGs that an engaged drain has pinned, or that our last commands changed: their unrest is ours."""
+        pins = (pg for drain in self.drains if engaged(drain) for pg in pinned(drain.ours))
+        return frozenset(pins) | self.memory.changed.keys()
+
+
+def engaged(drain: Drain) -> bool:
+    """Under way, or paused or broken while it was."""
+    if drain.state in (DrainState.PAUSED, DrainState.FAILED):
+        return drain.resume_to in ACTIVE
+    return drain.state in ACTIVE
+
+
+def _filling_back(drain: Drain) -> bool:
+    return drain.state is DrainState.CANCELLING

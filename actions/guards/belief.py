@@ -1,0 +1,94 @@
+"""Guards that ask whether the forecast may be believed. A person's own word is not a forecast and passes."""
+
+from __future__ import annotations
+
+from actions.cluster.view import ClusterView
+from actions.context import Context
+from actions.guards.verdict import Pass, Refuse, count
+from actions.policy import Policy
+from data.drain import Drain
+from data.outlook import Status
+
+AUTOMATIC = "predrain"
+"""`Drain.asked_by` of a drain that nobody asked for."""
+
+
+def mass_suspicion(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """Too many newly bad disks of one model: it is the forecast that is sick, not the drives."""
+    if drain.asked_by != AUTOMATIC:
+        return Pass("a person asked")
+    models = {osd.device: osd.model for osd in view.osds.values() if osd.device is not None}
+    model = models.get(drain.device) if drain.device else None
+    since = context.now - policy.suspicion_window
+    peers = [device for device, name in models.items() if name == model]
+    newly = sum(1 for device in peers if context.bad_since.get(device, since) > since)
+    most = max(float(policy.suspicion_min), policy.suspicion_share * len(peers))
+    if newly > most:
+        return Refuse(
+            "mass-suspicion",
+            f"{newly} of {len(peers)} disks of model {model or 'unknown'} turned bad within "
+            f"{policy.suspicion_window.days} days, limit {most:.0f}; look at the forecast before the disks.",
+            {"newly_bad": newly, "of": len(peers), "limit": most},
+        )
+    return Pass(f"{newly} newly bad of this model, limit {most:.0f}")
+
+
+def trust(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """The outlook must be there, bad, young and borne out by enough readings; the bundle must have
+    proven itself.
+    """
+    if drain.asked_by != AUTOMATIC:
+        return Pass("a person asked")
+    outlook = context.outlooks.get(drain.device) if drain.device else None
+    if outlook is None or outlook.status is Status.UNKNOWN:
+        return Refuse("trust", "There is no outlook for this device; nothing is known of it.")
+    if outlook.status is not Status.BAD:
+        return Refuse(
+            "trust", f"The outlook is {outlook.status.value}, not bad.", {"status": outlook.status.value}
+        )
+    hours = (context.now - outlook.as_of).total_seconds() / 3600
+    oldest = policy.outlook_age_max.total_seconds() / 3600
+    if hours > oldest:
+        return Refuse(
+            "trust",
+            f"The outlook is {hours:.0f} h old, limit {oldest:.0f} h.",
+            {"age_hours": hours, "limit": oldest},
+        )
+    readings, span = (
+        (policy.hard_readings, policy.hard_hours)
+        if outlook.hard
+        else (policy.trust_readings, policy.trust_hours)
+    )
+    if outlook.readings < readings or outlook.span_hours < span:
+        return Refuse(
+            "trust",
+            f"{count(outlook.readings, 'reading')} over {outlook.span_hours:.1f} h bear it out, "
+            f"{readings} over {span:.0f} h are wanted.",
+            {"readings": outlook.readings, "span_hours": outlook.span_hours},
+        )
+    return (
+        _bundle(view, policy, context)
+        if outlook.source.startswith("model:")
+        else Pass("a rule's verdict, confirmed")
+    )
+
+
+def _bundle(view: ClusterView, policy: Policy, context: Context) -> Pass | Refuse:
+    if context.bundle_since is None:
+        return Pass("a confirmed outlook of a proven bundle")
+    age = context.now - context.bundle_since
+    if age < policy.new_bundle_quiet:
+        left = (policy.new_bundle_quiet - age).total_seconds() / 3600
+        return Refuse(
+            "trust", f"The bundle is new; it proposes nothing for another {left:.0f} h.", {"hours_left": left}
+        )
+    newly = sum(1 for since in context.bad_since.values() if since >= context.bundle_since)
+    devices = len({osd.device for osd in view.osds.values() if osd.device is not None})
+    if devices and newly / devices > policy.new_bundle_bad_share and newly > policy.suspicion_min:
+        most = policy.new_bundle_bad_share
+        return Refuse(
+            "trust",
+            f"The new bundle calls {newly} of {devices} disks newly bad, limit {most:.1%}.",
+            {"newly_bad": newly, "devices": devices},
+        )
+    return Pass("a confirmed outlook of a proven bundle")

@@ -1,0 +1,188 @@
+"""Guards that ask how the cluster is: known, healthy, whole, not being worked on by somebody else."""
+
+# ruff: noqa: ARG001  (guards share one signature)
+from __future__ import annotations
+
+from actions.cluster.view import ClusterView, Pg
+from actions.context import Context
+from actions.guards.verdict import Pass, Refuse, count
+from actions.policy import Policy
+from actions.survey import at_rest, serving_whole
+from data.drain import Drain
+from data.ids import OsdId
+
+
+def halt(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """A person's word stops everything until a person lifts it."""
+    if context.halted is None:
+        return Pass("no halt stands")
+    return Refuse("halt", f"Halted: {context.halted}. Lift it with `predrain unhalt`.")
+
+
+def stale_view(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """Statistics must be known, young, from the same mgr, and later than what we changed (ceph.md e)."""
+    age = (context.now - view.as_of).total_seconds()
+    limit = policy.view_age_max.total_seconds()
+    memory = context.memory
+    if not view.statistics_known:
+        return Refuse(
+            "stale-view", "The mgr's statistics are empty or behind the map; nothing is known of the PGs."
+        )
+    if age > limit:
+        return Refuse(
+            "stale-view",
+            f"The cluster was last seen {age:.0f} s ago, limit {limit:.0f} s.",
+            {"age_seconds": age, "limit_seconds": limit},
+        )
+    if memory.new_mgr and view.as_of < memory.trusted_from:
+        return Refuse(
+            "stale-view",
+            f"Another mgr ({view.mgr_id or 'unnamed'}) answers; its first numbers are waited for.",
+        )
+    late = (context.now - memory.trusted_from).total_seconds()
+    if not memory.settled(view) and late > limit:
+        what = (
+            f"{count(len(memory.changed), 'PG')} did not report" if memory.changed else "no statistics came"
+        )
+        return Refuse(
+            "stale-view",
+            f"{what} since our last command, {late:.0f} s late, limit {limit:.0f} s.",
+            {"pgs": len(memory.changed), "late_seconds": late},
+        )
+    return Pass(f"seen {max(age, 0):.0f} s ago")
+
+
+def unhealthy(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """Degraded, inactive, unknown or peering PGs that are not our own doing."""
+    bad = [pg for pg in context.survey.restless.values() if not _excused(pg, context)]
+    down = sorted(osd.id for osd in view.osds.values() if not osd.up and osd.reweight > 0)
+    if not bad and not down:
+        return Pass("no PG is degraded, inactive or unknown")
+    parts = []
+    if down:
+        parts.append(f"{_names(down)} {'is' if len(down) == 1 else 'are'} down")
+    if bad:
+        worst = min(bad, key=lambda pg: (at_rest(pg.states), pg.id))
+        words = "+".join(sorted(worst.states)) or "unknown"
+        parts.append(f"{count(len(bad), 'PG')} not whole (PG {worst.id} is {words})")
+    return Refuse("unhealthy", f"{'; '.join(parts)}.", {"pgs": len(bad), "down": len(down)})
+
+
+def foreign_trouble(context: Context) -> bool:
+    """Whether something is wrong that we did not cause: then the operator's throttles must be given back."""
+    return any(not _excused(pg, context) for pg in context.survey.restless.values())
+
+
+def _excused(pg: Pg, context: Context) -> bool:
+    """Misplaced but whole; or ours with every former member there (log recovery shows as degraded)."""
+    if serving_whole(pg.states):
+        return True
+    survey = context.survey
+    ours = pg.id in context.touched() or bool(context.draining() & (set(pg.acting) - set(pg.up)))
+    return ours and "unknown" not in pg.states and pg.states != frozenset() and survey.is_whole(pg)
+
+
+def whole(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """No hole and no repeated OSD in any `up` or `acting`, whatever health says (ceph.md d)."""
+    broken = context.survey.broken
+    if not broken:
+        return Pass("every PG has all its members, each once")
+    pg = broken[min(broken)]
+    size = view.pools[pg.pool].size
+    return Refuse(
+        "whole",
+        f"{count(len(broken), 'PG')} lack a member or have one twice "
+        f"(PG {pg.id}: up {_members(pg.up)}, acting {_members(pg.acting)}, {size} wanted).",
+        {"pgs": len(broken)},
+    )
+
+
+_STOPPERS = frozenset({"pause", "norecover", "nobackfill", "norebalance", "noout", "noup", "nodown", "noin"})
+
+
+def plan(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """The plan itself says that it cannot be carried out: no legal place, or no room in any."""
+    if drain.plan is None or not drain.plan.refusals:
+        return Pass("the plan is legal on every map along the way")
+    more = len(drain.plan.refusals) - 1
+    rest = f" And {more} more." if more else ""
+    return Refuse("plan", drain.plan.refusals[0] + rest, {"problems": more + 1})
+
+
+def operator_flags(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """Flags by which an operator says "leave it alone"; those that our journal owns are excepted."""
+    ours = {key[5:] for key, value in drain.ours.items() if key.startswith("flag/") and value == "on"}
+    flags = sorted((view.flags & _STOPPERS) - ours)
+    local = sorted(
+        f"{flag} on osd.{osd}"
+        for osd in drain.osds
+        for flag in view.osd_flags.get(osd, frozenset()) & _STOPPERS
+    )
+    if not flags and not local:
+        return Pass("no flag stands in the way")
+    names = ", ".join([*flags, *local])
+    return Refuse(
+        "operator-flags", f"The operator has set {names}; unset it to let data move.", {"flags": names}
+    )
+
+
+def autoscale(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """While `pg_num` is on its way every plan is about PGs that will not be there."""
+    for pool in view.pools.values():
+        if pool.pg_num != pool.pg_num_target:
+            return Refuse(
+                "autoscale",
+                f"Pool {pool.name} goes from {pool.pg_num} to {pool.pg_num_target} PGs; wait for it.",
+                {"pool": pool.name, "pg_num": pool.pg_num, "target": pool.pg_num_target},
+            )
+    return Pass("no pool changes its number of PGs")
+
+
+def upgrade(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """Daemons of two releases, or an upgrade under way."""
+    if view.upgrade_running:
+        return Refuse("upgrade", "An upgrade is running; it restarts OSDs itself.")
+    if view.mixed_versions:
+        return Refuse("upgrade", "Daemons of different releases run; finish the upgrade first.")
+    return Pass("one release, no upgrade")
+
+
+def unknown_release(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """A release whose words nobody has checked."""
+    if view.release in policy.known_releases:
+        return Pass(f"{view.release} is known")
+    known = ", ".join(sorted(policy.known_releases))
+    return Refuse(
+        "unknown-release",
+        f"Ceph '{view.release}' is not known here (known: {known}).",
+        {"release": view.release},
+    )
+
+
+def scrub_errors(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """Inconsistent or unfound objects in a PG of the plan: the copy that leaves may be the good one."""
+    touched = {move.pg for move in drain.plan.moves} if drain.plan else set()
+    bad = [
+        pg
+        for pg in context.survey.restless.values()
+        if (pg.id in touched or any(osd in pg.acting for osd in drain.osds))
+        and (pg.unfound_objects or pg.states & {"inconsistent", "recovery_unfound", "backfill_unfound"})
+    ]
+    if not bad:
+        return Pass("no scrub error in the plan")
+    names = ", ".join(sorted(pg.id for pg in bad)[:3])
+    return Refuse(
+        "scrub-errors",
+        f"{count(len(bad), 'PG')} of the plan inconsistent or short of objects ({names}); repair first.",
+        {"pgs": len(bad)},
+    )
+
+
+def _names(osds: list[OsdId]) -> str:
+    return ", ".join(f"osd.{osd}" for osd in osds[:3]) + (
+        f" and {len(osds) - 3} more" if len(osds) > 3 else ""
+    )
+
+
+def _members(members: tuple[int, ...]) -> str:
+    return "[" + ", ".join("none" if osd == 0x7FFFFFFF else str(osd) for osd in members) + "]"

@@ -1,0 +1,85 @@
+"""Guards that ask whose hand is on the cluster: ours by lease and hour, nobody else's behind our back."""
+
+# ruff: noqa: ARG001  (guards share one signature)
+from __future__ import annotations
+
+from actions.cluster.view import ClusterView
+from actions.context import Context
+from actions.guards.verdict import Pass, Refuse, count
+from actions.ledger import BEFORE, explained, found
+from actions.policy import Policy
+from data.drain import Drain
+from data.ids import OsdId
+
+
+def lease(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """One controller at a time."""
+    if context.lease_held:
+        return Pass("this controller leads")
+    return Refuse("lease", "Another controller holds the lease; it does the work, or stop it.")
+
+
+def window(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """The hours in which the policy lets data move."""
+    if policy.window is None:
+        return Pass("no hours are set")
+    start, end = policy.window
+    hours = f"{start:02d}:00 to {end:02d}:00 UTC"
+    if policy.open_at(context.now):
+        return Pass(f"inside {hours}")
+    return Refuse(
+        "window", f"Data moves only from {hours}; it is {context.now:%H:%M}.", {"from": start, "to": end}
+    )
+
+
+def balancer(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """The balancer refills what a drain empties (ceph.md e); we turned it off, somebody turned it on
+    again.
+    """
+    if not view.balancer_active:
+        return Pass("the balancer is off")
+    return Refuse(
+        "balancer", "The balancer was turned on again while draining; turn it off, or cancel the drain."
+    )
+
+
+def conflict(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """Somebody changed what this drain set, or the mon drops the same pin again and again."""
+    for osd in drain.osds:
+        if osd not in view.osds:
+            return Refuse(
+                "conflict", f"osd.{osd} is not in the map any more; cancel the drain.", {"osd": osd}
+            )
+    for key, value in drain.ours.items():
+        if key == "balancer" or key.endswith(BEFORE):
+            continue
+        now = found(view, key)
+        if key.startswith("option/") and any(
+            now in (d.ours.get(key), d.saved.get(key)) for d in context.drains
+        ):
+            continue
+        if key.endswith("/reweight") and _put_out_by_the_mon(view, key):
+            continue
+        if not explained(drain, key, now):
+            return Refuse(
+                "conflict",
+                f"{key} was set to {value or 'nothing'} by this drain and is now {now or 'nothing'}; "
+                "somebody else changed it. Cancel the drain, or set it back.",
+                {"key": key, "ours": value, "found": now},
+            )
+    for pg, attempts in context.memory.attempts.items():
+        pin = drain.ours.get(f"upmap/{pg}")
+        if attempts >= policy.pin_attempts and pin and not found(view, f"upmap/{pg}"):
+            members = view.pgs[pg].up if pg in view.pgs else ()
+            if any(osd in members for osd in drain.osds):
+                return Refuse(
+                    "conflict",
+                    f"The pin of PG {pg} ({pin}) was set {count(attempts, 'time')} and is not in the map.",
+                    {"pg": pg, "attempts": attempts},
+                )
+    return Pass("what this drain set still stands")
+
+
+def _put_out_by_the_mon(view: ClusterView, key: str) -> bool:
+    osd = view.osds[OsdId(int(key.partition("/")[0].removeprefix("osd.")))]
+    return not osd.up and osd.reweight == 0.0

@@ -1,0 +1,139 @@
+"""Guards that count copies, room and how much is going on at once."""
+
+# ruff: noqa: ARG001  (guards share one signature)
+from __future__ import annotations
+
+from actions.cluster.view import ClusterView
+from actions.context import Context
+from actions.guards.verdict import Pass, Refuse, count
+from actions.policy import Policy
+from actions.space import cluster_after, promised_by_others, remaining, room
+from actions.survey import at_rest
+from data.drain import Drain, DrainState
+
+
+def redundancy(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """Every PG of the suspect has all its copies now, counted from `acting`: a change may not meet a PG
+    that is short.
+
+    `ok-to-stop` is not asked: it answers wrongly on some releases (ceph.md 6).
+    """
+    survey = context.survey
+    short = [
+        pg
+        for pg in survey.restless.values()
+        if any(osd in pg.up or osd in pg.acting for osd in drain.osds) and not survey.is_whole(pg)
+    ]
+    if not short:
+        return Pass("every PG on it has all its copies")
+    worst = min(short, key=lambda pg: (survey.alive(pg) - view.pools[pg.pool].min_size, pg.id))
+    pool = view.pools[worst.pool]
+    return Refuse(
+        "redundancy",
+        f"{count(len(short), 'PG')} of the suspect short of copies "
+        f"(PG {worst.id} has {survey.alive(worst)} of {pool.size}, serves from {pool.min_size}).",
+        {"pgs": len(short), "alive": survey.alive(worst), "size": pool.size, "min_size": pool.min_size},
+    )
+
+
+def space(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """No target over its limit with all drains and pending backfill counted, nor the cluster once the
+    drive is gone.
+    """
+    if drain.plan is None or drain.state is DrainState.CANCELLING:
+        return Pass("nothing is planned yet")
+    mine = remaining(view, drain)
+    full = room(context.survey, policy, (*mine, *promised_by_others(context, view, drain)))
+    worst: tuple[float, int] | None = None
+    for target in sorted({move.target for move in mine}):
+        fill = full.fullness(target)
+        if fill is None:
+            return Refuse("space", f"osd.{target} reports no sizes; its room is not known.", {"osd": target})
+        if worst is None or fill > worst[0]:
+            worst = (fill, target)
+    if worst and worst[0] > full.limit:
+        return Refuse(
+            "space",
+            f"osd.{worst[1]} would be {worst[0]:.0%} full, limit {full.limit:.0%}.",
+            {"osd": worst[1], "fill": worst[0], "limit": full.limit},
+        )
+    after = cluster_after(view, {*drain.osds, *context.draining()})
+    if after is None:
+        return Refuse("space", "No OSD reports its size; the cluster's room is not known.")
+    if after > view.nearfull_ratio:
+        return Refuse(
+            "space",
+            f"The cluster would be {after:.0%} full without it, nearfull is {view.nearfull_ratio:.0%}.",
+            {"fill": after, "limit": view.nearfull_ratio},
+        )
+    return Pass(
+        f"fullest target osd.{worst[1]} {worst[0]:.0%}, limit {full.limit:.0%}"
+        if worst
+        else "nothing left to move"
+    )
+
+
+def budget(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """Drains at once a host, a rack, a cluster; OSDs out or draining. Elder drains go before younger ones."""
+    ahead = [
+        other for other in context.others(drain) if drain.state is DrainState.APPROVED or _elder(other, drain)
+    ]
+    busy_osds = {osd for other in ahead for osd in other.osds if osd in view.osds}
+    mine = [view.osds[osd] for osd in drain.osds if osd in view.osds]
+    hosts = {osd.host for osd in mine}
+    racks = {osd.rack for osd in mine} - {None}
+    on_host = sum(
+        1 for other in ahead if any(view.osds[o].host in hosts for o in other.osds if o in view.osds)
+    )
+    in_rack = sum(
+        1 for other in ahead if any(view.osds[o].rack in racks for o in other.osds if o in view.osds)
+    )
+    for have, most, where in (
+        (on_host, policy.drains_per_host, f"host {', '.join(sorted(hosts))}"),
+        (in_rack, policy.drains_per_rack, f"rack {', '.join(sorted(str(rack) for rack in racks))}"),
+        (len(ahead), policy.drains_per_cluster, "the cluster"),
+    ):
+        if have >= most:
+            return Refuse(
+                "budget",
+                f"{count(have, 'drain')} under way in {where}, limit {most}.",
+                {"drains": have, "limit": most},
+            )
+    out = {osd.id for osd in view.osds.values() if osd.reweight == 0.0} | busy_osds | set(drain.osds)
+    most_out = max(len(drain.osds), int(policy.out_share_max * len(view.osds)))
+    if len(out) > most_out and out - set(drain.osds):
+        return Refuse(
+            "budget",
+            f"{count(len(out), 'OSD')} of {len(view.osds)} would be out or draining, limit {most_out}.",
+            {"out": len(out), "limit": most_out},
+        )
+    return Pass(f"{len(ahead)} other drains, {len(out)} of {most_out} OSDs out or draining")
+
+
+def safe_to_destroy(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """Before hand-over: no PG names the OSD, and every PG is at rest with all its copies."""
+    for osd in drain.osds:
+        held = context.survey.of_osd(osd)
+        if held:
+            return Refuse(
+                "safe-to-destroy",
+                f"{count(len(held), 'PG')} still name osd.{osd}.",
+                {"osd": osd, "pgs": len(held)},
+            )
+    restless = [
+        pg
+        for pg in context.survey.restless.values()
+        if not at_rest(pg.states) or not context.survey.is_whole(pg)
+    ]
+    if restless:
+        return Refuse(
+            "safe-to-destroy",
+            f"{count(len(restless), 'PG')} {'is' if len(restless) == 1 else 'are'} not at rest; "
+            "a copy on the old disk may still be wanted.",
+            {"pgs": len(restless)},
+        )
+    return Pass("every copy is counted elsewhere")
+
+
+def _elder(other: Drain, drain: Drain) -> bool:
+    return (other.created_at, other.id) < (drain.created_at, drain.id)

@@ -1,0 +1,173 @@
+"""What a drain found and what it set, under the same keys: the way back, and the proof of who changed what.
+
+Keys and values of `Drain.saved` (as found) and `Drain.ours` (as set):
+`osd.3/reweight`: `1.0` · `osd.3/crush_weight`: `3.63` · `osd.3/affinity`: `1.0` · `upmap/3.1f`: `12>40
+7>9` or empty ·
+`option/osd_max_backfills`: `8`, or `-` where the mon had no value · `balancer`: `on` or `off`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from actions.cluster.port import (
+    Balancer,
+    Command,
+    CrushReweight,
+    PrimaryAffinity,
+    RemoveUpmap,
+    Reweight,
+    SetFlag,
+    SetOption,
+    SetUpmap,
+)
+from actions.cluster.view import ClusterView
+from data.drain import Drain
+from data.ids import OsdId, PgId
+
+Pairs = tuple[tuple[int, int], ...]
+ABSENT = "-"
+BEFORE = "~"
+"""Ends the key under which `ours` keeps the value before the last write, until the map shows the write."""
+
+
+def upmap_key(pg: PgId) -> str:
+    """The key of a PG's list of pairs."""
+    return f"upmap/{pg}"
+
+
+def is_pin(key: str) -> bool:
+    """Whether a key is a PG's list of pairs (and not the mark of what stood before)."""
+    return key.startswith("upmap/") and not key.endswith(BEFORE)
+
+
+def write_pairs(pairs: Pairs) -> str:
+    """`12>40 7>9`; empty for no pairs."""
+    return " ".join(f"{old}>{new}" for old, new in pairs)
+
+
+def read_pairs(text: str) -> Pairs:
+    """The inverse of `write_pairs`."""
+    pairs = (item.partition(">") for item in text.split())
+    return tuple((int(old), int(new)) for old, _, new in pairs)
+
+
+def pinned(book: Mapping[str, str]) -> dict[PgId, Pairs]:
+    """Every PG's pairs in a book (`saved` or `ours`)."""
+    return {PgId(key[6:]): read_pairs(value) for key, value in book.items() if is_pin(key)}
+
+
+def key_of(command: Command) -> str:
+    """The key that a command writes."""
+    match command:
+        case SetUpmap(pg=pg) | RemoveUpmap(pg=pg):
+            return upmap_key(pg)
+        case Reweight(osd=osd):
+            return f"osd.{osd}/reweight"
+        case CrushReweight(osd=osd):
+            return f"osd.{osd}/crush_weight"
+        case PrimaryAffinity(osd=osd):
+            return f"osd.{osd}/affinity"
+        case SetOption(name=name):
+            return f"option/{name}"
+        case SetFlag(flag=flag):
+            return f"flag/{flag}"
+        case Balancer():
+            return "balancer"
+
+
+def value_of(command: Command) -> str:
+    """The value that a command writes."""
+    match command:
+        case SetUpmap(pairs=pairs):
+            return write_pairs(pairs)
+        case RemoveUpmap():
+            return ""
+        case Reweight(weight=value) | CrushReweight(weight=value) | PrimaryAffinity(affinity=value):
+            return repr(value)
+        case SetOption(value=value):
+            return ABSENT if value is None else value
+        case SetFlag(on=on) | Balancer(on=on):
+            return "on" if on else "off"
+
+
+def found(view: ClusterView, key: str) -> str:
+    """What the view holds under a key."""
+    kind, _, name = key.partition("/")
+    if kind == "upmap":
+        return write_pairs(view.upmap_items.get(PgId(name), ()))
+    if kind == "option":
+        return view.settings.get(f"osd/{name}", ABSENT)
+    if kind == "flag":
+        return "on" if name in view.flags else "off"
+    if kind == "balancer":
+        return "on" if view.balancer_active else "off"
+    osd = view.osds[OsdId(int(kind.removeprefix("osd.")))]
+    return repr(
+        {"reweight": osd.reweight, "crush_weight": osd.crush_weight, "affinity": osd.primary_affinity}[name]
+    )
+
+
+def same(key: str, one: str, other: str) -> bool:
+    """Whether two values of a key mean the same: weights to the 16.16 grain in which Ceph keeps them."""
+    if key.startswith("osd."):
+        return abs(float(one) - float(other)) < 1.5 / 65536
+    if key.startswith("upmap/"):
+        return sorted(read_pairs(one)) == sorted(read_pairs(other))
+    return one == other
+
+
+def command_for(key: str, value: str) -> Command:
+    """The command that writes `value` under `key`."""
+    kind, _, name = key.partition("/")
+    if kind == "upmap":
+        pairs = read_pairs(value)
+        return SetUpmap(PgId(name), pairs) if pairs else RemoveUpmap(PgId(name))
+    if kind == "option":
+        return SetOption(name, None if value == ABSENT else value)
+    if kind == "flag":
+        return SetFlag(name, value == "on")
+    if kind == "balancer":
+        return Balancer(value == "on")
+    osd = OsdId(int(kind.removeprefix("osd.")))
+    if name == "reweight":
+        return Reweight(osd, float(value))
+    return CrushReweight(osd, float(value)) if name == "crush_weight" else PrimaryAffinity(osd, float(value))
+
+
+def explained(drain: Drain, key: str, now: str) -> bool:
+    """Whether what the map holds under a key is our own doing, or the mon's tidying of it, and no
+    stranger's.
+    """
+    value = drain.ours[key]
+    if same(key, value, now):
+        return True
+    was = drain.ours.get(key + BEFORE)
+    if was is not None and same(key, was, now):
+        return True  # our last command did not arrive: it is sent again
+    if key.startswith("upmap/"):
+        # The mon takes pairs away by itself (target out, source no longer chosen); it never adds any.
+        known = {*read_pairs(value), *read_pairs(drain.saved.get(key, "")), *read_pairs(was or "")}
+        return set(read_pairs(now)) <= known
+    return False
+
+
+def booked(drain: Drain, view: ClusterView, commands: Iterable[Command]) -> Drain:
+    """The drain as it must be stored before `commands` are sent. What was found first is kept, never
+    overwritten.
+    """
+    saved = dict(drain.saved)
+    ours = {
+        key: value
+        for key, value in drain.ours.items()
+        if not key.endswith(BEFORE) or not same(key[:-1], drain.ours[key[:-1]], found(view, key[:-1]))
+    }
+    for command in commands:
+        key = key_of(command)
+        now = found(view, key)
+        saved.setdefault(key, now)
+        ours[key] = value_of(command)
+        if not same(key, now, ours[key]):
+            ours[key + BEFORE] = now
+    return replace(drain, saved=saved, ours=ours)

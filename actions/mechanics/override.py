@@ -1,0 +1,149 @@
+"""The override reweight in rungs: as a ladder that moves data, and as the last touch of a walk, which
+moves none.
+
+CRUSH rejects an OSD for a PG when the PG's draw is not below the override (`is_out`), so the PGs that a
+rung changes
+are known beforehand, and a rung is chosen by how many PGs may peer, not by a fixed step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from actions.cluster.port import Command, Reweight
+from actions.cluster.view import ClusterView
+from actions.crush.hashing import hash2
+from actions.crush.place import pg_seed, placement_seeds
+from actions.flight import Allowance
+from actions.guards.verdict import count
+from actions.ledger import pinned
+from actions.mechanics.batch import Batch, pin
+from actions.plan import placed
+from actions.topology import pairs_for
+from data.drain import Drain
+from data.ids import OsdId, PgId
+
+FULL = 65536
+
+
+def draws(view: ClusterView, osd: OsdId, pgs: Collection[PgId]) -> dict[PgId, int]:
+    """Each PG's draw in [0, 65535] against the OSD's override: the OSD is out for it unless draw <
+    override * 65536.
+    """
+    by_pool: dict[int, list[tuple[int, PgId]]] = {}
+    for pg in pgs:
+        pool, seed = pg_seed(pg)
+        by_pool.setdefault(pool, []).append((seed, pg))
+    found: dict[PgId, int] = {}
+    for pool, rows in by_pool.items():
+        seeds = placement_seeds(view.pools[pool], np.array([seed for seed, _ in rows], dtype=np.int64))
+        hashes = hash2(seeds.astype(np.uint32), np.full(len(rows), osd, dtype=np.uint32))
+        found.update((pg, int(drawn) & 0xFFFF) for (_, pg), drawn in zip(rows, hashes.tolist(), strict=True))
+    return found
+
+
+def rung_down(drawn: Mapping[PgId, int], now: float, goal: float, allowed: int) -> float:
+    """The lowest override from `now` to `goal` that turns away at most `allowed` PGs of `drawn` (one
+    at least).
+    """
+    goal_grain = round(goal * FULL)
+    turned = sorted((d for d in drawn.values() if goal_grain <= d < round(now * FULL)), reverse=True)
+    if len(turned) <= allowed:
+        return goal
+    return turned[max(allowed, 1) - 1] / FULL
+
+
+def rung_up(drawn: Mapping[PgId, int], now: float, goal: float, allowed: int) -> float:
+    """The highest override from `now` to `goal` that takes back at most `allowed` PGs of `drawn` (one
+    at least).
+    """
+    taken = sorted(d for d in drawn.values() if round(now * FULL) <= d < round(goal * FULL))
+    if len(taken) <= allowed:
+        return goal
+    return (taken[max(allowed, 1) - 1] + 1) / FULL
+
+
+def next_rung(view: ClusterView, osd: OsdId, allowance: Allowance, starts: int) -> Batch:
+    """The ladder: the next rung moves up to `starts` PGs off the OSD, where upmap is not to be had."""
+    if starts < 1:
+        return Batch(waits_for="the budget is in use")
+    on_it = [pg.id for pg in view.pgs.values() if osd in pg.up]
+    now = view.osds[osd].reweight
+    weight = rung_down(draws(view, osd, on_it), now, 0.0, starts)
+    after = placed(view, (), on_it, weights={osd: weight})
+    pgs = frozenset(pg for pg in on_it if after[pg] != view.pgs[pg].up)
+    for id_ in pgs:
+        pg = view.pgs[id_]
+        comers = [OsdId(target) for target in after[id_] if target not in pg.up]
+        if not all(allowance.room.fits(target, pg.shard_bytes) for target in comers):
+            return Batch(outdated=True)
+        allowance.send(id_, ((target, pg.shard_bytes) for target in comers))
+    return Batch(
+        (Reweight(osd, weight),),
+        pgs,
+        f"override of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(pgs), 'PG')}",
+    )
+
+
+def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> Batch:
+    """The end of a walk: override towards 0, no more PGs a rung than may peer, each kept where it is.
+
+    A PG that was sent elsewhere than CRUSH would (a full target) needs its pin from CRUSH's choice
+    instead of from
+    the suspect; it can only be set once the suspect is out for that PG, so it goes in the same step.
+    """
+    if allowance.peering < 1:
+        return Batch(waits_for="PGs still peer")
+    now = view.osds[osd].reweight
+    pins = [pg for pg, pairs in view.upmap_items.items() if any(old == osd for old, _ in pairs)]
+    final = placed(view, (osd,), pins)
+    stirred = [pg for pg in pins if final[pg] != view.pgs[pg].up and pg not in allowance.taken]
+    weight = rung_down(draws(view, osd, stirred), now, 0.0, allowance.peering)
+    after = placed(view, (), stirred, weights={osd: weight})
+    pgs = [pg for pg in stirred if after[pg] != view.pgs[pg].up]
+    moved = [pg for pg in pgs if _elsewhere(view, pg, after[pg])]
+    raw = placed(view, (), moved, pinned=False, weights={osd: weight}) if moved else {}
+    commands: list[Command] = [Reweight(osd, weight)]
+    for pg in moved:
+        ordered = view.pools[view.pgs[pg].pool].erasure
+        pairs = pairs_for(raw[pg], view.pgs[pg].up, view.upmap_items.get(pg, ()), ordered=ordered)
+        if pairs:
+            commands.append(pin(pg, pairs))
+    allowance.stir(pgs)
+    kept = f", {count(len(moved), 'PG')} kept by a new pin" if moved else ""
+    return Batch(
+        tuple(commands),
+        frozenset(pgs),
+        f"override of osd.{osd} {now:.4f} > {weight:.4f}: {count(len(pgs), 'PG')} peer, none moves{kept}",
+    )
+
+
+def give_back(
+    view: ClusterView, drain: Drain, osd: OsdId, goal: float, allowance: Allowance, starts: int
+) -> Batch:
+    """The way back of a cancelled drain: override towards what it was, a few PGs a rung."""
+    own = {move.pg for move in drain.plan.moves} if drain.plan else set()
+    own = {pg for pg in own | pinned(drain.saved).keys() if pg in view.pgs}
+    now = view.osds[osd].reweight
+    final = placed(view, (), own, weights={osd: goal})
+    stirred = {pg for pg in own if final[pg] != view.pgs[pg].up}
+    if stirred and starts < 1:
+        return Batch(waits_for="the budget is in use")
+    weight = rung_up(draws(view, osd, stirred), now, goal, starts)
+    after = placed(view, (), stirred, weights={osd: weight})
+    pgs = frozenset(pg for pg in stirred if after[pg] != view.pgs[pg].up)
+    for id_ in pgs:
+        pg = view.pgs[id_]
+        allowance.send(id_, ((OsdId(o), pg.shard_bytes) for o in after[id_] if o not in pg.up))
+    return Batch(
+        (Reweight(osd, weight),),
+        pgs,
+        f"override of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(pgs), 'PG')} back",
+    )
+
+
+def _elsewhere(view: ClusterView, pg: PgId, after: tuple[int, ...]) -> bool:
+    found = view.pgs[pg]
+    return after != found.up if view.pools[found.pool].erasure else set(after) != set(found.up)

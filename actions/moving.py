@@ -1,0 +1,112 @@
+"""A drain under way: how far it is, which OSD is next, how fast, and what its mechanic sends now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from actions.cluster.view import ClusterView, Pg
+from actions.context import Context
+from actions.flight import Allowance, in_flight
+from actions.mechanics import override, walk, weight
+from actions.mechanics.batch import Batch
+from actions.pacing import Pace, Tempo, pace, signal
+from actions.policy import Policy
+from actions.risk import urgent
+from actions.space import remaining
+from data.drain import Drain, DrainState, Mechanic
+from data.ids import OsdId
+
+
+def progressed(view: ClusterView, drain: Drain, context: Context) -> Drain:
+    """The drain with what has arrived counted: a PG has moved once its source is in neither `up` nor
+    `acting`.
+    """
+    if drain.plan is None or not view.statistics_known or drain.state is DrainState.CANCELLING:
+        return drain
+    on_way = {
+        move.pg
+        for move in drain.plan.moves
+        if (pg := view.pgs.get(move.pg)) is not None and (move.source in pg.up or move.source in pg.acting)
+    }
+    moved_bytes = sum(move.bytes for move in drain.plan.moves if move.pg not in on_way)
+    planned = len({move.pg for move in drain.plan.moves})
+    progress = replace(
+        drain.progress,
+        planned_pgs=planned,
+        planned_bytes=drain.plan.bytes,
+        moved_pgs=planned - len(on_way),
+        moved_bytes=moved_bytes,
+        in_flight=len(in_flight(drain, context)),
+    )
+    return drain if progress == drain.progress else replace(drain, progress=progress)
+
+
+def current_osd(view: ClusterView, drain: Drain, context: Context) -> OsdId | None:
+    """The OSD of the device that is emptied now: one by one, in order; None when all are empty and out."""
+    ends_out = drain.plan is None or drain.plan.mechanic is not Mechanic.CRUSH_LADDER
+    for id_ in drain.osds:
+        osd = view.osds.get(id_)
+        if osd is None:
+            continue
+        out = osd.reweight == 0.0 if ends_out else osd.crush_weight == 0.0 or osd.reweight == 0.0
+        if not out or context.survey.of_osd(id_):
+            return id_
+    return None
+
+
+def paced(
+    view: ClusterView, drain: Drain, policy: Policy, context: Context
+) -> tuple[Drain, Pace, tuple[Pg, ...]]:
+    """The drain with its new budget, the pace, and its PGs on their way. The signal is that of OSDs
+    at work for it.
+    """
+    flying = in_flight(drain, context)
+    working = set(drain.osds) | {OsdId(osd) for pg in flying for osd in (*pg.up, *pg.acting)}
+    now = pace(
+        drain.progress.budget,
+        len(flying),
+        signal(view, working),
+        policy,
+        urgent=urgent(drain, context.outlooks, policy),
+    )
+    progress = replace(drain.progress, budget=now.budget, in_flight=len(flying))
+    return (drain if progress == drain.progress else replace(drain, progress=progress)), now, flying
+
+
+def next_batch(
+    view: ClusterView,
+    drain: Drain,
+    osd: OsdId,
+    now: Pace,
+    flying: int,
+    context: Context,
+    allowance: Allowance,
+) -> Batch:
+    """What the drain's mechanic sends next, within the pace and the allowance."""
+    plan = drain.plan
+    if plan is None:
+        return Batch(outdated=True)
+    ratio = "no signal" if now.ratio is None else f"{now.ratio:.2f}x"
+    if now.tempo is Tempo.PULL_BACK and plan.mechanic is Mechanic.UPMAP_WALK and flying:
+        return walk.pull_back(view, drain, context, allowance)
+    if now.tempo in (Tempo.HOLD, Tempo.HALVE, Tempo.PULL_BACK):
+        return Batch(waits_for=f"clients wait {ratio} as long as an hour before: {now.tempo.value}")
+    starts = allowance.starts(now.budget, flying)
+    if plan.mechanic is Mechanic.CRUSH_LADDER:
+        if view.osds[osd].crush_weight == 0.0:
+            return Batch(waits_for="what is on its way must arrive")
+        return weight.next_rung(view, osd, 0.0, allowance, starts)
+    if plan.mechanic is Mechanic.OVERRIDE_LADDER:
+        if view.osds[osd].reweight == 0.0:
+            return Batch(waits_for="what is on its way must arrive")
+        return override.next_rung(view, osd, allowance, starts)
+    if any(move.source == osd for move in remaining(view, drain)):
+        if starts < 1:
+            return Batch(waits_for=f"{flying} on their way, budget {now.budget}")
+        return walk.next_pins(view, drain, osd, context, allowance, starts)
+    names_it = context.survey.of_osd(osd)
+    if any(osd in pg.up for pg in names_it):
+        return Batch(outdated=True)
+    if names_it or flying:
+        return Batch(waits_for="the last PGs must arrive")
+    return override.finish(view, osd, allowance)

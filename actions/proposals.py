@@ -1,0 +1,145 @@
+"""From bad outlooks to proposals: which disks, why, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from actions.cluster.view import ClusterView
+from actions.context import Context
+from actions.guards import AUTOMATIC
+from actions.guards.belief import mass_suspicion, trust
+from actions.guards.verdict import Refuse
+from actions.plan import plan
+from actions.policy import Mode, Policy
+from actions.states import ENDED
+from actions.steps import Propose, Refusal
+from data.drain import Drain, DrainState, Intent, Progress
+from data.ids import DeviceId, OsdId
+from data.outlook import Outlook, Status
+from data.refusal import Refusal as Refused
+
+
+class NoSuchTarget(Refused):
+    """A target that is no OSD of the map and no device under one."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__(
+            f"'{target}' is neither an OSD (osd.N) nor a device of this cluster; "
+            "see `predrain cluster status`"
+        )
+
+
+def osds_of(view: ClusterView, device: DeviceId) -> tuple[OsdId, ...]:
+    """Every OSD on a device, lowest first."""
+    return tuple(sorted(osd.id for osd in view.osds.values() if osd.device == device))
+
+
+def target_of(view: ClusterView, target: str) -> tuple[DeviceId | None, tuple[OsdId, ...]]:
+    """The device and OSDs that a person's `osd.N` or device id means. Raises NoSuchTarget."""
+    name = target.strip()
+    number = name.removeprefix("osd.")
+    if number.isdigit() and OsdId(int(number)) in view.osds:
+        osd = view.osds[OsdId(int(number))]
+        return osd.device, (osd.id,)
+    osds = osds_of(view, DeviceId(name))
+    if not osds:
+        raise NoSuchTarget(target)
+    return DeviceId(name), osds
+
+
+def drafted(
+    view: ClusterView,
+    device: DeviceId | None,
+    osds: tuple[OsdId, ...],
+    policy: Policy,
+    context: Context,
+    *,
+    asked_by: str,
+    reason: str,
+    intent: Intent = Intent.REPLACE,
+) -> Drain:
+    """A proposed drain with its plan. The id names the first OSD and the instant."""
+    drain = Drain(
+        id=f"osd.{osds[0]}-{context.now:%Y%m%d-%H%M%S}",
+        device=device,
+        osds=osds,
+        state=DrainState.PROPOSED,
+        intent=intent,
+        asked_by=asked_by,
+        reason=reason,
+        created_at=context.now,
+        updated_at=context.now,
+        revision=1,
+    )
+    made = plan(view, drain, policy, context)
+    pgs = len({move.pg for move in made.moves})
+    return replace(drain, plan=made, progress=Progress(planned_pgs=pgs, planned_bytes=made.bytes))
+
+
+def open_for(drains: Iterable[Drain], osds: tuple[OsdId, ...]) -> Drain | None:
+    """A drain of any of `osds` that has not ended."""
+    return next((drain for drain in drains if drain.state not in ENDED and set(drain.osds) & set(osds)), None)
+
+
+def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Propose | Refusal, ...]:
+    """One answer for every bad disk that serves, has data, and has no drain yet; nothing in mode observe."""
+    if policy.mode is Mode.OBSERVE or not view.statistics_known:
+        return ()
+    by_device = _serving(view)
+    answers: list[Propose | Refusal] = []
+    for device, outlook in sorted(context.outlooks.items()):
+        osds = by_device.get(device, ())
+        if outlook.status is not Status.BAD or not osds or _spoken_for(context, osds, policy):
+            continue
+        reason = outlook.reasons[0].sentence if outlook.reasons else f"The outlook is bad ({outlook.source})."
+        asked = _asked(device, osds, reason, context.now)
+        verdicts = (mass_suspicion(view, asked, policy, context), trust(view, asked, policy, context))
+        refused = tuple(verdict for verdict in verdicts if isinstance(verdict, Refuse))
+        if refused:
+            answers.append(Refusal(device, refused))
+        else:
+            drain = drafted(view, device, osds, policy, context, asked_by=AUTOMATIC, reason=reason)
+            answers.append(Propose(drain))
+    return tuple(answers)
+
+
+def no_longer_bad(drain: Drain, outlooks: Mapping[DeviceId, Outlook], policy: Policy, now: datetime) -> bool:
+    """Whether an automatic proposal has lost its ground: a fresh outlook, no longer bad, and long
+    enough since.
+    """
+    outlook = outlooks.get(drain.device) if drain.device is not None else None
+    if drain.asked_by != AUTOMATIC or outlook is None or outlook.status in (Status.BAD, Status.UNKNOWN):
+        return False
+    return now - drain.created_at >= policy.withdraw_after and outlook.span_hours * 3600 >= (
+        policy.withdraw_after.total_seconds()
+    )
+
+
+def _serving(view: ClusterView) -> dict[DeviceId, tuple[OsdId, ...]]:
+    found: dict[DeviceId, list[OsdId]] = {}
+    for osd in view.osds.values():
+        if osd.device is not None and osd.up and osd.reweight > 0:
+            found.setdefault(osd.device, []).append(osd.id)
+    return {device: tuple(sorted(osds)) for device, osds in found.items()}
+
+
+def _spoken_for(context: Context, osds: tuple[OsdId, ...], policy: Policy) -> bool:
+    return any(
+        set(drain.osds) & set(osds)
+        and (
+            drain.state not in ENDED
+            or (
+                drain.state is DrainState.CANCELLED
+                and context.now - drain.updated_at < policy.propose_again_after
+            )
+        )
+        for drain in context.drains
+    )
+
+
+def _asked(device: DeviceId, osds: tuple[OsdId, ...], reason: str, now: datetime) -> Drain:
+    return Drain(
+        f"osd.{osds[0]}", device, osds, DrainState.PROPOSED, Intent.REPLACE, AUTOMATIC, reason, now, now
+    )

@@ -1,0 +1,86 @@
+"""Room: what each OSD will hold once everything that is on its way has arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from actions.cluster.view import ClusterView
+from actions.context import Context, engaged
+from actions.policy import Policy
+from actions.survey import Survey
+from data.drain import Drain, DrainState, Move
+from data.ids import OsdId
+
+
+def limit(view: ClusterView, policy: Policy) -> float:
+    """Fullness in [0, 1] that no target may pass: min(nearfull, backfillfull - margin)."""
+    return min(view.nearfull_ratio, view.backfillfull_ratio - policy.backfillfull_margin)
+
+
+@dataclass(slots=True)
+class Room:
+    """Bytes that each OSD holds or was promised. Mutable on purpose: a planner promises as it goes."""
+
+    view: ClusterView
+    limit: float
+    promised: dict[OsdId, int]
+
+    def fullness(self, osd: OsdId, extra: int = 0) -> float | None:
+        """Fullness in [0, 1] with all promises kept; None when the OSD's sizes are not known."""
+        found = self.view.osds.get(osd)
+        if found is None or found.used_bytes is None or not found.size_bytes:
+            return None
+        return (found.used_bytes + self.promised.get(osd, 0) + extra) / found.size_bytes
+
+    def fits(self, osd: OsdId, extra: int) -> bool:
+        """Whether `extra` more bytes stay within the limit; an OSD of unknown size holds nothing."""
+        after = self.fullness(osd, extra)
+        return after is not None and after <= self.limit
+
+    def promise(self, osd: OsdId, extra: int) -> None:
+        """Count `extra` bytes as if they were there."""
+        self.promised[osd] = self.promised.get(osd, 0) + extra
+
+
+def remaining(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
+    """Moves of the drain's plan that have not been begun: the source is still in `up` and the target
+    is not.
+    """
+    if drain.plan is None:
+        return ()
+    return tuple(
+        move
+        for move in drain.plan.moves
+        if (pg := view.pgs.get(move.pg)) is not None and move.source in pg.up and move.target not in pg.up
+    )
+
+
+def room(survey: Survey, policy: Policy, moves: Iterable[Move] = ()) -> Room:
+    """Room with pending backfill and `moves` promised."""
+    space = Room(survey.view, limit(survey.view, policy), dict(survey.incoming))
+    for move in moves:
+        space.promise(move.target, move.bytes)
+    return space
+
+
+def promised_by_others(context: Context, view: ClusterView, drain: Drain) -> tuple[Move, ...]:
+    """What every other engaged drain has still to move."""
+    return tuple(
+        move
+        for other in context.others(drain)
+        if engaged(other) and other.state is not DrainState.CANCELLING
+        for move in remaining(view, other)
+    )
+
+
+def cluster_after(view: ClusterView, gone: Iterable[OsdId]) -> float | None:
+    """Fullness in [0, 1] of what stays in when `gone` are empty; None when no size is known."""
+    leaving = set(gone)
+    used = sum(osd.used_bytes or 0 for osd in view.osds.values())
+    size = sum(
+        osd.size_bytes or 0
+        for osd in view.osds.values()
+        if osd.id not in leaving and osd.up and osd.reweight > 0
+    )
+    return used / size if size else None

@@ -1,0 +1,77 @@
+"""What a decision can be. Every answer carries the drain as it will be, one revision on; a Step also
+says what to send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from actions.cluster.port import Command
+from actions.guards.verdict import Refuse
+from data.drain import Drain
+from data.ids import DeviceId, PgId
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Send `commands`, in order. Each names its target value, so that a repeated one changes nothing."""
+
+    drain: Drain
+    commands: tuple[Command, ...]
+    seen: str
+    decided: str
+    pgs: frozenset[PgId] = frozenset()
+    """PGs whose mapping this changes; they must report before the next step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The drain changes (state, plan, progress); nothing is sent."""
+
+    drain: Drain
+    seen: str
+    decided: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The drain may not go on, and every reason why."""
+
+    drain: Drain
+    refusals: tuple[Refuse, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """All is well; what was sent must first show, or what is on its way must first arrive."""
+
+    drain: Drain
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """A disk turned bad and may be believed: a new drain, for a person to approve (or for mode act)."""
+
+    drain: Drain
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A bad disk for which nothing is proposed, and every reason why."""
+
+    device: DeviceId
+    refusals: tuple[Refuse, ...]
+
+
+Answer = Step | Turn | Hold | Wait | Propose | Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """All answers of one look, with the fingerprints of the maps that plans were made on."""
+
+    answers: tuple[Answer, ...]
+    planned: Mapping[str, tuple[int, datetime]] = field(default_factory=dict)

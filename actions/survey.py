@@ -1,0 +1,96 @@
+"""A view surveyed once: which PGs are not at rest, which are not whole, and what is still on its way to
+each OSD.
+
+All that guards and mechanics ask of 16,384 PGs is asked here in one pass; the next survey only looks at
+PGs that
+the new view does not share with the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from actions.cluster.view import ClusterView, Pg
+from actions.crush.map import ITEM_NONE
+from data.ids import OsdId, PgId
+
+_AT_REST = frozenset({"active", "clean", "scrubbing", "deep", "snaptrim", "snaptrim_wait"})
+_MOVING = _AT_REST | {"remapped", "backfilling", "backfill_wait", "backfill_toofull", "forced_backfill"}
+
+
+@lru_cache(maxsize=4096)
+def at_rest(states: frozenset[str]) -> bool:
+    """`active+clean`, perhaps being scrubbed. Anything not known good is not at rest."""
+    return states <= _AT_REST and "active" in states and "clean" in states
+
+
+@lru_cache(maxsize=4096)
+def serving_whole(states: frozenset[str]) -> bool:
+    """At rest, or moving whole copies about (misplaced, not degraded)."""
+    return states <= _MOVING and "active" in states
+
+
+def whole(members: tuple[int, ...], size: int) -> bool:
+    """As many distinct OSDs as the pool wants: no hole, none twice (ceph.md d: both exist under
+    HEALTH_OK).
+    """
+    return len(set(members)) == size == len(members) and ITEM_NONE not in members
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the pass found. Mappings are keyed by PG id."""
+
+    view: ClusterView
+    restless: Mapping[PgId, Pg]
+    """PGs that are not at rest, or whose `up` and `acting` differ."""
+    broken: Mapping[PgId, Pg]
+    """PGs whose `up` or `acting` is not whole."""
+    incoming: Mapping[OsdId, int]
+    """Bytes still on their way to an OSD: shards whose `up` is there and whose `acting` is not."""
+    incoming_pgs: Mapping[OsdId, int]
+
+    def of_osd(self, osd: OsdId) -> tuple[Pg, ...]:
+        """PGs that have the OSD in `up` or `acting`."""
+        return tuple(pg for pg in self.view.pgs.values() if osd in pg.up or osd in pg.acting)
+
+    def alive(self, pg: Pg) -> int:
+        """Distinct members of `acting` that are up."""
+        osds = self.view.osds
+        return sum(1 for osd in set(pg.acting) if osd in osds and osds[OsdId(osd)].up)
+
+    def is_whole(self, pg: Pg) -> bool:
+        """Every former member is there: `acting` whole and all of it up."""
+        size = self.view.pools[pg.pool].size
+        return whole(pg.acting, size) and self.alive(pg) == size
+
+
+def survey(view: ClusterView, before: Survey | None = None) -> Survey:
+    """One pass over the view's PGs; with `before`, only over those that are not the same objects as then."""
+    restless: dict[PgId, Pg] = {}
+    broken: dict[PgId, Pg] = {}
+    candidates: Iterable[tuple[PgId, Pg]]
+    if before is not None and before.view.pools == view.pools:
+        old = before.view.pgs
+        suspects = before.restless.keys() | before.broken.keys()
+        candidates = [
+            item for item in view.pgs.items() if old.get(item[0]) is not item[1] or item[0] in suspects
+        ]
+    else:
+        candidates = view.pgs.items()
+    sizes = {pool.id: pool.size for pool in view.pools.values()}
+    for id_, pg in candidates:
+        if not at_rest(pg.states) or pg.up != pg.acting:
+            restless[id_] = pg
+        size = sizes[pg.pool]
+        if not whole(pg.up, size) or (pg.acting != pg.up and not whole(pg.acting, size)):
+            broken[id_] = pg
+    incoming: dict[OsdId, int] = {}
+    incoming_pgs: dict[OsdId, int] = {}
+    for pg in restless.values():
+        for osd in set(pg.up) - set(pg.acting) - {ITEM_NONE}:
+            incoming[OsdId(osd)] = incoming.get(OsdId(osd), 0) + pg.shard_bytes
+            incoming_pgs[OsdId(osd)] = incoming_pgs.get(OsdId(osd), 0) + 1
+    return Survey(view, restless, broken, incoming, incoming_pgs)
