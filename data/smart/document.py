@@ -75,6 +75,9 @@ class SmartDocument:
         return self.smart.exit_bits
 
 
+_LONGEST_MESSAGE = 4096
+_LONGEST_QUOTE = 300
+
 _CURES: tuple[tuple[str, str], ...] = (
     ("STANDBY", "the drive is asleep, ask again when it is awake"),
     ("SLEEP mode", "the drive is asleep, ask again when it is awake"),
@@ -101,7 +104,7 @@ def decode(document: bytes, now: datetime | None = None) -> SmartDocument:
         raise Undecodable(str(reason)) from None
     program = member(found, "smartctl")
     bits = exit_bits(integer(program, "exit_status"))
-    messages = tuple(said for message in members(program, "messages") if (said := text(message, "string")))
+    messages = _messages(found)
     standby = _asleep(found, messages)
     smart = _smart(found, bits)
     if smart is None or not _tells_something(smart):
@@ -185,9 +188,7 @@ def _tells_something(smart: Smart) -> bool:
     return (
         smart.passed is not None
         or bool(smart.attributes)
-        or any(part is not None for part in (who.vendor, who.model, who.serial, who.wwn))
-        or smart.power_on_hours is not None
-        or smart.temperature_c is not None
+        or any(part is not None for part in (who.model, who.serial, who.wwn, smart.power_on_hours))
         or any(
             getattr(smart.counters, counter.name) is not None
             for counter in dataclasses.fields(smart.counters)
@@ -219,11 +220,19 @@ def _asleep(found: JsonObject, messages: tuple[str, ...]) -> bool:
     )
 
 
+def _messages(found: JsonObject) -> tuple[str, ...]:
+    """smartctl's messages, errors first; where Ceph's agent could not run it, what the agent says."""
+    said = list(members(member(found, "smartctl"), "messages"))
+    said.sort(key=lambda message: message.get("severity") != "error")
+    told = [part for message in said if (part := text(message, "string", _LONGEST_MESSAGE))]
+    scrape = [part for key in ("error", "smartctl_output") if (part := text(found, key, _LONGEST_MESSAGE))]
+    return tuple(told) or ((": ".join(scrape),) if scrape else ())
+
+
 def _why_nothing(found: JsonObject, messages: tuple[str, ...], bits: tuple[int, ...] | None) -> str:
     """One sentence: smartctl's own words where it has some, and what to do."""
-    said = messages or tuple(part for key in ("error", "smartctl_output") if (part := text(found, key)))
-    if said:
-        first = said[0].rstrip(".")
+    if messages:
+        first = messages[0].rstrip(".")[:_LONGEST_QUOTE]
         cure = next((cure for sign, cure in _CURES if sign in first), "check the disk and its cable")
         return f"smartctl read nothing ({first}): {cure}"
     if "seagate_farm_log" in found:

@@ -14,9 +14,8 @@ from data.reading import Attribute
 from data.smart.values import LARGEST
 
 _WRAP_SECTORS = 2**32
-_AGREES_WITHIN = (
-    0.02  # GB and GiB differ by 7 %; attribute and statistics are read at slightly different times
-)
+# GB and GiB differ by 7 %; attribute and statistics are read at slightly different times.
+_AGREES_WITHIN = 0.02
 _WRITTEN = re.compile(r"writ|wts", re.I)
 _READ = re.compile(r"read|rds", re.I)
 _FROM_HOST = re.compile(r"lba|host|hst|lifetime|total", re.I)

@@ -79,15 +79,15 @@ def decimal(node: JsonObject, key: str) -> Decimal | None:
     return Decimal(written.replace(",", "."))
 
 
-def text(node: JsonObject, key: str) -> str | None:
-    """Printable text under `key` with its blanks squeezed; None when it is empty or oversized."""
+def text(node: JsonObject, key: str, longest: int = _LONGEST_TEXT) -> str | None:
+    """Printable text under `key` with its blanks squeezed; None when it is empty or longer than `longest`."""
     value = node.get(key)
     if not isinstance(value, str):
         return None
     if not value.isprintable():
         value = "".join(letter if letter.isprintable() else " " for letter in value)
     squeezed = " ".join(value.split())
-    return squeezed if 0 < len(squeezed) <= _LONGEST_TEXT else None
+    return squeezed if 0 < len(squeezed) <= longest else None
 
 
 def named(node: JsonObject, *keys: str) -> str | None:

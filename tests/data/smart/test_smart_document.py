@@ -114,7 +114,12 @@ def test_only_true_and_false_are_verdicts(altered: Altered, passed: object) -> N
 
 @pytest.mark.parametrize(
     ("name", "protocol"),
-    [("ata-055", Protocol.ATA), ("scsi-006", Protocol.SCSI), ("nvme-025", Protocol.NVME)],
+    [
+        ("ata-055", Protocol.ATA),
+        ("ata-031", Protocol.ATA),
+        ("scsi-006", Protocol.SCSI),
+        ("nvme-025", Protocol.NVME),
+    ],
 )
 def test_the_keys_tell_the_protocol_where_smartctl_does_not(
     altered: Altered, name: str, protocol: Protocol
@@ -159,8 +164,25 @@ def test_a_failed_scrape_of_ceph_is_refused_with_its_error() -> None:
             "smartctl_output": "smartctl returned an error (137): stderr:\nsudo: exit status: 137\nstdout:\n",
         }
     }
-    with pytest.raises(Undecodable, match="smartctl failed"):
+    with pytest.raises(Undecodable, match=r"smartctl failed: smartctl returned an error \(137\)"):
         decode(json.dumps(record).encode())
+
+
+def test_the_reason_quotes_the_error_and_not_the_warning_before_it() -> None:
+    messages = [
+        {"string": "Warning: this drive may need a firmware update", "severity": "warning"},
+        {"string": "/dev/sda: No such device", "severity": "error"},
+        {"string": "x" * 5000, "severity": "error"},
+        {"severity": "error"},
+    ]
+    with pytest.raises(Undecodable, match=r"No such device.*check the device's name") as refused:
+        decode(json.dumps({"smartctl": {"exit_status": 2, "messages": messages}}).encode())
+    assert len(refused.value.messages) == 2
+
+
+def test_a_temperature_alone_is_no_reading() -> None:
+    with pytest.raises(Undecodable, match="no verdict, counter or identity"):
+        decode(b'{"smartctl": {}, "device": {"protocol": "ATA"}, "temperature": {"current": 31}}')
 
 
 def _sane(document: SmartDocument) -> None:

@@ -99,6 +99,14 @@ def test_a_failed_verdict_is_read_from_bit_3_when_the_verdict_itself_is_missing(
     assert altered("ata-046", without_verdict).smart.passed is None
 
 
+def test_bit_3_of_a_failed_read_is_no_verdict(altered: Altered) -> None:
+    def failed(document: dict[str, Any]) -> None:
+        del document["smart_status"]
+        document["smartctl"]["exit_status"] = 2 + 8
+
+    assert altered("ata-052", failed).smart.passed is None
+
+
 def test_a_sleeping_disk_is_refused_as_asleep_and_not_as_broken() -> None:
     """The message of text/broken-005.txt, as `smartctl -n standby --json` of 7.x carries it."""
     asleep = b"""{"smartctl": {"version": [7, 3], "exit_status": 2, "messages": [

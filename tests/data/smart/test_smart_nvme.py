@@ -81,6 +81,13 @@ def test_an_eui64_is_a_wwn(sample: Sample) -> None:
     assert sample("nvme-022").smart.identity.wwn == "5cd2e4404b220100"
 
 
+def test_an_eui64_keeps_the_zeros_of_its_extension(altered: Altered) -> None:
+    def small(document: dict[str, Any]) -> None:
+        document["nvme_namespaces"][0]["eui64"] = {"oui": 57, "ext_id": 7}
+
+    assert altered("nvme-025", small).smart.identity.wwn == "0000390000000007"
+
+
 def test_an_nguid_is_a_wwn_where_there_is_no_eui64(altered: Altered) -> None:
     def nguid(document: dict[str, Any]) -> None:
         document["nvme_namespaces"] = [

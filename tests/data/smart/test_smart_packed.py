@@ -75,6 +75,7 @@ def test_a_seagate_rate_holds_errors_above_32_bits_of_operations(attribute: int)
         (Identity(model="SEAGATE ST373453LC", rotation_rpm=15015), True),
         (Identity(model="ST3500418AS", family="Seagate Barracuda 7200.12"), True),
         (Identity(model="ST1000LM024 HN-M101MBB", family="Seagate Samsung SpinPoint M8 (AF)"), False),
+        (Identity(model="ST500LM012", family="SAMSUNG SpinPoint M8"), False),
         (Identity(model="XA960LE10063", family="Seagate Nytro SATA SSD", rotation_rpm=0), False),
         (Identity(model="STORAGE X1"), False),
         (Identity(model="HGST HUH721008ALE604", rotation_rpm=7200), False),
