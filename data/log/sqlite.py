@@ -10,24 +10,12 @@ from threading import Lock
 
 from data.log.port import Delivered, LogFull, Record, Topic
 from data.refusal import Refusal
+from data.sqlite_file import BUSY_SECONDS, Fault, fault, make_durable
 
 FORMAT = 1
 """Kept in the file's `user_version`; 0 is a new file."""
 
-BUSY_SECONDS = 30.0
-"""How long an append waits for another process's append."""
-
 _VACUUM_PAGES = 4096
-_NO_ROOM = {
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PERM,
-}
-_HELD = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL}
-_BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-
 # AUTOINCREMENT: an offset is never given twice, even after its record was trimmed.
 _TABLES = """
 CREATE TABLE records (
@@ -132,9 +120,7 @@ class SqliteLog:
     def _open(self) -> None:
         connection = self._connection
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # obeyed only while the file is new
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA journal_size_limit = 67108864")
+        make_durable(connection)
         if self._version() == FORMAT:
             return
         with self._writing():
@@ -189,18 +175,18 @@ class SqliteLog:
         try:
             yield
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-            if code in _NO_ROOM:
+            wrong = fault(error)
+            if wrong is Fault.NO_ROOM:
                 raise DiskFull(
                     f"the log {self._path} cannot be written ({error}): make room on its disk or make it"
                     " writable; everything accepted before is safe, what was refused now must be sent again"
                 ) from error
-            if code in _HELD:
+            if wrong is Fault.HELD:
                 raise LogBusy(
                     f"the log {self._path} has been held by another process for {BUSY_SECONDS:.0f} s:"
                     " see which with `fuser`, and send again"
                 ) from error
-            if code in _BROKEN:
+            if wrong is Fault.BROKEN:
                 raise LogUnreadable(
                     f"the log {self._path} is damaged or no log ({error}): move it away and start again"
                     " (a new one is made), or bring it back from a backup"

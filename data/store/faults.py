@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError
 
 from data.refusal import Refusal
+from data.sqlite_file import Fault, fault
 from data.wire.shape import Misshapen
 
 
@@ -24,35 +25,29 @@ class StoreBusy(Refusal):
     """Another process has held the file for too long; nothing was changed."""
 
 
-_NO_ROOM = {
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PERM,
-}
-_HELD = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL}
-_BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-
-
 @contextmanager
 def explained(name: str) -> Iterator[None]:
     """SQLite's errors about the store `name` as sentences; other errors pass as they are."""
     try:
         yield
+    except zlib.error as error:
+        raise StoreUnreadable(
+            f"the store {name} holds a document that cannot be unpacked ({error}): bring it back from a"
+            " backup, or move it away and start again"
+        ) from error
     except DBAPIError as error:
-        code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if code in _NO_ROOM:
+        wrong = fault(error.orig)
+        if wrong is Fault.NO_ROOM:
             raise StoreFull(
                 f"the store {name} cannot be written ({error.orig}): make room on its disk or make it"
                 " writable; what was saved before is safe"
             ) from error
-        if code in _HELD:
+        if wrong is Fault.HELD:
             raise StoreBusy(
                 f"the store {name} has been held by another process for too long ({error.orig}): see which"
                 " with `fuser`, and try again; nothing was changed"
             ) from error
-        if code in _BROKEN:
+        if wrong is Fault.BROKEN:
             raise StoreUnreadable(
                 f"the store {name} is damaged or no store ({error.orig}): bring it back from a backup, or"
                 " move it away and start again"

@@ -19,6 +19,7 @@ from data.ids import DeviceId
 from data.outcome import Outcome
 from data.outlook import Outlook
 from data.reading import LatencySummary, Reading
+from data.sqlite_file import BUSY_SECONDS, make_durable
 from data.store import schema
 from data.store.faults import StoreUnreadable, explained, legible
 from data.store.port import RevisionConflict
@@ -29,7 +30,6 @@ from data.wire.bodies import Body
 T = TypeVar("T")
 
 MEMORY = ":memory:"
-BUSY_SECONDS = 30.0
 _ONLY = 1  # the id of a table's one row
 
 
@@ -218,6 +218,30 @@ class SqliteStore:
                 statement = insert(schema.halt).values(id=_ONLY, why=why)
                 connection.execute(statement.on_conflict_do_update(set_={"why": why}))
 
+    def prune(self, *, history: datetime | None = None, latency: datetime | None = None) -> int:
+        """Drop readings and outlooks from before `history`, latency from before `latency`; returns how many.
+
+        A device's latest reading and outlook stay with `latest_*`, however old. Drains, their journal and
+        outcomes are never dropped.
+        """
+        kinds = (
+            (schema.readings, "device", "taken_at", history),
+            (schema.outlooks, "device", "as_of", history),
+            (schema.latency, "osd", "window_start", latency),
+        )
+        dropped = 0
+        for table, key, time, before in kinds:
+            if before is None:
+                continue
+            # By key, so that each deletion is a range of the primary key and writers wait only for one.
+            with self._reading() as connection:
+                keys = connection.execute(select(table.c[key]).distinct()).scalars().all()
+            for of in keys:
+                old = table.delete().where(table.c[key] == of, table.c[time] < microseconds(before))
+                with self._writing() as connection:
+                    dropped += connection.execute(old).rowcount
+        return dropped
+
     def close(self) -> None:
         """Let go of the file."""
         self._engine.dispose()
@@ -307,8 +331,7 @@ def _keep_latest(
 def _prepare(connection: Any, _record: Any) -> None:
     # The driver's own transactions begin too late for BEGIN IMMEDIATE; `_begin` takes over.
     connection.isolation_level = None
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "journal_size_limit = 67108864"):
-        connection.execute(f"PRAGMA {pragma}").close()
+    make_durable(connection)
 
 
 def _begin(connection: Connection) -> None:

@@ -109,4 +109,4 @@ def _strict(hint: Any) -> Any:
         return typing.Union[arguments]  # noqa: UP007  # built at run time
     if origin is Mapping or (isinstance(origin, type) and issubclass(origin, Mapping)):
         return types.GenericAlias(dict, arguments)
-    return origin[arguments]
+    return types.GenericAlias(origin, arguments)

@@ -207,6 +207,27 @@ def test_threads_read_and_write_at_once(store: Store) -> None:
     assert len(store.latest_readings()) == 8
 
 
+def test_pruning_drops_old_history_and_keeps_what_is_latest_and_what_was_done(store: Store) -> None:
+    assert isinstance(store, SqliteStore)
+    old, new = _reading("a", NOON), _reading("a", NOON + HOUR)
+    lone = _reading("b", NOON)
+    store.add_readings([old, new, lone])
+    store.save_outlooks([_outlook("a", NOON), _outlook("a", NOON + HOUR)])
+    window = LatencySummary(OsdId(3), HostName("h"), NOON, 15.0, 9)
+    store.add_latency([window, replace(window, window_start=NOON + HOUR)])
+    store.save_drain(DRAIN)
+    line = JournalEntry("d-1", NOON - HOUR, "seen", "decided")
+    store.add_journal([line])
+    assert store.prune(history=NOON + HOUR) == 3
+    assert store.readings(DeviceId("a")) == (new,)
+    assert store.outlooks(DeviceId("a")) == (_outlook("a", NOON + HOUR),)
+    assert store.latest_readings() == {"a": new, "b": lone}
+    assert len(store.latency(3, NOON)) == 2
+    assert store.prune(latency=NOON + HOUR) == 1
+    assert [summary.window_start for summary in store.latency(3, NOON)] == [NOON + HOUR]
+    assert (store.drain("d-1"), store.journal()) == (DRAIN, (line,))
+
+
 def test_a_save_that_fails_half_way_changes_nothing(store: Store) -> None:
     with pytest.raises(Refusal, match="cannot be written"):
         store.add_readings([_reading("a", NOON), replace(_reading("b", NOON), host=HostName("\ud800"))])

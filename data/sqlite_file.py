@@ -1,0 +1,58 @@
+"""What the log and the store share: how a SQLite file is made durable, and what its errors mean."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from enum import Enum
+
+BUSY_SECONDS = 30.0
+"""How long a writer waits for another process."""
+
+_PAUSE_SECONDS = 0.05
+_PRAGMAS = ("journal_mode = WAL", "synchronous = FULL", "journal_size_limit = 67108864")
+
+
+class Fault(Enum):
+    """What is wrong, as far as the cure differs."""
+
+    NO_ROOM = "the disk is full, has failed, or may not be written"
+    HELD = "another process holds the file"
+    BROKEN = "the file is damaged or no database"
+
+
+_FAULTS = {
+    sqlite3.SQLITE_FULL: Fault.NO_ROOM,
+    sqlite3.SQLITE_IOERR: Fault.NO_ROOM,
+    sqlite3.SQLITE_READONLY: Fault.NO_ROOM,
+    sqlite3.SQLITE_CANTOPEN: Fault.NO_ROOM,
+    sqlite3.SQLITE_PERM: Fault.NO_ROOM,
+    sqlite3.SQLITE_BUSY: Fault.HELD,
+    sqlite3.SQLITE_PROTOCOL: Fault.HELD,
+    sqlite3.SQLITE_CORRUPT: Fault.BROKEN,
+    sqlite3.SQLITE_NOTADB: Fault.BROKEN,
+}
+
+
+def fault(error: BaseException | None) -> Fault | None:
+    """What a SQLite error says of the file; None when it is about something else (a wrong statement)."""
+    if not isinstance(error, sqlite3.Error):
+        return None
+    return _FAULTS.get(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF)
+
+
+def make_durable(connection: sqlite3.Connection) -> None:
+    """Write-ahead log, flushed at every commit. `connection` must be in no transaction.
+
+    SQLite does not wait while another process turns the same new file into a write-ahead log, or closes it as
+    the last one: there it answers "locked" at once, so that the waiting is done here.
+    """
+    for pragma in _PRAGMAS:
+        for left in reversed(range(int(BUSY_SECONDS / _PAUSE_SECONDS))):
+            try:
+                connection.execute(f"PRAGMA {pragma}").close()
+                break
+            except sqlite3.OperationalError as error:
+                if fault(error) is not Fault.HELD or not left:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
