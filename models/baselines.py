@@ -1,14 +1,14 @@
 """Peers that a forecast must beat, by their exact definitions (baselines.md): three rules and two learners.
 
-All see only rows up to the landmark, and the learners only labels known on the split day. A rule's score is no
-probability; `rf5` and `lgbm_plain` say a chance to fail within 30 days.
+All see only rows up to the landmark, and the learners only labels known on the split day. A rule's score is
+no probability; `rf5` and `lgbm_plain` say a chance to fail within 30 days.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -36,36 +36,50 @@ class TooFewFailures(Refusal):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Drives on days, as the history saw them by then."""
+    """Drives on days, as the history saw them by then. `key` is the history's (drive, day), ascending."""
 
     history: History
+    key: Ints
     drive: Ints
     day: Ints
 
-    def raw(self, smart_id: int, ago: int = 0) -> Floats:
-        """(rows,) the raw value `ago` days before; NaN where it was not reported or the drive not seen yet."""
-        if smart_id not in self.history.raw:
-            return np.full(len(self.drive), np.nan)
-        key = drive_day(self.history.drive.astype(np.int64), self.history.day.astype(np.int64))
-        place = np.searchsorted(key, drive_day(self.drive, self.day - ago), side="right") - 1
-        seen = place >= self.history.start[self.drive]
-        return np.where(seen, self.history.raw[smart_id][np.maximum(place, 0)], np.nan)
-
-    def five(self, ago: int = 0) -> Floats:
-        """(rows, 5) raw 5, 187, 188 (low word), 197, 198."""
-        return np.stack([self.raw(smart_id, ago) for smart_id in FIVE], axis=1)
-
-    def everything(self) -> Floats:
-        """(rows, 4 x values) every raw value and its difference over 1, 7 and 30 days."""
-        columns = []
-        for smart_id in self.history.raw:
-            now = self.raw(smart_id)
-            columns += [now, *(now - self.raw(smart_id, ago) for ago in BACK)]
-        return np.stack(columns, axis=1)
+    @classmethod
+    def of(cls, history: History, drive: Ints, day: Ints) -> Rows:
+        """drive, day: (rows,) numbers of the history's drives, days since 1970-01-01."""
+        key = drive_day(history.drive.astype(np.int64), history.day.astype(np.int64))
+        return cls(history, key, drive, day)
 
     def only(self, which: Ints) -> Rows:
         """These rows alone."""
-        return Rows(self.history, self.drive[which], self.day[which])
+        return Rows(self.history, self.key, self.drive[which], self.day[which])
+
+    def place(self, ago: int = 0) -> Ints:
+        """(rows,) the history's row that held `ago` days before; -1 where the drive was not seen yet."""
+        place = np.searchsorted(self.key, drive_day(self.drive, self.day - ago), side="right") - 1
+        return np.where(place >= self.history.start[self.drive], place, -1)
+
+    def raw(self, smart_id: int, place: Ints) -> Floats:
+        """(rows,) the raw value at these places; NaN where it was not reported."""
+        if smart_id not in self.history.raw:
+            return np.full(len(place), np.nan)
+        return np.where(place >= 0, self.history.raw[smart_id][place], np.nan)
+
+    def five(self, ago: int = 0) -> Floats:
+        """(rows, 5) raw 5, 187, 188 (low word), 197, 198."""
+        place = self.place(ago)
+        return np.stack([self.raw(smart_id, place) for smart_id in FIVE], axis=1)
+
+    def everything(self) -> Floats:
+        """(rows, 4 x values) every raw value and its difference over 1, 7 and 30 days."""
+        place = self.place()
+        now = np.stack([self.raw(smart_id, place) for smart_id in self.history.raw], axis=1)
+        columns = [now]
+        for ago in BACK:
+            place = self.place(ago)
+            columns.append(
+                now - np.stack([self.raw(smart_id, place) for smart_id in self.history.raw], axis=1)
+            )
+        return np.concatenate(columns, axis=1)
 
 
 def any5(rows: Rows) -> Floats:
@@ -75,12 +89,12 @@ def any5(rows: Rows) -> Floats:
 
 def smart_197(rows: Rows) -> Floats:
     """Raw 197: pending sectors."""
-    return np.nan_to_num(rows.raw(197))
+    return np.asarray(np.nan_to_num(rows.raw(197, rows.place())), dtype=np.float64)
 
 
 def any5_rise(rows: Rows) -> Floats:
     """1 where any of the five rose within 7 days, else 0."""
-    return np.any(rows.five() > rows.five(WEEK), axis=1).astype(np.float64)
+    return np.asarray(np.any(rows.five() > rows.five(WEEK), axis=1), dtype=np.float64)
 
 
 RULES: Final[Mapping[str, Callable[[Rows], Floats]]] = {
@@ -88,14 +102,8 @@ RULES: Final[Mapping[str, Callable[[Rows], Floats]]] = {
     "smart_197": smart_197,
     "any5_rise": any5_rise,
 }
-INPUTS: Final[Mapping[str, Callable[[Rows], Floats]]] = {"rf5": Rows.five, "lgbm_plain": Rows.everything}
-NAMES: Final = (*RULES, *INPUTS)
-
-
-class _Classifier(Protocol):
-    def fit(self, x: Floats, y: Ints) -> object: ...
-
-    def predict_proba(self, x: Floats) -> Floats: ...
+_Grow = Callable[[Floats, Ints, int, int], Callable[[Floats], Floats]]
+"""(x, y, seed, threads) -> a function from x to chances."""
 
 
 def baseline_scores(
@@ -116,7 +124,7 @@ def baseline_scores(
     """
     first = history.day[history.start[:-1]].astype(np.int64)
     day, drive = (grid.ravel() for grid in np.meshgrid(landmarks, np.arange(history.drives), indexing="ij"))
-    asked = Rows(history, drive, day).only(np.flatnonzero(first[drive] <= day))
+    asked = Rows.of(history, drive, day).only(np.flatnonzero(first[drive] <= day))
     learned = None
     found = {}
     for name in names:
@@ -138,7 +146,7 @@ def _labelled(history: History, truth: Truth, split: int) -> tuple[Rows, Ints]:
     known_as = np.array([number.get(str(truth.serials[d]), -1) for d in cohort.truth_drive], dtype=np.int64)
     drive = known_as[cohort.drive]
     kept = np.flatnonzero((drive >= 0) & (cohort.label[HORIZON] >= 0))
-    return Rows(history, drive[kept], cohort.landmark[kept]), cohort.label[HORIZON][kept]
+    return Rows.of(history, drive[kept], cohort.landmark[kept]), cohort.label[HORIZON][kept]
 
 
 def _learn(name: str, rows: Rows, label: Ints, asked: Rows, seed: int, threads: int) -> Floats:
@@ -150,48 +158,46 @@ def _learn(name: str, rows: Rows, label: Ints, asked: Rows, seed: int, threads: 
     rng = np.random.default_rng(seed)
     sampled = rng.permutation(healthy)[: len(failed) * HEALTHY_A_FAILURE[name]]
     chosen = np.sort(np.concatenate([failed, sampled]))
-    model, inputs = _classifier(name, seed, threads), INPUTS[name]
-    model.fit(inputs(rows.only(chosen)), label[chosen])
-    p = model.predict_proba(inputs(asked))[:, 1]
-    # The learner saw the sampled share of the healthy rows only: its odds come down by that share.
-    share = len(sampled) / len(healthy)
+    inputs, grow = LEARNERS[name]
+    p = grow(inputs(rows.only(chosen)), label[chosen], seed, threads)(inputs(asked))
+    # The learner saw fewer healthy rows than there are (the forest weighs both classes alike): odds come down
+    # by that share.
+    share = (len(failed) if name == "rf5" else len(sampled)) / len(healthy)
     return np.asarray(share * p / (share * p + 1.0 - p), dtype=np.float64)
 
 
-def _classifier(name: str, seed: int, threads: int) -> _Classifier:
-    if name == "rf5":
-        from sklearn.ensemble import RandomForestClassifier
+def _forest(x: Floats, y: Ints, seed: int, threads: int) -> Callable[[Floats], Floats]:
+    from sklearn.ensemble import RandomForestClassifier
 
-        forest: _Classifier = RandomForestClassifier(
-            300, min_samples_leaf=20, class_weight="balanced_subsample", random_state=seed, n_jobs=threads
-        )
-        return forest
-    return _PlainBoosting(seed, threads)
+    forest = RandomForestClassifier(
+        300, min_samples_leaf=20, class_weight="balanced_subsample", random_state=seed, n_jobs=threads
+    ).fit(x, y)
+    return lambda rows: np.asarray(forest.predict_proba(rows), dtype=np.float64)[:, 1]
 
 
-class _PlainBoosting:
+def _boosting(x: Floats, y: Ints, seed: int, threads: int) -> Callable[[Floats], Floats]:
     """LightGBM's defaults: 500 rounds at 0.05, 31 leaves."""
+    import lightgbm as lgb
 
-    def __init__(self, seed: int, threads: int) -> None:
-        self._settings = {
-            "objective": "binary",
-            "learning_rate": 0.05,
-            "num_leaves": 31,
-            "num_threads": threads,
-            "seed": seed,
-            "deterministic": True,
-            "force_col_wise": True,
-            "verbosity": -1,
-        }
+    settings = {
+        "objective": "binary",
+        "learning_rate": 0.05,
+        "num_leaves": 31,
+        "num_threads": threads,
+        "seed": seed,
+        "deterministic": True,
+        "force_col_wise": True,
+        "verbosity": -1,
+    }
+    booster = lgb.train(settings, lgb.Dataset(x, y), num_boost_round=500)
+    return lambda rows: np.asarray(booster.predict(rows), dtype=np.float64)
 
-    def fit(self, x: Floats, y: Ints) -> None:
-        import lightgbm as lgb
 
-        self._booster = lgb.train(self._settings, lgb.Dataset(x, y), num_boost_round=500)
-
-    def predict_proba(self, x: Floats) -> Floats:
-        p = np.asarray(self._booster.predict(x), dtype=np.float64)
-        return np.stack([1.0 - p, p], axis=1)
+LEARNERS: Final[Mapping[str, tuple[Callable[[Rows], Floats], _Grow]]] = {
+    "rf5": (Rows.five, _forest),
+    "lgbm_plain": (Rows.everything, _boosting),
+}
+NAMES: Final = (*RULES, *LEARNERS)
 
 
 def _table(rows: Rows, score: Floats) -> pa.Table:
