@@ -1,14 +1,17 @@
+# ruff: noqa: S608 - table functions, columns and days cannot be bound as parameters; paths are quoted
 """Drive histories: any mixture of Backblaze-shaped parquet and CSV files, as columns sorted by drive and day.
 
 In: files with `date, serial_number, model` and any of `smart_N_raw` (daily rows, or change points where a row
-holds until the drive's next). Out: `History`. Columns that a file lacks are null; a value that cannot be true is
-null and counted; of several rows of a drive on one day the last wins (order of power-on hours, then of the files).
+holds until the drive's next). Out: `History`. Columns that a file lacks are null; a value that cannot be true
+is
+null and counted; of several rows of a drive on one day the last wins (order of power-on hours, then of the
+files).
 `failure` is read by `data.lifespan` for training, never here; `snapshot` is read by nobody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -44,7 +47,8 @@ LIMITS: Mapping[int, float] = {
     241: 2**43,
     242: 2**43,
 }
-"""SMART attributes that are read, and the value at which each stops being believable (9: 20 years; 241, 242: sectors)."""
+"""SMART attributes that are read, and the value at which each stops being believable (9: 20 years; 241, 242:
+sectors)."""
 
 WORD = 65536.0
 HOTTEST = 150.0
@@ -113,7 +117,8 @@ class History:
 def believable(smart_id: int, raw: NDArray[np.float64]) -> tuple[NDArray[np.float64], int, int]:
     """Decode what vendors pack into one integer and drop what cannot be true.
 
-    188 keeps its low 16-bit word (all timeouts; the upper words are subsets), 194 its low byte, and a temperature
+    188 keeps its low 16-bit word (all timeouts; the upper words are subsets), 194 its low byte, and a
+    temperature
     of 0 means that there is no sensor. Returns the values, how many were negative and how many absurd.
     """
     negative = raw < 0
@@ -152,7 +157,8 @@ def table_of(path: Path) -> str:
 
 
 def day_sql(column: str) -> str:
-    """SQL for days since 1970-01-01; accepts `2018-01-02`, `2018/1/1` and timestamps, NULL when it is no date."""
+    """SQL for days since 1970-01-01; accepts `2018-01-02`, `2018/1/1` and timestamps, NULL when it is no
+    date."""
     text = f"CAST({column} AS VARCHAR)"
     return f"(TRY_CAST(replace(left({text}, 10), '/', '-') AS DATE) - DATE '1970-01-01')"
 
@@ -182,7 +188,7 @@ class HistoryFiles:
                 self.others.append(path)
             else:
                 raise UnreadableHistory(
-                    f"{path} has no columns date, serial_number and model; give Backblaze-shaped parquet or CSV."
+                    f"{path} lacks date, serial_number or model; give Backblaze-shaped parquet or CSV."
                 )
         if not self.paths:
             raise UnreadableHistory(
@@ -240,7 +246,8 @@ class HistoryFiles:
     ) -> History:
         """Read rows dated in [since, until].
 
-        today: rows dated after it are future-dated and left out, counted. part: (i, n) reads the i-th of n parts
+        today: rows dated after it are future-dated and left out, counted. part: (i, n) reads the i-th of n
+        parts
         of the drives, cut by a hash of the serial number. keep: of these serial numbers, which to keep.
         """
         low = None if since is None else (since - EPOCH).days
@@ -249,11 +256,12 @@ class HistoryFiles:
             self._select(number, path, low, high, part) for number, path in enumerate(self.paths)
         )
         values = ", ".join(f"s{n}" for n in LIMITS)
-        query = f"SELECT serial, model, day, {values} FROM ({union}) ORDER BY serial, day, s9 NULLS FIRST, file, place"
+        order = "serial, day, s9 NULLS FIRST, file, place"
+        query = f"SELECT serial, model, day, {values} FROM ({union}) ORDER BY {order}"
         table = self._connection.sql(query).to_arrow_table()
         return _columnar(table, None if today is None else (today - EPOCH).days, keep)
 
-    def model_of(self, serials: Sequence[str], *, until: date | None = None) -> list[str]:
+    def model_of(self, serials: Iterable[str], *, until: date | None = None) -> list[str]:
         """The last model name each serial number was reported with; "" where it has no row."""
         cut = "" if until is None else f" AND day <= {(until - EPOCH).days}"
         union = " UNION ALL ".join(

@@ -1,7 +1,10 @@
-"""features: one schema, two drivers. In: `History` or `Reading`s. Out: feature vectors. No I/O, no clock, no settings.
+"""features: one schema, two drivers. In: `History` or `Reading`s. Out: feature vectors. No I/O, no clock, no
+settings.
 
-Batch: `vectors(ledger_of(history), drive, day)`. Stream: `state = observe(state, reading)`, then `matrix(states, day)`.
-Both measure `SCHEMA` by the same kernel and agree to the last bit. `pack`/`unpack` keep a `DriveState` as bytes.
+Batch: `vectors(ledger_of(history), drive, day)`. Stream: `state = observe(state, reading)`, then
+`matrix(states, day)`.
+Both measure `SCHEMA` by the same kernel and agree to the last bit. `pack`/`unpack` keep a `DriveState` as
+bytes.
 """
 
 from features.ledger import ledger_of

@@ -10,7 +10,8 @@ from features.schema import SCHEMA, WINDOWS, Held
 
 
 def rows_at(ledger: Ledger, drive: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(pairs,) the row of each drive that holds on that day (its last row dated then or before), -1 when none does."""
+    """(pairs,) the row of each drive that holds on that day (its last row dated then or before), -1 when none
+    does."""
     key, stride = _keys(ledger)
     at = np.searchsorted(key, drive * stride + day, side="right") - 1
     return np.where(at >= ledger.start[drive], at, -1)
@@ -19,7 +20,8 @@ def rows_at(ledger: Ledger, drive: NDArray[np.int64], day: NDArray[np.int64]) ->
 def vectors(ledger: Ledger, drive: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.float32]:
     """Measure every feature. drive, day: (pairs,) each with a row dated on that day or before.
 
-    Returns (pairs, features) in the schema's order; NaN where the drive does not report. Only rows dated on the
+    Returns (pairs, features) in the schema's order; NaN where the drive does not report. Only rows dated on
+    the
     landmark day or before are looked at. Raises ValueError when a drive has no row yet on its day.
     """
     key, stride = _keys(ledger)

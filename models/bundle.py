@@ -1,6 +1,7 @@
 """A bundle: everything a forecast needs, as text files with checksums. Never a pickle.
 
-`model.txt` (LightGBM), `bundle.json` (schema hash, calibration, thresholds, family rates, fading, window, counts),
+`model.txt` (LightGBM), `bundle.json` (schema hash, calibration, thresholds, family rates, fading, window,
+counts),
 `CARD.md`, `SHA256SUMS`. Loading verifies all of it and refuses what does not fit with a sentence.
 """
 
@@ -102,7 +103,7 @@ class Bundle:
             ) from None
         if facts.schema != schema_hash():
             raise CorruptBundle(
-                f"{folder / 'bundle.json'} was made for other features than this version of predrain measures; "
+                f"{folder / 'bundle.json'} was made for other features than this predrain measures; "
                 "train it anew with `predrain train`."
             )
         try:
@@ -118,7 +119,8 @@ class Bundle:
     def forecast(
         self, x: NDArray[np.float32], model: NDArray[np.object_], judged: NDArray[np.bool_]
     ) -> Forecast:
-        """Forecast drives. x: (drives, features) of features.vector; judged: False where only the family is known.
+        """Forecast drives. x: (drives, features) of features.vector; judged: False where only the family is
+        known.
 
         A drive that is not judged, or whose family was never seen, gets its family's rate and status unknown.
         """
@@ -194,11 +196,8 @@ def _verified(folder: Path) -> dict[str, bytes]:
         raise CorruptBundle(
             f"{folder} holds no bundle (no SHA256SUMS); name a folder made by `predrain train --out`."
         )
-    wanted = dict(
-        reversed(line.split("  ", 1))
-        for line in sums.read_text(errors="replace").splitlines()
-        if "  " in line
-    )
+    lines = (line.split("  ", 1) for line in sums.read_text(errors="replace").splitlines() if "  " in line)
+    wanted = {name: digest for digest, name in lines}
     texts: dict[str, bytes] = {}
     for name in FILES:
         path = folder / name

@@ -1,7 +1,9 @@
 """Families of drives: how often a model dies, shrunk to its maker and to all, by age.
 
-Rates are deaths per drive-year with a Gamma prior: a model's rate is drawn to its maker's as if 40 drive-years of
-it had been seen, the maker's to all drives', and each year of age to the model's own rate times the shape that all
+Rates are deaths per drive-year with a Gamma prior: a model's rate is drawn to its maker's as if 40
+drive-years of
+it had been seen, the maker's to all drives', and each year of age to the model's own rate times the shape
+that all
 drives share. A model never seen has its maker's rate; a maker never seen has the pooled one and is "unknown".
 """
 
@@ -19,7 +21,8 @@ from features.schema import POSITION
 from models.landmarks import Landmarks
 
 STRENGTH: Final = 40.0
-"""Drive-years that a prior counts for (fitted to Backblaze's models to 2024: Gamma with shape 1.0, 40 drive-years)."""
+"""Drive-years that a prior counts for (fitted to Backblaze's models to 2024: Gamma with shape 1.0, 40
+drive-years)."""
 YEAR: Final = 365.25
 AGES: Final = 12
 """Years of age that are told apart; the last one stands for all later."""
@@ -105,7 +108,8 @@ def shrunk(
     for index, maker in enumerate(MAKERS):
         mine = [tables[name] for name in tables if maker_by[name] == index]
         if mine:
-            level_of[index], by_age = drawn(sum(d for d, _ in mine), sum(s for _, s in mine), overall)  # type: ignore[arg-type]
+            died, seen = (np.sum([table[part] for table in mine], axis=0) for part in (0, 1))
+            level_of[index], by_age = drawn(died, seen, overall)
             makers[maker] = _plain(by_age)
     models = {
         name: _plain(drawn(died, seen, level_of.get(maker_by[name], overall))[1])
@@ -119,7 +123,8 @@ def _plain(rates: NDArray[np.float64]) -> tuple[float, ...]:
 
 
 COLUMNS: Final = ("family_rate", "maker")
-"""Columns that are appended to the features: the family's rate at this age (log, per drive-year), and the maker."""
+"""Columns that are appended to the features: the family's rate at this age (log, per drive-year), and the
+maker."""
 
 
 def family_columns(

@@ -1,8 +1,11 @@
 """The discrete-time hazard: chance to die in an interval after the landmark, given life at its start.
 
-A landmark becomes up to four rows, one for each interval whose outcome is known; the interval is a feature. A drive
-that leaves alive inside an interval tells nothing of that interval and later ones: it is censored, not healthy.
-p_fail at 7, 14 and 30 days is one minus the product of survivals, so the horizons are ordered by construction.
+A landmark becomes up to four rows, one for each interval whose outcome is known; the interval is a feature. A
+drive
+that leaves alive inside an interval tells nothing of that interval and later ones: it is censored, not
+healthy.
+p_fail at 7, 14 and 30 days is one minus the product of survivals, so the horizons are ordered by
+construction.
 """
 
 from __future__ import annotations
@@ -69,7 +72,8 @@ class PersonPeriods:
 
 
 def person_periods(landmarks: Landmarks, thin: NDArray[np.int64] | None = None) -> PersonPeriods:
-    """Expand landmarks; thin: (landmarks,) of landmarks without a death, keep only the interval with this number."""
+    """Expand landmarks; thin: (landmarks,) of landmarks without a death, keep only the interval with this
+    number."""
     parts: list[tuple[NDArray[np.int64], int, NDArray[np.bool_], NDArray[np.float64]]] = []
     for interval in range(INTERVALS):
         opens, closes = EDGES[interval], EDGES[interval + 1]
@@ -101,7 +105,8 @@ def grow(
     names: list[str],
     tell: Callable[[str], None] = lambda _: None,
 ) -> lgb.Booster:
-    """Grow a booster on person-period rows. x: (landmarks, columns); the interval is appended as the last column."""
+    """Grow a booster on person-period rows. x: (landmarks, columns); the interval is appended as the last
+    column."""
     import lightgbm as lgb
 
     rows = np.column_stack([x[periods.landmark], periods.interval.astype(np.float32)])
@@ -134,5 +139,4 @@ def hazards(booster: lgb.Booster, x: NDArray[np.float32], threads: int) -> NDArr
 
 def failing(hazard: NDArray[np.float64]) -> NDArray[np.float64]:
     """(landmarks, INTERVALS) chance to have died by each edge: 7, 14, 30, 90 days."""
-    died: NDArray[np.float64] = 1.0 - np.cumprod(1.0 - hazard, axis=1)
-    return died
+    return np.asarray(1.0 - np.cumprod(1.0 - hazard, axis=1), dtype=np.float64)

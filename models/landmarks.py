@@ -1,7 +1,9 @@
 """Landmarks to learn from: drives on days, what they showed then, and what became of them.
 
-Weekly, each drive on its own weekday. Every landmark within three months of a death is kept; of the others the
-quiet ones are thinned by chance and weighted back, so that odds stay true. Deaths on a day on which a model loses
+Weekly, each drive on its own weekday. Every landmark within three months of a death is kept; of the others
+the
+quiet ones are thinned by chance and weighted back, so that odds stay true. Deaths on a day on which a model
+loses
 ten or more drives are retirements booked as failures: those drives count as removed.
 """
 
@@ -76,13 +78,16 @@ class Thinning:
     step: int = 7
 
 
+WEEKLY: Final = Thinning()
+
+
 def draw(
     source: Source,
     *,
     until: date | None,
     seed: int,
     exclude: frozenset[str] = frozenset(),
-    thinning: Thinning = Thinning(),
+    thinning: Thinning = WEEKLY,
     threads: int = 2,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Landmarks:

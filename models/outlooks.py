@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from data.ids import DeviceId
 from data.outlook import Life, Outlook, Reason, Status
-from features.schema import SCHEMA
 from features.state import DriveState, day_of, matrix
 from models.explain import not_judged, prescription
 from models.rules import judge
@@ -30,7 +29,7 @@ def outlooks(
     now: datetime,
     before: Mapping[DeviceId, Outlook] | None = None,
 ) -> list[Outlook]:
-    """One outlook a state, in their order. before: the devices' last outlooks, from which trust is counted on."""
+    """One outlook a state, in their order. before: last outlooks, from which trust is counted on."""
     said: dict[int, Outlook] = {}
     to_model: list[int] = []
     for place, state in enumerate(states):
@@ -47,8 +46,8 @@ def outlooks(
             prescription=verdict.prescription,
             hard=verdict.hard,
         )
-    for place, outlook in zip(to_model, _modelled(bundle, [states[i] for i in to_model], now), strict=True):
-        said[place] = outlook
+    modelled = _modelled(bundle, [states[place] for place in to_model], now)
+    said.update(zip(to_model, modelled, strict=True))
     return [
         _borne_out(said[i], None if before is None else before.get(states[i].device))
         for i in range(len(states))
@@ -62,7 +61,7 @@ def _modelled(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> li
     x = matrix(states, day)
     model = np.array([state.face.model if state.face else "" for state in states], dtype=object)
     young = np.array([day - state.first_day + 1 < YOUNG for state in states])
-    reported = np.isfinite(x[:, : len(SCHEMA)]).any(axis=1)
+    reported: NDArray[np.bool_] = np.any(np.isfinite(x), axis=1)
     forecast = bundle.forecast(x, model, ~young & reported)
     reasons = bundle.reasons(x, model, forecast)
     made: list[Outlook] = []

@@ -1,7 +1,10 @@
-"""Rules, for what no model was trained on: vendor verdicts, NVMe, SATA SSD, SAS, and drives that cannot be read.
+"""Rules, for what no model was trained on: vendor verdicts, NVMe, SATA SSD, SAS, and drives that cannot be
+read.
 
-A rule gives a status and sentences but no probability. Limits and their false-alarm rates: docs/explanation/forecast.md.
-Traps they step around: critical_warning is mostly wear or heat; normalised wear ids and NVMe error-log entries mean
+A rule gives a status and sentences but no probability. Limits and their false-alarm rates:
+docs/explanation/forecast.md.
+Traps they step around: critical_warning is mostly wear or heat; normalised wear ids and NVMe error-log
+entries mean
 nothing; a spare threshold of 100 with spare 100 is no alarm; 4294967295 media errors are no count.
 """
 
@@ -84,19 +87,20 @@ def judge(state: DriveState) -> Verdict | None:
 
 
 def is_ssd(face: Face) -> bool:
-    """Whether an ATA drive has no platters; where rotation is not told, a known hard-disk maker's model has."""
+    """Whether an ATA drive has no platters; where rotation is not told, a known hard-disk maker's model
+    has."""
     if face.rotation_rpm is not None:
         return face.rotation_rpm == 0
     return "SSD" in face.model.upper() or maker_of(face.model) is None
 
 
-Rule = Callable[[Face, DriveState], Verdict | None]
+Rule = Callable[[DriveState, Face], Verdict | None]
 _ORDER: Final = {Status.BAD: 2, Status.WARNING: 1}
 
 
 def _worst(face: Face, rules: tuple[Rule, ...], state: DriveState) -> Verdict | None:
     """The worst verdict, with the reasons of all."""
-    said = [verdict for rule in rules if (verdict := rule(face, state)) is not None]
+    said = [verdict for rule in rules if (verdict := rule(state, face)) is not None]
     if not said:
         return None
     first = max(said, key=lambda verdict: _ORDER[verdict.status])
@@ -113,7 +117,7 @@ def _unreadable(state: DriveState) -> Verdict:
     return Verdict("unreadable", Status.BAD, (Reason("unreadable", sentence),), OPEN, hard=True)
 
 
-def _nvme_bits(face: Face, state: DriveState) -> Verdict | None:
+def _nvme_bits(_: DriveState, face: Face) -> Verdict | None:
     bits = face.counters.critical_warning or 0
     worn = (face.counters.percentage_used or 0) >= 100
     if bits & READ_ONLY_BIT:
@@ -145,7 +149,7 @@ def _nvme_bits(face: Face, state: DriveState) -> Verdict | None:
     return None
 
 
-def _spare(face: Face, state: DriveState) -> Verdict | None:
+def _spare(_: DriveState, face: Face) -> Verdict | None:
     spare, limit = face.counters.available_spare_pct, face.spare_threshold_pct
     if spare is None or limit is None or spare >= limit:
         return None
@@ -153,7 +157,7 @@ def _spare(face: Face, state: DriveState) -> Verdict | None:
     return Verdict("spare", Status.BAD, (why,), DRAIN, hard=True)
 
 
-def _wear(face: Face, state: DriveState) -> Verdict | None:
+def _wear(_: DriveState, face: Face) -> Verdict | None:
     used = face.counters.percentage_used
     if used is None or used < 100:
         return None
@@ -161,7 +165,7 @@ def _wear(face: Face, state: DriveState) -> Verdict | None:
     return Verdict("wear", Status.WARNING, (why,), SWAP)
 
 
-def _media(face: Face, state: DriveState) -> Verdict | None:
+def _media(state: DriveState, face: Face) -> Verdict | None:
     errors = face.counters.media_errors
     if not errors or errors >= SATURATED:
         return None
@@ -173,7 +177,7 @@ def _media(face: Face, state: DriveState) -> Verdict | None:
     return Verdict("media-errors", Status.WARNING, (why,), SOON) if errors >= 10 else None
 
 
-def _ssd_errors(face: Face, state: DriveState) -> Verdict | None:
+def _ssd_errors(state: DriveState, _: Face) -> Verdict | None:
     for counter, code, what in (
         ("reported_uncorrectable", "uncorrectable-rose", "Uncorrectable errors"),
         ("media_errors", "media-errors-rose", "Media errors"),
@@ -194,7 +198,7 @@ def _ssd_errors(face: Face, state: DriveState) -> Verdict | None:
     return Verdict("ssd-reallocated", Status.WARNING, (why,), SOON)
 
 
-def _uncorrected(face: Face, state: DriveState) -> Verdict | None:
+def _uncorrected(state: DriveState, _: Face) -> Verdict | None:
     rise = _rise(state, "uncorrected_errors", 14)
     if rise is None:
         return None
@@ -202,7 +206,7 @@ def _uncorrected(face: Face, state: DriveState) -> Verdict | None:
     return Verdict("sas-uncorrected", Status.BAD, (why,), DRAIN, hard=True)
 
 
-def _defects(face: Face, state: DriveState) -> Verdict | None:
+def _defects(state: DriveState, _: Face) -> Verdict | None:
     rise = _rise(state, "grown_defects", 14)
     if rise is None:
         return None

@@ -1,4 +1,5 @@
-"""Scores of whole histories: for each landmark day one row for every drive that reported in the week before it."""
+"""Scores of whole histories: for each landmark day one row for every drive that reported in the week before
+it."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def score(
     threads: int = 2,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Scored]:
-    """Score landmark days first, first + every, ... last, a part of the drives at a time. Raises UnreadableHistory."""
+    """Score landmark days first, first + every, ... last, a part of the drives at a time. Raises
+    UnreadableHistory."""
     files = HistoryFiles(paths, threads=threads)
     days = np.arange((first - EPOCH).days, (last - EPOCH).days + 1, every, dtype=np.int64)
     parts = list(files.parts())
@@ -86,7 +88,7 @@ def _table(
 ) -> pa.Table:
     import pyarrow as pa
 
-    reported = np.isfinite(x).any(axis=1)
+    reported: NDArray[np.bool_] = np.any(np.isfinite(x), axis=1)
     forecast = bundle.forecast(x, model, (watched >= YOUNG) & reported)
     reasons = [" ".join(reason.sentence for reason in why) for why in bundle.reasons(x, model, forecast)]
     for place in np.flatnonzero(forecast.status == Status.UNKNOWN):

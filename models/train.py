@@ -1,8 +1,11 @@
 """The recipe of the bundle that ships, on any history.
 
-Landmarks of all sources -> family rates -> boosters on two thirds of the drives, to forecast the other third ->
-calibration, thresholds and fading from those forecasts -> one booster on all drives. Deterministic in (files, until,
-seed): nothing that was known only after `until` is read, and chance is a hash of the serial number and the day.
+Landmarks of all sources -> family rates -> boosters on two thirds of the drives, to forecast the other third
+->
+calibration, thresholds and fading from those forecasts -> one booster on all drives. Deterministic in (files,
+until,
+seed): nothing that was known only after `until` is read, and chance is a hash of the serial number and the
+day.
 """
 
 from __future__ import annotations
@@ -38,6 +41,9 @@ WITNESSES: Final = 12_000
 """Drives, at most, whose every landmark in that time is forecast for the thresholds."""
 
 
+PLAIN: Final = Recipe()
+
+
 class TooLittleHistory(Refusal):
     """The history holds too few deaths to learn from."""
 
@@ -58,7 +64,7 @@ def train(
     exclude: frozenset[str] = frozenset(),
     seed: int = 20180630,
     threads: int = 2,
-    recipe: Recipe = Recipe(),
+    recipe: Recipe = PLAIN,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Trained:
     """Train on history files. Raises UnreadableHistory, TooLittleHistory."""
@@ -69,7 +75,7 @@ def train(
     deaths = len(np.unique(landmarks.serial[landmarks.died & (landmarks.follow <= 30)].astype(str)))
     if deaths < 20:
         raise TooLittleHistory(
-            f"The history holds {deaths} deaths with readings in the 30 days before; give one with 20 or more."
+            f"Only {deaths} deaths have readings in the 30 days before; give a history with 20 or more."
         )
     rates = rates_of(landmarks, Thinning().step)
     x = _matrix(landmarks, rates)
@@ -129,7 +135,7 @@ def _grow(
 ) -> lgb.Booster:
     mine = np.flatnonzero(which)
     chosen = landmarks.only(mine)
-    # Of a landmark that nobody died after, one interval is enough; which one is a hash, and its weight says so.
+    # Of a landmark that nobody died after, one interval is enough: a hash says which, its weight makes up.
     interval = (crc(chosen.serial) // 13 + chosen.day // 7) % INTERVALS
     periods = person_periods(chosen, interval)
     return grow(
