@@ -44,7 +44,7 @@ def place(
     straw2, unknown steps or a missing rule.
     """
     fixed = {int(osd): round(weight * FULL_WEIGHT) for osd, weight in reweights.items()}
-    lessened = {int(osd): a for osd, a in (affinities or {}).items() if a < 1.0}
+    lessened = {osd: a for osd, a in (affinities or {}).items() if a < 1.0}
     chooser = Chooser(crush, fixed)
     wanted: dict[int, list[int]] = {}
     if only is None:
@@ -57,13 +57,14 @@ def place(
     for pool_id, seeds in wanted.items():
         pool = pools[pool_id]
         rows = np.array(seeds, dtype=np.int64)
-        for seed, raw in zip(seeds, raw_sets(chooser, crush, pool, rows).tolist(), strict=True):
+        draws = placement_seeds(pool, rows).tolist()
+        for seed, draw, raw in zip(seeds, draws, raw_sets(chooser, crush, pool, rows).tolist(), strict=True):
             pg = pg_id(pool_id, seed)
             pairs = upmap_items.get(pg)
-            pinned = upmapped(raw, pairs, fixed) if pairs else raw
-            mapping[pg] = _up(pinned, down, pool.erasure)
-        if lessened:
-            _lead_by_affinity(mapping, pool, rows, lessened)
+            up = _up(upmapped(raw, pairs, fixed) if pairs else raw, down, pool.erasure)
+            if lessened and not pool.erasure and not lessened.keys().isdisjoint(up):
+                up = led_by_affinity(up, draw, lessened)
+            mapping[pg] = up
     return mapping
 
 
@@ -100,24 +101,17 @@ def _up(raw: list[int], down: frozenset[OsdId], erasure: bool) -> tuple[int, ...
     return tuple(osd for osd in raw if osd != ITEM_NONE and osd not in down)
 
 
-def _lead_by_affinity(
-    mapping: dict[PgId, tuple[int, ...]], pool: Pool, seeds: Ints, affinities: Mapping[int, float]
-) -> None:
-    """Lead replicated sets away from OSDs of lesser primary affinity (_apply_primary_affinity)."""
-    if pool.erasure:
-        return
-    for seed, drawn_by in zip(seeds.tolist(), placement_seeds(pool, seeds).tolist(), strict=True):
-        up = mapping[pg_id(pool.id, seed)]
-        if not any(osd in affinities for osd in up):
-            continue
-        leader: int | None = None
-        for position, osd in enumerate(up):
-            affinity = affinities.get(osd, 1.0)
-            drawn = int(hash2(np.array([drawn_by], np.uint32), np.array([osd], np.uint32))[0]) >> 16
-            if affinity >= 1.0 or drawn < int(affinity * FULL_WEIGHT):
-                leader = position
-                break
-            if leader is None:
-                leader = position
-        if leader:
-            mapping[pg_id(pool.id, seed)] = (up[leader], *up[:leader], *up[leader + 1 :])
+def led_by_affinity(up: tuple[int, ...], seed: int, affinities: Mapping[OsdId, float]) -> tuple[int, ...]:
+    """A replicated set with its leader chosen by primary affinity, as OSDMap::_apply_primary_affinity does.
+
+    seed: the PG's placement seed. An OSD that `affinities` does not name has 1.
+    """
+    for position, osd in enumerate(up):
+        affinity = affinities.get(OsdId(osd), 1.0)
+        if affinity >= 1.0 or _affinity_draw(seed, osd) < int(affinity * FULL_WEIGHT):
+            return (osd, *up[:position], *up[position + 1 :])
+    return up
+
+
+def _affinity_draw(seed: int, osd: int) -> int:
+    return int(hash2(np.array([seed], np.uint32), np.array([osd], np.uint32))[0]) >> 16

@@ -1,0 +1,279 @@
+"""The simulated cluster: its port, its clock, its disks and the faults that a test or a demo calls for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from actions.cluster.port import Answer, Command
+from actions.cluster.simulated.client import ClientLoad, Clients
+from actions.cluster.simulated.events import Timeline
+from actions.cluster.simulated.lifecycle import Lifecycle
+from actions.cluster.simulated.mgr import Mgr
+from actions.cluster.simulated.mon import Mon
+from actions.cluster.simulated.osdmap import OsdMap
+from actions.cluster.simulated.pg import PgTruth
+from actions.cluster.simulated.recovery import Limits
+from actions.cluster.simulated.spec import ClusterSpec, OsdSpec
+from actions.cluster.view import ClusterView, Pg
+from actions.crush.choose import FULL_WEIGHT
+from data.ids import DeviceId, OsdId, PgId
+
+_BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What really is, for checkers that stand outside. Mappings are live: read them, do not keep them."""
+
+    pgs: Mapping[PgId, PgTruth]
+    used_bytes: Mapping[OsdId, int]
+    size_bytes: Mapping[OsdId, int]
+    up: frozenset[OsdId]
+    dead: frozenset[OsdId]
+    """OSDs whose disk has died and was not replaced."""
+    lost: frozenset[PgId]
+    """PGs whose data no disk holds any more."""
+
+
+class SimulatedCluster:
+    """A Ceph cluster in memory, deterministic for a seed. Implements `actions.cluster.port.Cluster`."""
+
+    def __init__(self, spec: ClusterSpec, seed: int, start: datetime = _BEGINNING) -> None:
+        """start: the simulation's first moment, UTC. Everything is up, in and clean."""
+        self.spec, self._start = spec, start
+        self._random = Random(seed)
+        self._physics = spec.physics
+        self._time = Timeline()
+        self._osds: dict[int, OsdSpec] = {int(osd.id): osd for osd in spec.osds}
+        self._dead: set[int] = set()
+        self._down_since: dict[int, float] = {}
+        self._out_by_mon: dict[int, int] = {}
+        self.osdmap = OsdMap(spec)
+        self._clients = Clients(spec.physics, list(self._osds), len(self.osdmap.pgs))
+        self._life = Lifecycle(
+            spec, self.osdmap, self._time, self._random, self._clients, self._limits, self._note
+        )
+        self._recovery = self._life.recovery
+        self._mgr = Mgr(self._time, spec.physics, self._random, self.osdmap.pgs, self._report)
+        self._mon = Mon(spec, self.osdmap, self._mgr, self._time, self._remap, self._replan, self._life.pgs)
+
+    # ---- the port
+
+    def view(self) -> ClusterView:
+        """Look. Raises ClusterUnreachable while a new mgr does not answer."""
+        return self._mon.view(
+            self._start + timedelta(seconds=self._mgr.stamp), self._osds, self._recovery.used, self._ratios()
+        )
+
+    def apply(self, command: Command) -> Answer:
+        """Send one command. Raises ClusterUnreachable when its answer is lost."""
+        return self._mon.apply(command)
+
+    # ---- time
+
+    @property
+    def now(self) -> datetime:
+        """The simulation's time, UTC."""
+        return self._start + timedelta(seconds=self._time.now)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass; everything due in it happens."""
+        self._time.run_until(self._time.now + seconds, self._clients.pass_time)
+
+    # ---- what a checker and a page may ask
+
+    def truth(self) -> Truth:
+        """What really is, whatever dumps say."""
+        return Truth(
+            pgs=self._life.truth,
+            used_bytes={OsdId(osd): self._recovery.used[osd] for osd in self._osds},
+            size_bytes={OsdId(osd): spec.size_bytes for osd, spec in self._osds.items()},
+            up=frozenset(OsdId(osd) for osd in self.osdmap.up),
+            dead=frozenset(OsdId(osd) for osd in self._dead),
+            lost=frozenset(self._life.lost),
+        )
+
+    def client(self) -> ClientLoad:
+        """What clients saw since the last call."""
+        return self._clients.look()
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes copied while every former copy was still there: drains, rebalancing."""
+        return self._recovery.moved_bytes
+
+    @property
+    def recovered_bytes(self) -> int:
+        """Bytes copied to restore lost redundancy."""
+        return self._recovery.recovered_bytes
+
+    @property
+    def backfills(self) -> int:
+        """PGs being filled now."""
+        return self._recovery.streams()
+
+    # ---- faults and hands
+
+    def fail_osd(self, osd: OsdId) -> None:
+        """The disk dies: its data is gone, the OSD is down now and out after `down_out_seconds`."""
+        if osd in self._dead:
+            return
+        self._dead.add(osd)
+        touched = self._life.holding(osd)
+        self._life.lose_disk(osd)
+        if osd in self.osdmap.up:
+            self._go_down(osd, touched)
+
+    def stop_osd(self, osd: OsdId) -> None:
+        """The daemon stops; its disk keeps its data."""
+        if osd in self.osdmap.up:
+            self._go_down(osd, self._life.holding(osd))
+
+    def revive(self, osd: OsdId) -> None:
+        """A stopped OSD comes back with its data, and in again where the mon had marked it out.
+
+        Raises ValueError when its disk is dead: that needs `replace`.
+        """
+        if osd in self._dead:
+            raise ValueError(f"The disk of osd.{osd} is dead; replace it.")
+        self._come_up(osd)
+
+    def replace(
+        self,
+        osd: OsdId,
+        device: DeviceId | None = None,
+        model: str | None = None,
+        reweight: float | None = 1.0,
+    ) -> None:
+        """A new, empty disk in the slot, up. reweight: the override it gets; None keeps the one it has."""
+        if osd not in self._dead:
+            self.fail_osd(osd)
+        self._dead.discard(osd)
+        self._out_by_mon.pop(osd, None)
+        spec = self._osds[osd]
+        self._osds[osd] = replace(spec, device=device or spec.device, model=model or spec.model)
+        self._mon.osd_changed()
+        self.set_slow(osd, 1.0)
+        self._come_up(osd)
+        if reweight is not None:
+            self._remap(self.osdmap.set_reweight(osd, int(reweight * FULL_WEIGHT)))
+
+    def set_slow(self, osd: OsdId, factor: float) -> None:
+        """The disk answers `factor` times as slowly as a healthy one; 1 is healthy again."""
+        self._clients.slow(osd, factor, self._time.now)
+        self._recovery.slowed(osd)
+
+    def flap(self, osd: OsdId, times: int, seconds: float) -> None:
+        """The daemon goes down and comes back `times` times, `seconds` each way, from now on."""
+        for turn in range(times):
+            self._time.after(2 * turn * seconds, _Flap(self, osd, up=False))
+            self._time.after((2 * turn + 1) * seconds, _Flap(self, osd, up=True))
+
+    def lose_answers(self, count: int, *, carried_out: bool) -> None:
+        """The next `count` commands raise ClusterUnreachable; they are carried out all the same, or not."""
+        self._mon.lose_answers(count, carried_out=carried_out)
+
+    def drop_pins(self, count: int) -> None:
+        """The next `count` upmaps are answered "set" and are gone two seconds later."""
+        self._mon.drop_pins(count)
+
+    def restart_mgr(self) -> None:
+        """Another mgr takes over: silent for seconds, then with empty statistics, then whole."""
+        self._mgr.restart()
+
+    def freeze_statistics(self, seconds: float) -> None:
+        """Statistics and the dump's stamp stand still while the map moves on."""
+        self._mgr.freeze(seconds)
+
+    def lie_clean(self, seconds: float) -> None:
+        """The dump goes on with fresh stamps and says `active+clean` of every PG."""
+        self._mgr.lie(seconds)
+
+    # ---- the inside
+
+    def _report(self, index: int) -> Pg:
+        return self._life.pgs[index].reported(self.osdmap.epoch)
+
+    def _ratios(self) -> dict[OsdId, float]:
+        ratios = {OsdId(osd): 1.0 for osd in self.osdmap.up}
+        for osd in self._clients.strained(self._time.now):
+            if osd in self.osdmap.up:
+                ratios[OsdId(osd)] = self._clients.ratio(osd, self._time.now)
+        return ratios
+
+    def _limits(self) -> Limits:
+        backfills, active = self._mon.in_force()
+        return Limits(
+            backfills=backfills,
+            stream_bytes_per_second=self._physics.stream_bytes_per_second * min(2.0, active / 3),
+            disk_bytes_per_second=self._physics.disk_bytes_per_second,
+        )
+
+    def _go_down(self, osd: int, touched: frozenset[int]) -> None:
+        self._down_since[osd] = self._time.now
+        self._remap(self.osdmap.set_up(osd, up=False) | touched)
+        since = self._time.now
+        self._time.after(self._physics.down_out_seconds, _MarkOut(self, osd, since))
+        self._mon.osd_changed()
+
+    def mark_out(self, osd: int, down_since: float) -> None:
+        """Ten minutes are over: out, unless it came back or `noout` stands (the mon looks again later)."""
+        if self._down_since.get(osd) != down_since or not self.osdmap.reweights[osd]:
+            return
+        if "noout" in self.osdmap.flags:
+            self._time.after(self._physics.statistics_period_seconds * 12, _MarkOut(self, osd, down_since))
+            return
+        self._out_by_mon[osd] = self.osdmap.reweights[osd]
+        self._remap(self.osdmap.set_reweight(osd, 0))
+        self._mon.osd_changed()
+
+    def _come_up(self, osd: int) -> None:
+        since = self._down_since.pop(osd, None)
+        if since is None:
+            return
+        away = self._time.now - since
+        self._life.come_back(osd, away)
+        touched = self.osdmap.set_up(osd, up=True) | self._life.holding(osd)
+        weight = self._out_by_mon.pop(osd, None)
+        if weight is not None:
+            touched |= self.osdmap.set_reweight(osd, weight)
+        self._mon.osd_changed()
+        self._remap(touched)
+
+    def _remap(self, touched: Iterable[int]) -> None:
+        """The map changed: these PGs may have new places."""
+        self._life.remap(touched)
+        self._mon.map_changed()
+
+    def _note(self, index: int) -> None:
+        self._mgr.note(index)
+
+    def _replan(self) -> None:
+        """Flags or settings changed."""
+        self._recovery.review()
+
+
+@dataclass(frozen=True, slots=True)
+class _MarkOut:
+    cluster: SimulatedCluster
+    osd: int
+    since: float
+
+    def __call__(self) -> None:
+        self.cluster.mark_out(self.osd, self.since)
+
+
+@dataclass(frozen=True, slots=True)
+class _Flap:
+    cluster: SimulatedCluster
+    osd: OsdId
+    up: bool
+
+    def __call__(self) -> None:
+        if self.up:
+            self.cluster.revive(self.osd)
+        else:
+            self.cluster.stop_osd(self.osd)
