@@ -1,0 +1,47 @@
+/** What a person asks of the service. Every answer, good or bad, stays on the page until it is closed. */
+import { Problem, keepToken, post } from "./api/client.ts";
+import { want } from "./live.ts";
+import { notice, token } from "./state.ts";
+
+export type Verb = "approve" | "pause" | "resume" | "cancel";
+
+/** True when it was done. `moved` is set on 412: what was shown is no longer what would happen. */
+export interface Answer {
+  done: boolean;
+  moved: boolean;
+}
+
+async function ask(path: string, body: unknown, said: string, etag?: string): Promise<Answer> {
+  try {
+    await post(path, body, etag);
+    notice.value = { kind: "done", text: said };
+    return { done: true, moved: false };
+  } catch (error) {
+    if (error instanceof Problem && error.status === 412) return { done: false, moved: true };
+    if (error instanceof Problem && error.status === 401) setToken(null);
+    const text = error instanceof Problem ? error.message : "The service did not answer; nothing is known to have started.";
+    notice.value = { kind: "refused", text };
+    return { done: false, moved: false };
+  } finally {
+    want();
+  }
+}
+
+export function setToken(value: string | null): void {
+  keepToken(value);
+  token.value = value;
+}
+
+export const drainVerb = (id: string, verb: Verb, said: string, etag?: string): Promise<Answer> =>
+  ask(`drains/${encodeURIComponent(id)}/${verb}`, {}, said, etag);
+
+export const proposeDrain = (osd: number, reason: string): Promise<Answer> =>
+  ask("drains", { target: `osd.${osd}`, intent: "replace", reason }, `A drain of osd.${osd} is proposed. Nothing moves until it is approved.`);
+
+export const tellOutcome = (device: string, fate: string, note: string): Promise<Answer> =>
+  ask(`devices/${encodeURIComponent(device)}/outcome`, { fate, note }, `Noted: ${device} ${fate}.`);
+
+export const holdAll = (): Promise<Answer> =>
+  ask("halt", { why: "held by a person on the page" }, "All drains are held. No command is sent until a person lifts it.");
+
+export const liftHold = (): Promise<Answer> => ask("halt", { why: null }, "The hold is lifted; drains go on when their guards pass.");

@@ -1,0 +1,234 @@
+/** The shapes that `/api/v1` answers with. Times are RFC 3339 in UTC; null is "not reported", never 0. */
+
+export type Status = "good" | "warning" | "bad" | "unknown";
+
+export type DrainState =
+  | "proposed"
+  | "approved"
+  | "preparing"
+  | "draining"
+  | "holding"
+  | "drained"
+  | "verified"
+  | "handed_over"
+  | "paused"
+  | "cancelling"
+  | "cancelled"
+  | "failed";
+
+export interface DemoTable {
+  rows: { what: string; with: string | number | null; without: string | number | null }[];
+}
+
+export interface Demo {
+  day: number;
+  days: number;
+  seed: number;
+  seconds_per_day: number;
+  note: string;
+  table: DemoTable | null;
+}
+
+export interface ClusterStatus {
+  cluster: string;
+  now: string;
+  as_of: string | null;
+  epoch: number | null;
+  health: string | null;
+  mode: "observe" | "propose" | "act";
+  halted: string | null;
+  osds: number;
+  hosts: number;
+  forecast: { bundle: string | null; expected_30d: number | null; expected_silent_30d: number | null };
+  readings: { fresh: number; total: number };
+  view_age_seconds: number | null;
+  controller: string | null;
+  demo: Demo | null;
+}
+
+export interface OsdDrain {
+  id: string;
+  state: DrainState;
+  moved_bytes: number;
+  planned_bytes: number;
+  held_by: string[];
+}
+
+export interface Osd {
+  osd: number;
+  host: string;
+  rack: string | null;
+  slot: number | null;
+  device: string | null;
+  model: string | null;
+  up: boolean;
+  in: boolean;
+  reweight: number | null;
+  size_bytes: number | null;
+  used_bytes: number | null;
+  status: Status;
+  source: string | null;
+  p_fail_30d: number | null;
+  p_fail_30d_week_ago: number | null;
+  life_p10_days: number | null;
+  life_p50_days: number | null;
+  life_p90_days: number | null;
+  why: string[];
+  prescription: string | null;
+  as_of: string | null;
+  age_days: number | null;
+  latency_ratio: number | null;
+  unreadable: { since: string; why: string } | null;
+  drain: OsdDrain | null;
+}
+
+export interface Reason {
+  code: string;
+  sentence: string;
+  counter: string | null;
+}
+
+export interface SurvivalPoint {
+  day: number;
+  p: number;
+}
+
+export interface Outlook {
+  device: string;
+  as_of: string;
+  status: Status;
+  source: string;
+  p_fail_7d: number | null;
+  p_fail_14d: number | null;
+  p_fail_30d: number | null;
+  life: { p10: number | null; p50: number | null; p90: number | null } | null;
+  reasons: Reason[];
+  prescription: string;
+  survival?: SurvivalPoint[] | null;
+}
+
+export interface Device {
+  device: string;
+  host: string | null;
+  osds: number[];
+  model: string | null;
+  serial: string | null;
+  protocol: "ata" | "scsi" | "nvme" | null;
+  capacity_bytes: number | null;
+  status: Status;
+  taken_at: string | null;
+  identity: {
+    vendor: string | null;
+    model: string | null;
+    family: string | null;
+    serial: string | null;
+    wwn: string | null;
+    firmware: string | null;
+    capacity_bytes: number | null;
+    rotation_rpm: number | null;
+  } | null;
+  power_on_hours: number | null;
+  passed: boolean | null;
+  unreadable: { since: string; why: string } | null;
+  outlook: Outlook | null;
+  drains: { id: string; state: DrainState; created_at: string }[];
+  outcomes: { at: string; fate: string; source: string; note: string }[];
+  family_survival: SurvivalPoint[] | null;
+}
+
+export interface Series {
+  name: string;
+  unit: string | null;
+  /** Epoch milliseconds and value; null is a gap and stays one. */
+  points: [number, number | null][];
+}
+
+export interface History {
+  device: string;
+  from: string;
+  to: string;
+  series: Series[];
+}
+
+export interface PlanTarget {
+  rack: string | null;
+  bytes: number;
+  hosts: number;
+  osds: number;
+}
+
+export interface Plan {
+  mechanic: string;
+  why: string;
+  bytes: number;
+  pgs: number;
+  fullest_osd: number | null;
+  /** Fullness in [0, 1] once all has moved. */
+  fullest_after: number | null;
+  cluster_after: number | null;
+  eta_hours: number | null;
+  bottleneck: string | null;
+  refusals: string[];
+  targets: PlanTarget[];
+}
+
+export interface Drain {
+  id: string;
+  device: string | null;
+  osds: number[];
+  state: DrainState;
+  intent: "replace" | "remove";
+  asked_by: string;
+  reason: string;
+  created_at: string;
+  updated_at: string;
+  held_by: string[];
+  ended_why: string | null;
+  etag: string;
+  progress: {
+    planned_pgs: number;
+    moved_pgs: number;
+    planned_bytes: number;
+    moved_bytes: number;
+    in_flight: number;
+    budget: number | null;
+  };
+  plan: Plan | null;
+}
+
+export interface Timeline {
+  t: number[];
+  bytes_left: (number | null)[];
+  in_flight: (number | null)[];
+  latency_ratio: (number | null)[];
+  holds: { from: number | string; to: number | string | null; why: string }[];
+}
+
+export interface DrainWhole extends Drain {
+  guards: { code: string; ok: boolean; sentence: string }[];
+  timeline: Timeline | null;
+}
+
+export interface JournalLine {
+  at: string;
+  seen: string;
+  decided: string;
+  answered: string;
+  epoch: number | null;
+  caller: string | null;
+}
+
+export interface Alert {
+  at: string;
+  device: string | null;
+  osd: number | null;
+  status: Status;
+  why: string;
+  sure: string | null;
+  doing: string | null;
+}
+
+export interface Listing<T> {
+  items: T[];
+  next: string | null;
+}

@@ -1,0 +1,266 @@
+/** Charts stacked on one time axis: each lane names its quantity at the left and its last value beside its line. */
+import { useRef } from "preact/hooks";
+import { moment } from "../format.ts";
+import { useWidth } from "../width.ts";
+import { gapOf, last, linear, roundUp, runs, timeTicks, type Point } from "./scale.ts";
+
+export interface Limit {
+  at: number;
+  word: string;
+  tone: "warning" | "bad" | "plain";
+}
+
+export interface Lane {
+  key: string;
+  title: string;
+  under: string;
+  points: readonly Point[];
+  /** Counters are steps: between two readings nothing is known to have moved. */
+  draw: "step" | "line";
+  filled?: boolean;
+  tone?: "bad" | "warning" | "acting" | undefined;
+  /** Ends of the value axis; the upper grows with the data. */
+  from?: number;
+  to?: number;
+  write: (value: number) => string;
+  tick?: (value: number) => string;
+  limits?: readonly Limit[];
+  /** Numbered reasons, at the instant that shows them. */
+  marks?: readonly { at: number; number: number }[];
+  /** What is to come: the line goes on dashed from the last value to this. */
+  ahead?: { at: number; early: number; late: number; value: number; word: string; under: string } | null;
+  height?: number;
+}
+
+export interface Band {
+  from: number;
+  to: number;
+  word: string;
+  kind: "hold" | "gap";
+}
+
+interface Props {
+  lanes: readonly Lane[];
+  from: number;
+  to: number;
+  now?: number | null;
+  bands?: readonly Band[];
+  /** The chart in a sentence, for those who do not see it. */
+  sentence: string;
+}
+
+const LANE = 72;
+const AXIS = 26;
+
+export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Props) {
+  const frame = useRef<HTMLDivElement>(null);
+  const width = useWidth(frame);
+  const narrow = width < 520;
+  const left = narrow ? 44 : 150;
+  const right = narrow ? 62 : 84;
+  const start = left;
+  const end = Math.max(left + 40, width - right);
+  const x = linear(from, to, start, end);
+  let top = 4;
+  const tops = lanes.map((lane) => {
+    const at = top;
+    top += (lane.height ?? LANE) + (narrow ? 20 : 0);
+    return at;
+  });
+  const bottom = top;
+  return (
+    <figure class="lanes" ref={frame}>
+      {width > 0 && (
+        <svg width={width} height={bottom + AXIS} role="img" aria-label={sentence}>
+          {bands.map((band) => (
+            <Shaded key={`${band.kind}${band.from}`} band={band} x={x} start={start} end={end} bottom={bottom} />
+          ))}
+          {timeTicks(from, to, end - start).map((tick) => (
+            <g key={tick.at}>
+              <line class="grid" x1={x(tick.at)} x2={x(tick.at)} y1={0} y2={bottom} />
+              <text class="axis" x={x(tick.at)} y={bottom + 16} text-anchor="middle">
+                {tick.word}
+              </text>
+            </g>
+          ))}
+          {now !== null && now > from && now < to && (
+            <g>
+              <line class="now-line" x1={x(now)} x2={x(now)} y1={0} y2={bottom} />
+              <text class="axis strong" x={x(now)} y={bottom + 16} text-anchor="middle">
+                now
+              </text>
+            </g>
+          )}
+          {lanes.map((lane, index) => (
+            <LaneRow key={lane.key} lane={lane} top={(tops[index] ?? 0) + (narrow ? 20 : 0)} x={x} start={start} end={end} narrow={narrow} />
+          ))}
+        </svg>
+      )}
+      <AsTable lanes={lanes} sentence={sentence} />
+    </figure>
+  );
+}
+
+function Shaded({ band, x, start, end, bottom }: { band: Band; x: (at: number) => number; start: number; end: number; bottom: number }) {
+  const a = Math.max(start, x(band.from));
+  const b = Math.min(end, x(band.to));
+  if (b <= a) return null;
+  const wide = Math.max(2, b - a);
+  const flip = a > (start + end) / 2;
+  return (
+    <g>
+      <rect class={`band ${band.kind}`} x={a} y={0} width={wide} height={bottom}>
+        <title>{band.word}</title>
+      </rect>
+      {band.kind === "hold" && wide > 6 && (
+        <text class="axis text-warning" x={flip ? a - 5 : b + 5} y={12} text-anchor={flip ? "end" : "start"}>
+          {band.word}
+        </text>
+      )}
+    </g>
+  );
+}
+
+interface RowProps {
+  lane: Lane;
+  top: number;
+  x: (at: number) => number;
+  start: number;
+  end: number;
+  narrow: boolean;
+}
+
+function LaneRow({ lane, top, x, start, end, narrow }: RowProps) {
+  const height = (lane.height ?? LANE) - 14;
+  const values = lane.points.flatMap((point) => (point[1] === null ? [] : [point[1]]));
+  const low = lane.from ?? 0;
+  const high = Math.max(lane.to ?? roundUp(Math.max(0, ...values)), ...values, ...(lane.limits ?? []).map((limit) => limit.at));
+  const y = linear(low, high, top + height, top + 8);
+  const ending = last(lane.points);
+  const mid = top + height / 2 + 4;
+  const tick = lane.tick ?? lane.write;
+  const parts = runs(lane.points, gapOf(lane.points));
+  return (
+    <g class={`lane ${lane.tone ? `tone-${lane.tone}` : ""}`}>
+      {narrow ? (
+        <text class="lane-title" x={0} y={top - 6}>
+          {lane.title} <tspan class="axis">{lane.under}</tspan>
+        </text>
+      ) : (
+        <>
+          <text class="lane-title" x={0} y={mid - 6}>
+            {lane.title}
+          </text>
+          <text class="axis" x={0} y={mid + 9}>
+            {lane.under}
+          </text>
+        </>
+      )}
+      <line class="base" x1={start} x2={end} y1={top + height} y2={top + height} />
+      <line class="dots" x1={start} x2={end} y1={y(high)} y2={y(high)} />
+      <text class="axis" x={start - 6} y={y(high) + 4} text-anchor="end">
+        {tick(high)}
+      </text>
+      {low !== 0 && (
+        <text class="axis" x={start - 6} y={y(low) + 4} text-anchor="end">
+          {tick(low)}
+        </text>
+      )}
+      {(lane.limits ?? []).map((limit) => (
+        <g key={limit.at}>
+          <line class={`limit ${limit.tone}`} x1={start} x2={end} y1={y(limit.at)} y2={y(limit.at)} />
+          <text class="axis" x={end} y={y(limit.at) - 4} text-anchor="end">
+            {limit.word}
+          </text>
+          {Math.abs(y(limit.at) - y(high)) > 10 && (
+            <text class="axis" x={start - 6} y={y(limit.at) + 4} text-anchor="end">
+              {tick(limit.at)}
+            </text>
+          )}
+        </g>
+      ))}
+      {lane.filled && parts.map((run) => <path key={run[0]?.[0]} class="area" d={`${trace(run, lane.draw, x, y)}V${y(low)}H${x(run[0]?.[0] ?? 0)}Z`} />)}
+      {parts.map((run) =>
+        run.length === 1 ? (
+          <circle key={run[0]?.[0]} class="dot-point" cx={x(run[0]?.[0] ?? 0)} cy={y(run[0]?.[1] ?? 0)} r={1.6} />
+        ) : (
+          <path key={run[0]?.[0]} class="line" d={trace(run, lane.draw, x, y)} />
+        ),
+      )}
+      {ending && lane.ahead && (
+        <>
+          <path
+            class="ahead-range"
+            d={`M${x(ending[0])} ${y(ending[1])}L${x(lane.ahead.early)} ${y(lane.ahead.value)}H${x(lane.ahead.late)}Z`}
+          />
+          <line class="ahead" x1={x(ending[0])} y1={y(ending[1])} x2={x(lane.ahead.at)} y2={y(lane.ahead.value)} />
+          <text class="axis strong" x={end} y={top + 10} text-anchor="end">
+            {lane.ahead.word}
+          </text>
+          <text class="axis" x={end} y={top + 24} text-anchor="end">
+            {lane.ahead.under}
+          </text>
+        </>
+      )}
+      {(lane.marks ?? []).map((mark, place) => (
+        <g key={mark.number} class="mark">
+          <circle cx={x(mark.at) - 13 - place * 18} cy={Math.min(top + height - 8, Math.max(top + 10, y(low) - 8))} r={8} />
+          <text x={x(mark.at) - 13 - place * 18} y={Math.min(top + height - 8, Math.max(top + 10, y(low) - 8)) + 4} text-anchor="middle">
+            {mark.number}
+          </text>
+        </g>
+      ))}
+      {ending ? (
+        <text class="value" x={Math.min(x(ending[0]), end) + 8} y={Math.min(top + height, y(ending[1]) + 4)}>
+          {lane.write(ending[1])}
+        </text>
+      ) : (
+        <text class="axis" x={start + 8} y={mid}>
+          not reported
+        </text>
+      )}
+    </g>
+  );
+}
+
+function trace(run: readonly [number, number][], draw: "step" | "line", x: (at: number) => number, y: (value: number) => number): string {
+  return run
+    .map(([at, value], index) => {
+      const px = x(at).toFixed(1);
+      const py = y(value).toFixed(1);
+      if (index === 0) return `M${px} ${py}`;
+      return draw === "step" ? `H${px}V${py}` : `L${px} ${py}`;
+    })
+    .join("");
+}
+
+/** The same numbers behind a link; at most the last 60 instants of each lane. */
+function AsTable({ lanes, sentence }: { lanes: readonly Lane[]; sentence: string }) {
+  return (
+    <details class="as-table">
+      <summary>As a table</summary>
+      <div class="table-frame">
+        {lanes.map((lane) => (
+          <table class="table" key={lane.key}>
+            <caption>
+              {lane.title}, {lane.under}
+            </caption>
+            <tbody>
+              {changes(lane.points).map(([at, value]) => (
+                <tr key={at}>
+                  <th scope="row">{moment(at, null)}</th>
+                  <td class="number">{value === null ? "not reported" : lane.write(value)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        ))}
+      </div>
+      <p class="muted">{sentence}</p>
+    </details>
+  );
+}
+
+function changes(points: readonly Point[]): Point[] {
+  return points.filter((point, index) => index === 0 || index === points.length - 1 || point[1] !== points[index - 1]?.[1]).slice(-60);
+}

@@ -1,0 +1,113 @@
+/** What a disk's cell shows. Good, warning and bad are the service's words; the rest is what is known of it besides. */
+import type { DrainState, Osd } from "./api/contract.ts";
+import { clockOf, percent, ratio, seconds, share } from "./format.ts";
+
+export type Condition =
+  | "bad"
+  | "warning"
+  | "slow"
+  | "down"
+  | "unknown"
+  | "old"
+  | "draining"
+  | "drained"
+  | "good";
+
+/** In the order of the legend. */
+export const CONDITIONS: readonly Condition[] = [
+  "good",
+  "warning",
+  "bad",
+  "slow",
+  "down",
+  "unknown",
+  "old",
+  "draining",
+  "drained",
+];
+
+/** An outlook is too old to act upon after 36 hours, unless the service says how often it reads (design 5, trust). */
+const OLD_SECONDS = 36 * 3_600;
+
+const DRAINING: ReadonlySet<DrainState> = new Set([
+  "approved",
+  "preparing",
+  "draining",
+  "holding",
+  "paused",
+  "cancelling",
+]);
+const DRAINED: ReadonlySet<DrainState> = new Set(["drained", "verified", "handed_over"]);
+
+export function isOpen(state: DrainState): boolean {
+  return DRAINING.has(state) || state === "proposed" || state === "drained" || state === "verified" || state === "failed";
+}
+
+export function isOld(osd: Osd, now: string | null): boolean {
+  const behind = seconds(osd.as_of, now);
+  return behind !== null && behind > OLD_SECONDS;
+}
+
+export function condition(osd: Osd, now: string | null): Condition {
+  if (osd.drain && DRAINING.has(osd.drain.state)) return "draining";
+  if (osd.drain && DRAINED.has(osd.drain.state)) return "drained";
+  if (!osd.up) return "down";
+  if (osd.unreadable || osd.status === "unknown") return "unknown";
+  if (osd.status === "bad") return "bad";
+  if (isOld(osd, now)) return "old";
+  // Slow is the rule's word, sustained over days: one high ratio, as under a drain nearby, is not.
+  if (osd.source?.startsWith("rule:slow")) return "slow";
+  return osd.status;
+}
+
+/** The few words beside a cell in trouble: "68 %", "no reading", "swap". */
+export function brief(osd: Osd, shown: Condition): string {
+  switch (shown) {
+    case "bad":
+    case "warning":
+      return osd.p_fail_30d === null ? "rule" : percent(osd.p_fail_30d);
+    case "slow":
+      return ratio(osd.latency_ratio);
+    case "down":
+      return "down";
+    case "unknown":
+      return osd.unreadable ? "no reading" : osd.as_of === null ? "new" : "unknown";
+    case "old":
+      return `as of ${clockOf(osd.as_of)}`;
+    case "draining":
+      return osd.drain?.state === "paused" ? "paused" : osd.drain?.state === "holding" ? "holding" : "draining";
+    case "drained":
+      return osd.drain?.state === "drained" ? "drained" : "swap";
+    case "good":
+      return "";
+  }
+}
+
+export function fullness(osd: Osd): number | null {
+  return osd.size_bytes && osd.used_bytes !== null ? osd.used_bytes / osd.size_bytes : null;
+}
+
+/** One cell read aloud, or by a tooltip without eyes. */
+export function spoken(osd: Osd, shown: Condition): string {
+  const where = `osd.${osd.osd}, ${shown}, ${osd.host}${osd.slot === null ? "" : ` slot ${osd.slot}`}.`;
+  const before = osd.p_fail_30d_week_ago;
+  const sure =
+    osd.p_fail_30d === null
+      ? osd.source?.startsWith("rule:")
+        ? " By a rule, no probability."
+        : ""
+      : ` ${percent(osd.p_fail_30d)} within 30 days${before === null ? "" : `, was ${percent(before)} a week ago`}.`;
+  const why = osd.why[0] ? ` ${osd.why[0]}` : "";
+  return where + sure + why;
+}
+
+/** Progress of a drain as a share of its planned bytes; null while nothing is planned. */
+export function moved(drain: { moved_bytes: number; planned_bytes: number }): number | null {
+  return drain.planned_bytes > 0 ? Math.min(1, drain.moved_bytes / drain.planned_bytes) : null;
+}
+
+export function movedText(drain: { moved_bytes: number; planned_bytes: number }): string {
+  const part = moved(drain);
+  return part === null ? "" : share(Math.floor(part * 100) / 100);
+}
+

@@ -1,0 +1,147 @@
+/** One disk: what is forecast and what to do, in a sentence; then its history, why, how sure, and what was done. */
+import type { Device as DeviceFacts, History, Osd, Outlook } from "../api/contract.ts";
+import { condition, type Condition } from "../condition.ts";
+import { evenOdds, life, percent, seconds, sentence, span, within30 } from "../format.ts";
+import { HoldAll } from "../frame/halt.tsx";
+import { Acting, At, Loading, Refused, WhyOff } from "../pieces.tsx";
+import { useResource } from "../resource.ts";
+import { drainLink, hostLink, route } from "../route.ts";
+import { proposeDrain } from "../act.ts";
+import { Shape } from "../shape.tsx";
+import { drainById, now, osds } from "../state.ts";
+import { HistoryCard } from "./history.tsx";
+import { Identity } from "./identity.tsx";
+import { HowSure, Why } from "./why.tsx";
+import { Done, Next } from "./done.tsx";
+
+export function Device({ id }: { id: string }) {
+  const days = Number(route.value.query.get("days") ?? "60") || 60;
+  const path = `devices/${encodeURIComponent(id)}`;
+  const { data, refused, missing } = useResource<DeviceFacts>(path);
+  const history = useResource<History>(data ? `${path}/history?days=${days}` : null);
+  const under = (osds.value ?? []).filter((osd) => osd.device === id);
+  const osd = under[0] ?? null;
+
+  if (missing) {
+    return (
+      <section class="view">
+        <h1>No disk {id} is known</h1>
+        <p>
+          {refused} All disks are on the <a href="/fleet">fleet</a>.
+        </p>
+      </section>
+    );
+  }
+  const outlook = data?.outlook ?? null;
+  const shown: Condition = osd ? condition(osd, now.value) : (data?.status ?? "unknown");
+  return (
+    <section class="view device">
+      <p class="crumbs">
+        <a href="/fleet">Fleet</a> / {osd && <a href={hostLink(osd.host)}>{osd.host}</a>} {osd && "/"} {osd ? `osd.${osd.osd}` : id}
+      </p>
+      <div class="device-head">
+        <div>
+          <h1>
+            <Shape of={shown} size={24} /> <Verdict name={osd ? `osd.${osd.osd}` : id} outlook={outlook} osd={osd} loaded={data !== null} shown={shown} />
+          </h1>
+          <p class="lead">
+            <Lead outlook={outlook} facts={data} />
+          </p>
+        </div>
+        <Buttons osd={osd} status={data?.status ?? null} />
+      </div>
+      {refused && !missing && <Refused sentence={refused} />}
+      {data === null ? (
+        <Loading lines={6} />
+      ) : (
+        <>
+          <Identity facts={data} osds={under} />
+          <div class="columns">
+            <HistoryCard history={history.data} refused={history.refused} outlook={outlook} days={days} now={now.value} />
+            <div class="stack">
+              <Why facts={data} outlook={outlook} />
+              <HowSure facts={data} outlook={outlook} />
+            </div>
+          </div>
+          <div class="columns">
+            <Done facts={data} />
+            <Next facts={data} outlook={outlook} osd={osd} drain={osd?.drain ? (drainById.value.get(osd.drain.id) ?? null) : null} />
+          </div>
+        </>
+      )}
+    </section>
+  );
+}
+
+interface VerdictProps {
+  name: string;
+  outlook: Outlook | null;
+  osd: Osd | null;
+  loaded: boolean;
+  shown: Condition;
+}
+
+function Verdict({ name, outlook, osd, loaded, shown }: VerdictProps) {
+  const tone = outlook ? `text-${outlook.status}` : "";
+  if (osd && !osd.up && shown === "down") return <>{name} is down</>;
+  if (!loaded) return <>{name}</>;
+  if (!outlook) return <>{name}: no outlook yet</>;
+  if (outlook.p_fail_30d === null) {
+    return (
+      <>
+        {name}: <span class={tone}>{outlook.status}</span>, {outlook.source.startsWith("rule:") ? `by rule ${outlook.source.slice(5)}` : "no probability"}
+      </>
+    );
+  }
+  const before = osd?.p_fail_30d_week_ago ?? null;
+  return (
+    <>
+      {name}: <span class={tone}>{within30(outlook.p_fail_30d)}</span>
+      {before === null ? "" : `, was ${percent(before)} a week ago`}
+    </>
+  );
+}
+
+function Lead({ outlook, facts }: { outlook: Outlook | null; facts: DeviceFacts | null }) {
+  const parts: string[] = [];
+  if (outlook?.p_fail_30d != null && outlook.life) {
+    const odds = evenOdds(outlook.life.p50);
+    parts.push(`Likely ${life(outlook.life.p10, outlook.life.p90)}${odds ? `, ${odds}` : ""}.`);
+  }
+  const old = seconds(facts?.taken_at ?? null, now.value);
+  return (
+    <>
+      {parts.join(" ")} {outlook?.prescription && <b>{sentence(outlook.prescription)}</b>}{" "}
+      {facts?.unreadable ? (
+        <>
+          No reading since <At time={facts.unreadable.since} />: {sentence(facts.unreadable.why)}
+        </>
+      ) : facts?.taken_at ? (
+        <>
+          Reading of <At time={facts.taken_at} /> UTC, {span(old)} old.
+        </>
+      ) : null}
+    </>
+  );
+}
+
+function Buttons({ osd, status }: { osd: Osd | null; status: string | null }) {
+  const drain = osd?.drain ?? null;
+  if (drain && drain.state !== "cancelled" && drain.state !== "handed_over") {
+    return (
+      <div class="buttons">
+        <HoldAll />
+        <a class="button primary" href={drainLink(drain.id)}>
+          {drain.state === "proposed" ? "Review drain" : "See the drain"}
+        </a>
+      </div>
+    );
+  }
+  if (!osd || status === null) return null;
+  return (
+    <div class="buttons">
+      <WhyOff />
+      <Acting onPress={() => void proposeDrain(osd.osd, "asked for on the page")}>Propose a drain</Acting>
+    </div>
+  );
+}

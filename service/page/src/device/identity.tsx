@@ -1,0 +1,63 @@
+/** The strip that says which disk this is, where it sits, and where else to look at it. */
+import type { ComponentChildren } from "preact";
+import { BASE } from "../api/client.ts";
+import type { Device, Osd } from "../api/contract.ts";
+import { fullness } from "../condition.ts";
+import { age, count, share, tib } from "../format.ts";
+import { hostLink, osdLink } from "../route.ts";
+
+export function Identity({ facts, osds }: { facts: Device; osds: readonly Osd[] }) {
+  const { identity } = facts;
+  const host = osds[0]?.host ?? facts.host;
+  const slot = osds[0]?.slot ?? null;
+  const hours = facts.power_on_hours;
+  return (
+    <dl class="card identity">
+      <Fact name="Device">{facts.device}</Fact>
+      <Fact name="Where">
+        {host ? <a href={hostLink(host)}>{host}</a> : "not reported"}
+        {slot === null ? "" : `, slot ${slot}`}
+      </Fact>
+      <Fact name={osds.length > 1 ? "OSDs" : "OSD"}>
+        {osds.length === 0
+          ? facts.osds.map((osd) => `osd.${osd}`).join(", ") || "none"
+          : osds.slice(0, 3).map((osd) => (
+              <span key={osd.osd}>
+                <a href={osdLink(osd)}>osd.{osd.osd}</a>{" "}
+                <span class="muted">
+                  {osd.up ? "up" : "down"}, {osd.in ? "in" : "out"}, {fullness(osd) === null ? "fullness not reported" : `${share(fullness(osd))} full`}{" "}
+                </span>
+              </span>
+            ))}
+        {osds.length > 3 && <span class="muted"> and {osds.length - 3} more</span>}
+      </Fact>
+      <Fact name="Kind">
+        {kind(identity?.rotation_rpm ?? null, facts.protocol)}
+        <span class="muted"> {tib(facts.capacity_bytes ?? identity?.capacity_bytes ?? null)}</span>
+      </Fact>
+      <Fact name="Firmware">{identity?.firmware ?? "not reported"}</Fact>
+      <Fact name="Powered on">{hours === null ? "not reported" : age(hours / 24)}</Fact>
+      <Fact name="Drive's own verdict">{facts.passed === null ? "not reported" : facts.passed ? "passed, which says little" : "FAILED"}</Fact>
+      <Fact name="Elsewhere">
+        <a href={`${BASE}devices/${encodeURIComponent(facts.device)}`} target="_blank" rel="noreferrer">
+          Raw facts
+        </a>
+      </Fact>
+    </dl>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function kind(rpm: number | null, protocol: string | null): string {
+  const speaks = protocol === "ata" ? "SATA" : protocol === "scsi" ? "SAS" : protocol === "nvme" ? "NVMe" : "";
+  if (rpm === null) return speaks || "not reported";
+  return rpm === 0 ? (protocol === "nvme" ? "NVMe" : `${speaks} SSD`.trim()) : `${speaks} ${count(rpm)} rpm`.trim();
+}

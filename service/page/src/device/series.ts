@@ -1,0 +1,118 @@
+/** What a device's series are called, how their numbers are written, and which chart a reason points at. */
+import type { Outlook, Reason, Series } from "../api/contract.ts";
+import type { Lane } from "../charts/lanes.tsx";
+import type { Point } from "../charts/scale.ts";
+import { count, percent, ratio } from "../format.ts";
+
+interface Name {
+  title: string;
+  under: string;
+}
+
+const NAMES: Record<string, Name> = {
+  p_fail_30d: { title: "Failure forecast", under: "within 30 days, %" },
+  pending: { title: "Pending sectors", under: "count (197)" },
+  offline_uncorrectable: { title: "Offline uncorr.", under: "sectors, count (198)" },
+  reported_uncorrectable: { title: "Reported uncorr.", under: "errors, count (187)" },
+  reallocated: { title: "Reallocated", under: "sectors, count (5)" },
+  command_timeouts: { title: "Command timeouts", under: "count (188)" },
+  crc_errors: { title: "CRC errors", under: "link errors, count (199)" },
+  end_to_end_errors: { title: "End-to-end errors", under: "count (184)" },
+  media_errors: { title: "Media errors", under: "count" },
+  grown_defects: { title: "Grown defects", under: "count" },
+  non_medium_errors: { title: "Non-medium errors", under: "count" },
+  uncorrected_errors: { title: "Uncorrected errors", under: "count" },
+  percentage_used: { title: "Rated life used", under: "%" },
+  available_spare_pct: { title: "Available spare", under: "%" },
+  critical_warning: { title: "Critical warning", under: "bits" },
+  unsafe_shutdowns: { title: "Unsafe shutdowns", under: "count" },
+  latency_ratio: { title: "Latency", under: "to its host's disks" },
+  temperature_c: { title: "Temperature", under: "\u00b0C" },
+  power_on_hours: { title: "Powered on", under: "hours" },
+  bytes_written: { title: "Written", under: "bytes" },
+  bytes_read: { title: "Read", under: "bytes" },
+};
+
+/** Reasons may name an attribute by its number. */
+const BY_ATTRIBUTE: Record<string, string> = {
+  smart_5: "reallocated",
+  smart_184: "end_to_end_errors",
+  smart_187: "reported_uncorrectable",
+  smart_188: "command_timeouts",
+  smart_194: "temperature_c",
+  smart_197: "pending",
+  smart_198: "offline_uncorrectable",
+  smart_199: "crc_errors",
+};
+
+const DULL = new Set(["power_on_hours", "bytes_written", "bytes_read"]);
+const FIRST = 6;
+
+export function lanesOf(series: readonly Series[], outlook: Outlook | null, all: boolean): { lanes: Lane[]; left: number } {
+  const reasons = outlook?.reasons ?? [];
+  const pointed = new Set(reasons.map(counterOf).filter((name) => name !== null));
+  const ranked = [...series].sort((a, b) => rank(a, pointed) - rank(b, pointed));
+  const shown = all ? ranked : ranked.filter((one) => !DULL.has(one.name)).slice(0, FIRST);
+  return { lanes: shown.map((one) => lane(one, outlook)), left: ranked.length - shown.length };
+}
+
+/** Forecast first, then what the reasons speak of, then what moved, then latency and temperature. */
+function rank(series: Series, pointed: ReadonlySet<string>): number {
+  if (series.name === "p_fail_30d") return 0;
+  if (series.name === "latency_ratio") return 4;
+  if (series.name === "temperature_c") return 5;
+  if (DULL.has(series.name)) return 7;
+  if (pointed.has(series.name)) return 1;
+  return moves(series) ? 2 : 6;
+}
+
+function moves(series: Series): boolean {
+  const values = series.points.flatMap((point) => (point[1] === null ? [] : [point[1]]));
+  return values.some((value) => value !== values[0]);
+}
+
+function counterOf(reason: Reason): string | null {
+  if (reason.counter === null) return null;
+  return BY_ATTRIBUTE[reason.counter] ?? reason.counter;
+}
+
+function lane(series: Series, outlook: Outlook | null): Lane {
+  const name = NAMES[series.name] ?? { title: series.name.replaceAll("_", " "), under: series.unit ?? "" };
+  const marks = (outlook?.reasons ?? [])
+    .map((reason, index) => ({ number: index + 1, counter: counterOf(reason) }))
+    .filter((reason) => reason.counter === series.name)
+    .map(({ number }) => ({ number, at: firstRise(series.points) }))
+    .filter((mark): mark is { number: number; at: number } => mark.at !== null);
+  const base = { key: series.name, ...name, points: series.points, marks };
+  if (series.name === "p_fail_30d") {
+    const tone = outlook?.status === "bad" || outlook?.status === "warning" ? outlook.status : undefined;
+    return { ...base, draw: "step", filled: true, tone, from: 0, to: 1, write: percent, tick: (value) => String(Math.round(value * 100)) };
+  }
+  if (series.name === "latency_ratio") {
+    return { ...base, draw: "line", from: 0.8, to: 1.5, write: ratio, limits: [{ at: 1.25, word: "slow", tone: "plain" }] };
+  }
+  if (series.name === "temperature_c") {
+    return { ...base, draw: "line", from: 20, to: 50, write: (value) => `${Math.round(value)} \u00b0C`, tick: (value) => String(Math.round(value)) };
+  }
+  const percentage = series.name === "percentage_used" || series.name === "available_spare_pct";
+  if (percentage) return { ...base, draw: "step", from: 0, to: 100, write: (value) => `${Math.round(value)} %`, tick: (value) => String(Math.round(value)) };
+  return { ...base, draw: "step", from: 0, write: (value) => count(value), tick: (value) => short(value) };
+}
+
+/** Large numbers on an axis: "12k", "3.4M". */
+function short(value: number): string {
+  for (const [size, letter] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]] as const) {
+    if (value >= 10 * size || (value >= size && size > 1e3)) return `${Number((value / size).toPrecision(3))}${letter}`;
+  }
+  return count(value);
+}
+
+function firstRise(points: readonly Point[]): number | null {
+  let before: number | null = null;
+  for (const [at, value] of points) {
+    if (value === null) continue;
+    if (before !== null && value > before) return at;
+    before = value;
+  }
+  return points.findLast((point) => point[1] !== null)?.[0] ?? null;
+}

@@ -1,0 +1,173 @@
+/** The panel is the confirmation: what happens if one approves beside what happens if one does nothing. */
+import { useRef, useState } from "preact/hooks";
+import { drainVerb } from "../act.ts";
+import type { DrainWhole, Osd, Plan } from "../api/contract.ts";
+import { about, evenOdds, life, moment, percent, plural, sentence, share, tib } from "../format.ts";
+import { Acting, WhyOff } from "../pieces.tsx";
+import { Shape } from "../shape.tsx";
+import { actingOff, now, osdByNumber, status } from "../state.ts";
+import { targetOf } from "./drains.tsx";
+import { Flow } from "./flow.tsx";
+import { Guards } from "./guards.tsx";
+
+interface Fact {
+  name: string;
+  approve: string;
+  nothing: string;
+}
+
+export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2" }) {
+  const [changes, setChanges] = useState<Change[] | null>(null);
+  const [asked, setAsked] = useState<Plan | null>(null);
+  const shownBefore = useRef(drain);
+  const target = targetOf(drain);
+  const osd = osdByNumber.value.get(drain.osds[0] ?? -1) ?? null;
+  const { plan } = drain;
+  if (asked && changes === null && drain.etag !== shownBefore.current.etag) setChanges(difference(asked, plan));
+  const refusals = [...(plan?.refusals ?? []), ...drain.guards.filter((guard) => !guard.ok).map((guard) => guard.sentence)];
+  const off = !plan ? "there is no plan yet" : refusals[0] ? refusals[0] : status.value?.halted ? "all drains are held" : null;
+
+  const approve = async (): Promise<void> => {
+    shownBefore.current = drain;
+    setChanges(null);
+    const answer = await drainVerb(drain.id, "approve", `Approved: ${target} is drained as its guards allow.`, drain.etag);
+    setAsked(answer.moved ? plan : null);
+  };
+
+  return (
+    <article class="card approve" aria-label={`Drain of ${target}, waiting for approval`}>
+      <div class="approve-facts">
+        <header class="panel-head">
+          <Title>
+            <Shape of={osd?.status === "warning" ? "warning" : "bad"} size={16} /> Drain {target}?
+          </Title>
+          <p class="muted">
+            {drain.id}, proposed {moment(drain.created_at, now.value)} by {drain.asked_by}. {plan ? sentence(`${capital(plan.mechanic)}: ${plan.why}`) : ""}
+          </p>
+        </header>
+        <Compared facts={factsOf(drain, osd)} />
+      </div>
+      <div class="approve-side">
+        <h3>Where the data goes</h3>
+        {plan ? <Flow from={target} plan={plan} /> : <p class="muted">No plan is computed yet.</p>}
+        <Guards guards={drain.guards} />
+      </div>
+      <footer class="acting-bar">
+        {refusals.length > 0 && (
+          <ul class="refusals">
+            {refusals.map((refusal) => (
+              <li key={refusal}>{sentence(refusal)}</li>
+            ))}
+          </ul>
+        )}
+        {changes && <Moved changes={changes} />}
+        <div class="buttons left">
+          <Acting kind="primary" off={actingOff.value ?? off} onPress={() => void approve()}>
+            Approve: move {plan ? tib(plan.bytes) : "its data"} off {target}
+          </Acting>
+          <Acting onPress={() => void drainVerb(drain.id, "cancel", `Rejected: the drain of ${target} will not start.`)}>Reject</Acting>
+          <span class="muted">
+            {asked && !changes
+              ? "The plan moved since it was shown; nothing has started. Fetching the new one."
+              : "Nothing moves before. It stays up and in until its copies are verified elsewhere; hand-over asks again."}
+          </span>
+          <WhyOff />
+        </div>
+      </footer>
+    </article>
+  );
+}
+
+function Compared({ facts }: { facts: readonly Fact[] }) {
+  return (
+    <table class="compared">
+      <thead>
+        <tr>
+          <th scope="col">
+            <span class="unseen">What</span>
+          </th>
+          <th scope="col">If you approve</th>
+          <th scope="col" class="muted">
+            If you do nothing
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {facts.map((fact) => (
+          <tr key={fact.name}>
+            <th scope="row">{fact.name}</th>
+            <td data-when="If you approve">{fact.approve}</td>
+            <td data-when="If you do nothing" class="muted">
+              {fact.nothing}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Only what the plan, the outlook and the policy of pacing say; what they do not is "not reported". */
+function factsOf(drain: DrainWhole, osd: Osd | null): Fact[] {
+  const { plan } = drain;
+  const size = tib(plan?.bytes);
+  const p = osd?.p_fail_30d ?? null;
+  const odds = evenOdds(osd?.life_p50_days);
+  const lives = p === null ? "when it dies" : `likely ${life(osd?.life_p10_days ?? null, osd?.life_p90_days ?? null)}${odds ? `, ${odds}` : ""}, at an hour nobody chose`;
+  const fullest = plan?.fullest_osd == null ? "" : `fullest, osd.${plan.fullest_osd}: ${share(plan.fullest_after, 1)} after`;
+  const whole = plan?.cluster_after == null ? "" : `cluster ${share(plan.cluster_after, 1)}`;
+  return [
+    { name: "Data", approve: plan ? `${size}, ${plural(plan.pgs, "PG")}` : "not reported", nothing: `${size} rebuilt at once, when it dies` },
+    { name: "Time", approve: `${about(plan?.eta_hours)}${plan?.bottleneck ? `. Bottleneck: ${plan.bottleneck}` : ""}`, nothing: lives },
+    { name: "Clients", approve: "watched: holds above 1.2x their latency before, backs off above 1.5x", nothing: "recovery at full speed beside the clients" },
+    { name: "Redundancy", approve: "every copy is made before the old one goes", nothing: `${plan ? plural(plan.pgs, "PG") : "its PGs"} one copy short until rebuilt` },
+    { name: "Space", approve: [fullest, whole].filter(Boolean).join("; ") || "not reported", nothing: "the same data, all at once" },
+    {
+      name: "Chance",
+      approve: p === null ? "a rule asks for it; no probability" : `${percent(1 - p).replace(" %", "")} in 100: it would have lived on, the move was for nothing`,
+      nothing: p === null ? "not reported" : `${percent(p).replace(" %", "")} in 100: it dies within 30 days`,
+    },
+    { name: "Undo", approve: "cancel at any step: weights and settings as before", nothing: "none" },
+  ];
+}
+
+interface Change {
+  name: string;
+  before: string;
+  after: string;
+}
+
+function difference(before: Plan, after: Plan | null): Change[] {
+  if (!after) return [{ name: "Plan", before: "as shown", after: "none can be made now" }];
+  const rows: Change[] = [
+    { name: "Data", before: tib(before.bytes), after: tib(after.bytes) },
+    { name: "PGs", before: String(before.pgs), after: String(after.pgs) },
+    { name: "Time", before: about(before.eta_hours), after: about(after.eta_hours) },
+    { name: "Fullest after", before: share(before.fullest_after, 1), after: share(after.fullest_after, 1) },
+    { name: "Cluster after", before: share(before.cluster_after, 1), after: share(after.cluster_after, 1) },
+    { name: "Mechanic", before: before.mechanic, after: after.mechanic },
+    { name: "Refusals", before: before.refusals.join(" ") || "none", after: after.refusals.join(" ") || "none" },
+  ];
+  return rows.filter((row) => row.before !== row.after);
+}
+
+function Moved({ changes }: { changes: readonly Change[] }) {
+  return (
+    <div class="moved" role="status">
+      <p>
+        <b>Nothing has started:</b> the plan moved since it was shown. Look again, then approve.
+      </p>
+      {changes.length > 0 && (
+        <ul>
+          {changes.map((change) => (
+            <li key={change.name}>
+              {change.name}: {change.before} before, <b>{change.after}</b> now
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

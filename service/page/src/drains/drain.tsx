@@ -1,0 +1,45 @@
+/** One drain: while it waits, the panel that approves it; from then on its progress, with the journal beside it. */
+import type { DrainWhole } from "../api/contract.ts";
+import { Loading, Refused } from "../pieces.tsx";
+import { useResource } from "../resource.ts";
+import { HoldAll } from "../frame/halt.tsx";
+import { Approve } from "./approve.tsx";
+import { targetOf } from "./drains.tsx";
+import { Journal } from "./journal.tsx";
+import { Progress } from "./progress.tsx";
+
+export function DrainView({ id }: { id: string }) {
+  return (
+    <section class="view drains">
+      <div class="crumb-line">
+        <p class="crumbs">
+          <a href="/drains">Drains</a> / {id}
+        </p>
+        <HoldAll />
+      </div>
+      <DrainPanel id={id} journal={null} heading />
+    </section>
+  );
+}
+
+/** `journal`: how many lines beside it; null for all, below it. */
+export function DrainPanel({ id, journal, heading = false }: { id: string; journal: number | null; heading?: boolean }) {
+  const { data: drain, refused, missing } = useResource<DrainWhole>(`drains/${encodeURIComponent(id)}`);
+  if (missing) return <p class="refused-line">No drain {id} is known. {refused}</p>;
+  if (!drain) return refused ? <Refused sentence={refused} /> : <Loading lines={6} />;
+  const Title = heading ? "h1" : "h2";
+  if (drain.state === "proposed") {
+    return (
+      <>
+        <Approve drain={drain} Title={Title} />
+        {journal === null && <Journal id={id} most={null} boxed />}
+      </>
+    );
+  }
+  return (
+    <article class="card drain-panel" aria-label={`Drain of ${targetOf(drain)}`}>
+      <Progress drain={drain} Title={Title} />
+      <Journal id={id} most={journal ?? 400} all={journal !== null} />
+    </article>
+  );
+}

@@ -1,0 +1,78 @@
+/** A drain's journal: what was seen, what was decided, what the cluster answered; equal holds folded, an anchor a line. */
+import type { JournalLine } from "../api/contract.ts";
+import { plural, seconds, span } from "../format.ts";
+import { At, Loading } from "../pieces.tsx";
+import { useResource } from "../resource.ts";
+import { drainLink } from "../route.ts";
+
+export interface Folded extends JournalLine {
+  looks: number;
+  until: string;
+}
+
+/** Newest first; runs of the same decision and answer become one line with how long and how many looks. */
+export function fold(lines: readonly JournalLine[]): Folded[] {
+  const sorted = [...lines].sort((a, b) => b.at.localeCompare(a.at));
+  const folded: Folded[] = [];
+  for (const line of sorted) {
+    const over = folded.at(-1);
+    if (over && over.decided === line.decided && over.answered === line.answered && /^(hold|wait)/i.test(line.decided)) {
+      over.looks += 1;
+      over.at = line.at;
+    } else {
+      folded.push({ ...line, looks: 1, until: line.at });
+    }
+  }
+  return folded;
+}
+
+interface Props {
+  id: string;
+  /** How many lines; null for all. */
+  most: number | null;
+  /** A link to the whole journal. */
+  all?: boolean;
+  boxed?: boolean;
+}
+
+export function Journal({ id, most, all = false, boxed = false }: Props) {
+  const { data } = useResource<{ items: JournalLine[] }>(`drains/${encodeURIComponent(id)}/journal`);
+  const folded = data ? fold(data.items) : null;
+  const shown = folded?.slice(0, most ?? folded.length) ?? [];
+  return (
+    <section class={`journal ${boxed ? "card" : ""}`} aria-label="Journal">
+      <header class="card-head">
+        <h2>Journal</h2>
+        {all && data && <a href={drainLink(id)}>all {data.items.length}</a>}
+      </header>
+      {!data ? (
+        <Loading lines={4} />
+      ) : shown.length === 0 ? (
+        <p class="muted">Nothing was decided yet.</p>
+      ) : (
+        <ol>
+          {shown.map((line) => (
+            <li key={line.until + line.decided} id={`line-${Date.parse(line.until)}`}>
+              <a class="quiet" href={`#line-${Date.parse(line.until)}`}>
+                <At time={line.until} />
+              </a>
+              <div>
+                <span>{line.seen}</span>
+                <span class="muted">
+                  {line.looks > 1 ? `${line.decided} (${span(seconds(line.at, line.until))}, ${plural(line.looks, "look")})` : line.decided}
+                </span>
+                {line.answered && <span class="muted answered">{line.answered}</span>}
+                {(line.epoch !== null || (line.caller && line.caller !== "controller")) && (
+                  <span class="muted small">
+                    {[line.epoch === null ? null : `epoch ${line.epoch}`, line.caller === "controller" ? null : line.caller].filter(Boolean).join(", ")}
+                  </span>
+                )}
+              </div>
+            </li>
+          ))}
+        </ol>
+      )}
+      <p class="muted small">seen, then decided, then what the cluster answered</p>
+    </section>
+  );
+}

@@ -1,0 +1,188 @@
+/** A drain under way: data left, PGs in flight and what clients feel, on one time axis, with its holds shaded. */
+import type { DrainWhole, Timeline } from "../api/contract.ts";
+import { Lanes, type Band, type Lane } from "../charts/lanes.tsx";
+import type { Point } from "../charts/scale.ts";
+import { moved, movedText } from "../condition.ts";
+import { about, clockOf, count, moment, plural, ratio, sentence, span, tib } from "../format.ts";
+import { deviceLink } from "../route.ts";
+import { Shape } from "../shape.tsx";
+import { now, osdByNumber } from "../state.ts";
+import { STATE_SHAPE, targetOf } from "./drains.tsx";
+import { Guards } from "./guards.tsx";
+import { Verbs } from "./verbs.tsx";
+
+/** Where pacing holds and backs off, as a ratio of clients' latency before (design 6.6). */
+const HOLD_RATIO = 1.2;
+const BACK_OFF_RATIO = 1.5;
+const TIB = 2 ** 40;
+
+export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2" }) {
+  const { progress } = drain;
+  const osd = osdByNumber.value.get(drain.osds[0] ?? -1);
+  const refusing = drain.guards.filter((guard) => !guard.ok);
+  return (
+    <div class="drain-main">
+      <header class="panel-head with-buttons">
+        <div>
+          <Title>
+            <Shape of={STATE_SHAPE[drain.state]} size={16} /> {headline(drain)}
+          </Title>
+          <p class="muted">
+            {drain.id}
+            {osd ? `, ${osd.host}${osd.slot === null ? "" : `, slot ${osd.slot}`}` : ""}. {count(progress.moved_pgs)} of {plural(progress.planned_pgs, "PG")}
+            {drain.device && (
+              <>
+                {" \u00b7 "}
+                <a href={deviceLink(drain.device)}>{drain.device}</a>
+              </>
+            )}
+          </p>
+        </div>
+        <Verbs drain={drain} />
+      </header>
+      {(drain.state === "holding" || refusing.length > 0) && drain.held_by.length > 0 && (
+        <ul class="refusals">
+          {drain.held_by.map((why) => (
+            <li key={why}>{sentence(why)}</li>
+          ))}
+        </ul>
+      )}
+      {drain.ended_why && <p>{sentence(drain.ended_why)}</p>}
+      {drain.state === "verified" && <HandOver drain={drain} />}
+      {drain.timeline && drain.timeline.t.length > 1 ? <Chart drain={drain} timeline={drain.timeline} /> : <p class="muted">No step has been taken yet, so there is nothing to draw.</p>}
+      {refusing.length > 0 && <Guards guards={drain.guards} />}
+    </div>
+  );
+}
+
+function headline(drain: DrainWhole): string {
+  const target = targetOf(drain);
+  const part = movedText(drain.progress);
+  const share = moved(drain.progress);
+  const eta = drain.plan?.eta_hours;
+  switch (drain.state) {
+    case "draining":
+      return `${target}: ${part || "0 %"} moved${eta ? `, ${about(eta * (1 - (share ?? 0)))} left` : ""}`;
+    case "holding":
+      return `${target}: holding at ${part || "0 %"}`;
+    case "paused":
+      return `${target}: paused at ${part || "0 %"}`;
+    case "drained":
+      return `${target}: drained, being verified`;
+    case "verified":
+      return `${target}: drained and verified`;
+    case "handed_over":
+      return `${target}: handed over`;
+    default:
+      return `${target}: ${drain.state}`;
+  }
+}
+
+function HandOver({ drain }: { drain: DrainWhole }) {
+  const osd = drain.osds[0];
+  return (
+    <div class="hand-over">
+      <p>No PG is left on it and every copy is counted elsewhere. To hand it over:</p>
+      <ol>
+        <li>
+          <code>ceph orch osd rm {osd} {drain.intent === "replace" ? "--replace" : ""}</code> (cephadm), or stop the OSD and destroy it.
+        </li>
+        <li>Swap the disk. {drain.intent === "replace" ? "The OSD keeps its id, its weight and its slot." : "The slot stays empty."}</li>
+        <li>Say what became of it on the disk's page: the forecast learns from that.</li>
+      </ol>
+    </div>
+  );
+}
+
+function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
+  const { t } = timeline;
+  const pair = (values: readonly (number | null)[]): Point[] => t.map((at, index) => [at, values[index] ?? null]);
+  const first = t[0] ?? 0;
+  const end = t.at(-1) ?? first;
+  const running = ["draining", "holding", "preparing"].includes(drain.state);
+  const share = moved(drain.progress);
+  const hours = drain.plan?.eta_hours ?? null;
+  const left = running && hours !== null && share !== null && share < 1 ? hours * (1 - share) * 3_600_000 : 0;
+  const done = end + left;
+  const to = left > 0 ? end + left * 1.15 : end;
+  const lanes: Lane[] = [
+    {
+      key: "left",
+      title: "Data left",
+      under: "TiB",
+      points: pair(timeline.bytes_left),
+      draw: "line",
+      filled: true,
+      tone: "acting",
+      from: 0,
+      write: (value) => tib(value),
+      tick: (value) => (value / TIB).toFixed(1),
+      to: Math.max(...timeline.bytes_left.map((value) => value ?? 0), drain.progress.planned_bytes, 1),
+      height: 104,
+      ahead: left > 0 ? { at: done, early: end + left * 0.8, late: end + left * 1.15, value: 0, word: `done about ${stamp(done)}`, under: "if nothing holds it" } : null,
+    },
+    {
+      key: "flight",
+      title: "PGs in flight",
+      under: drain.progress.budget === null ? "budget not reported" : `at most ${drain.progress.budget} now`,
+      points: pair(timeline.in_flight),
+      draw: "step",
+      filled: true,
+      from: 0,
+      write: (value) => String(value),
+    },
+    {
+      key: "latency",
+      title: "Client latency",
+      under: "to the hour before",
+      points: pair(timeline.latency_ratio),
+      draw: "line",
+      from: 0.9,
+      to: 1.6,
+      write: ratio,
+      tick: (value) => `${value.toFixed(1)}x`,
+      limits: [
+        { at: HOLD_RATIO, word: "hold", tone: "warning" },
+        { at: BACK_OFF_RATIO, word: "back off", tone: "bad" },
+      ],
+      height: 104,
+    },
+  ];
+  const bands = timeline.holds.map((hold): Band => {
+    const from = new Date(hold.from).getTime();
+    const until = hold.to === null ? end : new Date(hold.to).getTime();
+    return { from, to: until, word: `held ${span((until - from) / 1_000)}, ${hold.why}`, kind: "hold" };
+  });
+  const last = bands.at(-1);
+  return (
+    <>
+      <Lanes
+        lanes={lanes}
+        from={first}
+        to={Math.max(to, first + 60_000)}
+        now={left > 0 ? end : null}
+        bands={bands.map((band) => (band === last ? { ...band, word: shorten(band.word) } : { ...band, word: bands.length > 3 ? "" : shorten(band.word) }))}
+        sentence={`${headline(drain)}. Latency ${ratio(timeline.latency_ratio.findLast((one) => one !== null) ?? null)} of the hour before; ${bands.length ? `held ${plural(bands.length, "time")}` : "never held"}.`}
+      />
+      {bands.length > 0 && (
+        <details class="as-table">
+          <summary>Held {plural(bands.length, "time")}</summary>
+          <ul class="log">
+            {bands.slice(-30).map((band) => (
+              <li key={band.from}>
+                <span>{moment(band.from, now.value)}</span> <span>{band.word}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  );
+}
+
+const shorten = (text: string): string => (text.length > 44 ? `${text.slice(0, 43)}\u2026` : text);
+
+function stamp(at: number): string {
+  const today = now.value?.slice(0, 10) === new Date(at).toISOString().slice(0, 10);
+  return today ? clockOf(at) : moment(at, now.value);
+}

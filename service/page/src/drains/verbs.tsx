@@ -1,0 +1,62 @@
+/** What a person can tell a running drain: pause asks nothing, resume and cancel ask once, each with its consequence. */
+import { useState } from "preact/hooks";
+import { drainVerb } from "../act.ts";
+import type { DrainWhole } from "../api/contract.ts";
+import { moved } from "../condition.ts";
+import { about, percent, plural, tib } from "../format.ts";
+import { Acting, Question, WhyOff } from "../pieces.tsx";
+import { osdByNumber } from "../state.ts";
+import { targetOf } from "./drains.tsx";
+
+const MOVING = new Set(["approved", "preparing", "draining", "holding"]);
+const CANCELLABLE = new Set([...MOVING, "paused", "drained", "verified", "failed"]);
+
+export function Verbs({ drain }: { drain: DrainWhole }) {
+  const [asking, setAsking] = useState<"resume" | "cancel" | null>(null);
+  const target = targetOf(drain);
+  const flight = drain.progress.in_flight;
+  return (
+    <div class="buttons">
+      <WhyOff />
+      {MOVING.has(drain.state) && (
+        <Acting
+          onPress={() => void drainVerb(drain.id, "pause", `Paused: ${flight ? `${plural(flight, "PG")} in flight finish, then` : ""} nothing moves until it is resumed.`)}
+        >
+          Pause
+        </Acting>
+      )}
+      {drain.state === "paused" && <Acting onPress={() => setAsking("resume")}>Resume</Acting>}
+      {CANCELLABLE.has(drain.state) && <Acting onPress={() => setAsking("cancel")}>Cancel</Acting>}
+      {asking === "resume" && (
+        <Question
+          title={`Resume the drain of ${target}?`}
+          yes={`Resume: move the other ${tib(drain.progress.planned_bytes - drain.progress.moved_bytes)}`}
+          onYes={() => void drainVerb(drain.id, "resume", `Resumed: ${target} goes on as its guards allow.`)}
+          onClose={() => setAsking(null)}
+        >
+          <p>It goes on where it stood, with every guard asked again before each step.</p>
+        </Question>
+      )}
+      {asking === "cancel" && (
+        <Question
+          title={`Cancel the drain of ${target}?`}
+          yes={`Cancel: put ${tib(drain.progress.moved_bytes)} back`}
+          {...(drain.state === "drained" || drain.state === "verified" ? { typed: target } : {})}
+          onYes={() => void drainVerb(drain.id, "cancel", `Cancelling: weights and settings of ${target} go back as they were.`)}
+          onClose={() => setAsking(null)}
+        >
+          <p>{consequence(drain)}</p>
+        </Question>
+      )}
+    </div>
+  );
+}
+
+function consequence(drain: DrainWhole): string {
+  const share = moved(drain.progress) ?? 0;
+  const eta = drain.plan?.eta_hours;
+  const osd = osdByNumber.value.get(drain.osds[0] ?? -1);
+  const back = drain.progress.moved_bytes > 0 ? `This puts ${tib(drain.progress.moved_bytes)} back${eta ? ` in ${about(eta * share)}` : ""} and restores weights and settings` : "Nothing has moved; weights and settings are restored";
+  const risk = osd?.p_fail_30d == null ? "" : `; ${targetOf(drain)} stays at ${percent(osd.p_fail_30d)} within 30 days`;
+  return `${back}${risk}.`;
+}

@@ -1,0 +1,199 @@
+/** Where every cell stands. A row a host and racks abreast while hosts can be named; a block a rack when there are too many. */
+import type { Osd } from "../api/contract.ts";
+
+export interface Cell {
+  /** Index into the list of OSDs that was laid out. */
+  index: number;
+  x: number;
+  y: number;
+}
+
+export interface HostRow {
+  host: string;
+  y: number;
+  /** In the order of slots. */
+  cells: Cell[];
+}
+
+export interface Block {
+  rack: string;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  /** Left edge of the first cell, and right edge of the last. */
+  cellsX: number;
+  cellsEnd: number;
+  hosts: HostRow[];
+  slots: number;
+}
+
+export interface Layout {
+  style: "rows" | "blocks";
+  pitch: number;
+  rowPitch: number;
+  blocks: Block[];
+  width: number;
+  height: number;
+  /** By index of OSD. */
+  cells: Cell[];
+}
+
+const HEAD = 22;
+const ROWS_PITCH = 23;
+const PITCH_LEAST = 7;
+const PITCH_MOST = 24;
+const HOST_WIDTH = 64;
+const LABEL_WIDTH = 104;
+const MOST_ROWS_STYLE = 600;
+
+interface Rack {
+  name: string;
+  hosts: { name: string; cells: { index: number; column: number }[] }[];
+  slots: number;
+}
+
+const natural = new Intl.Collator("en", { numeric: true });
+
+function racksOf(osds: readonly Osd[]): Rack[] {
+  const racks = new Map<string, Map<string, { index: number; slot: number | null; osd: number }[]>>();
+  osds.forEach((osd, index) => {
+    const rack = osd.rack ?? "no rack";
+    const hosts = racks.get(rack) ?? new Map<string, { index: number; slot: number | null; osd: number }[]>();
+    racks.set(rack, hosts);
+    const disks = hosts.get(osd.host) ?? [];
+    hosts.set(osd.host, disks);
+    disks.push({ index, slot: osd.slot, osd: osd.osd });
+  });
+  return [...racks]
+    .sort((a, b) => natural.compare(a[0], b[0]))
+    .map(([name, hosts]) => {
+      const rows = [...hosts].sort((a, b) => natural.compare(a[0], b[0])).map(([host, disks]) => ({ name: host, cells: columns(disks) }));
+      return { name, hosts: rows, slots: Math.max(1, ...rows.flatMap((row) => row.cells.map((cell) => cell.column + 1))) };
+    });
+}
+
+/** Slots keep their gaps where they are numbered closely; otherwise disks stand side by side. */
+function columns(disks: { index: number; slot: number | null; osd: number }[]): { index: number; column: number }[] {
+  const sorted = [...disks].sort((a, b) => (a.slot ?? a.osd) - (b.slot ?? b.osd) || a.osd - b.osd);
+  const slots = sorted.map((disk) => disk.slot);
+  const real = slots.every((slot): slot is number => slot !== null && slot >= 0) && new Set(slots).size === slots.length;
+  const tight = real && Math.max(...(slots as number[])) < disks.length * 2 + 4;
+  return sorted.map((disk, place) => ({ index: disk.index, column: tight ? (disk.slot ?? place) : place }));
+}
+
+/** `zoom` shows one rack alone, as rows. `width` in CSS pixels. */
+export function layOut(osds: readonly Osd[], width: number, zoom: string | null): Layout {
+  const racks = racksOf(osds).filter((rack) => zoom === null || rack.name === zoom);
+  const many = racks.reduce((sum, rack) => sum + rack.hosts.reduce((n, host) => n + host.cells.length, 0), 0);
+  const rows = zoom !== null || (many <= MOST_ROWS_STYLE && width >= 700);
+  return rows ? asRows(racks, osds.length, width) : asBlocks(racks, osds.length, width);
+}
+
+function asRows(racks: Rack[], many: number, width: number): Layout {
+  const abreast = Math.max(1, Math.min(racks.length, Math.floor(width / 330), 3));
+  const gap = 24;
+  const blockWidth = Math.floor((width - gap * (abreast - 1)) / abreast);
+  const slots = Math.max(1, ...racks.map((rack) => rack.slots));
+  const label = width < 500 ? 68 : LABEL_WIDTH;
+  const pitch = clamp(Math.floor((blockWidth - HOST_WIDTH - label) / slots), PITCH_LEAST, ROWS_PITCH);
+  return place(racks, many, {
+    style: "rows",
+    pitch,
+    rowPitch: Math.max(pitch, 18) > 20 ? ROWS_PITCH : 20,
+    abreast,
+    blockWidth,
+    gap,
+    left: HOST_WIDTH,
+    width,
+  });
+}
+
+function asBlocks(racks: Rack[], many: number, width: number): Layout {
+  const slots = Math.max(1, ...racks.map((rack) => rack.slots));
+  const tallest = Math.max(1, ...racks.map((rack) => rack.hosts.length));
+  const gap = width < 500 ? 8 : 16;
+  const room = width < 500 ? 220 : 400;
+  let pitch = PITCH_MOST;
+  let abreast = 1;
+  for (; pitch >= PITCH_LEAST; pitch -= 1) {
+    abreast = Math.floor((width + gap) / (slots * pitch + gap));
+    if (abreast < 1) continue;
+    const lines = Math.ceil(racks.length / abreast);
+    if (lines * (tallest * pitch + HEAD) <= room) break;
+  }
+  pitch = Math.max(PITCH_LEAST, pitch);
+  abreast = Math.max(1, Math.min(racks.length, Math.floor((width + gap) / (slots * pitch + gap))));
+  return place(racks, many, { style: "blocks", pitch, rowPitch: pitch, abreast, blockWidth: slots * pitch, gap, left: 0, width });
+}
+
+interface Plan {
+  style: "rows" | "blocks";
+  pitch: number;
+  rowPitch: number;
+  abreast: number;
+  blockWidth: number;
+  gap: number;
+  left: number;
+  width: number;
+}
+
+function place(racks: Rack[], many: number, plan: Plan): Layout {
+  const cells = new Array<Cell>(many);
+  const blocks: Block[] = [];
+  let top = 0;
+  for (let first = 0; first < racks.length; first += plan.abreast) {
+    const line = racks.slice(first, first + plan.abreast);
+    const tallest = Math.max(...line.map((rack) => rack.hosts.length));
+    line.forEach((rack, column) => {
+      const x = column * (plan.blockWidth + plan.gap);
+      const hosts = rack.hosts.map((host, row): HostRow => {
+        const y = top + HEAD + row * plan.rowPitch + plan.rowPitch / 2;
+        const placed = host.cells.map((cell): Cell => ({ index: cell.index, x: x + plan.left + (cell.column + 0.5) * plan.pitch, y }));
+        for (const cell of placed) cells[cell.index] = cell;
+        return { host: host.name, y, cells: placed };
+      });
+      blocks.push({
+        rack: rack.name,
+        x,
+        y: top,
+        width: plan.blockWidth,
+        height: HEAD + rack.hosts.length * plan.rowPitch,
+        cellsX: x + plan.left,
+        cellsEnd: x + plan.left + rack.slots * plan.pitch,
+        hosts,
+        slots: rack.slots,
+      });
+    });
+    top += HEAD + tallest * plan.rowPitch + 4;
+  }
+  return { style: plan.style, pitch: plan.pitch, rowPitch: plan.rowPitch, blocks, width: plan.width, height: top, cells };
+}
+
+/** The cell under a point, snapping within 6 px to one that `isTrouble`. Null beside the map. */
+export function cellAt(layout: Layout, x: number, y: number, isTrouble: (index: number) => boolean): number | null {
+  let under: number | null = null;
+  let snapped: number | null = null;
+  let nearest = 6 + layout.pitch / 2;
+  for (const block of layout.blocks) {
+    if (x < block.cellsX - 6 || x > block.cellsEnd + 6 || y < block.y || y > block.y + block.height + 6) continue;
+    for (const row of block.hosts) {
+      if (Math.abs(row.y - y) > layout.rowPitch / 2 + 6) continue;
+      for (const cell of row.cells) {
+        const dx = Math.abs(cell.x - x);
+        const dy = Math.abs(cell.y - y);
+        if (dx <= layout.pitch / 2 && dy <= layout.rowPitch / 2) under = cell.index;
+        const far = Math.hypot(dx, dy);
+        if (far < nearest && isTrouble(cell.index)) {
+          nearest = far;
+          snapped = cell.index;
+        }
+      }
+    }
+  }
+  return under !== null && isTrouble(under) ? under : (snapped ?? under);
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.max(least, Math.min(most, value));
+}

@@ -1,0 +1,81 @@
+/** Colour-by, and the counts that are legend and filter at once. */
+import { useEffect, useState } from "preact/hooks";
+import { COLOURINGS, go, route, withQuery, type Colouring } from "../route.ts";
+import { Shape } from "../shape.tsx";
+import { count } from "../format.ts";
+import type { Bucket } from "./colouring.ts";
+
+const NAMES: Record<Colouring, string> = {
+  outlook: "Outlook",
+  latency: "Latency",
+  age: "Age",
+  model: "Model",
+  fullness: "Fullness",
+};
+
+export function Legend({ by, buckets, chosen, asTable }: { by: Colouring; buckets: readonly Bucket[]; chosen: string | null; asTable: boolean }) {
+  return (
+    <div class="legend">
+      <div class="segments" role="group" aria-label="Colour by">
+        {COLOURINGS.map((one) => (
+          <a
+            key={one}
+            href={withQuery({ by: one === "outlook" ? null : one, status: null })}
+            aria-current={one === by ? "true" : undefined}
+          >
+            {NAMES[one]}
+          </a>
+        ))}
+      </div>
+      <div class="counts" role="group" aria-label="Show only">
+        {buckets
+          .filter((bucket) => bucket.many > 0 || bucket.key === chosen)
+          .map((bucket) => (
+            <button
+              key={bucket.key}
+              type="button"
+              class="count"
+              aria-pressed={bucket.key === chosen}
+              onClick={() => go(withQuery({ status: bucket.key === chosen ? null : bucket.key }), true)}
+            >
+              <Mark bucket={bucket} /> <b>{count(bucket.many)}</b> {bucket.word}
+            </button>
+          ))}
+      </div>
+      <div class="filter">
+        <a href={withQuery({ table: asTable ? null : "1" })}>{asTable ? "As a map" : "As a table"}</a>
+        <FilterBox />
+      </div>
+    </div>
+  );
+}
+
+function Mark({ bucket }: { bucket: Bucket }) {
+  const { mark } = bucket;
+  if ("condition" in mark) return <Shape of={mark.condition} />;
+  if ("letter" in mark) return <span class="letter">{mark.letter}</span>;
+  if ("hollow" in mark) return <span class="swatch hollow" />;
+  return <span class={`swatch step-${mark.step}`} />;
+}
+
+function FilterBox() {
+  const asked = route.value.query.get("q") ?? "";
+  const [text, setText] = useState(asked);
+  useEffect(() => setText(asked), [asked]);
+  return (
+    <label>
+      <span>Host, model, rack:</span>{" "}
+      <input
+        type="search"
+        placeholder="filter"
+        value={text}
+        spellcheck={false}
+        onInput={(event) => {
+          const value = event.currentTarget.value;
+          setText(value);
+          go(withQuery({ q: value.trim() || null }), true);
+        }}
+      />
+    </label>
+  );
+}

@@ -1,0 +1,153 @@
+/** The list of what needs a person: a table on a desk, cards on a phone; below it, in one line, what is in hand. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { HoldAll } from "../frame/halt.tsx";
+import { lettersOn, onLetter } from "../keys.ts";
+import { Shape } from "../shape.tsx";
+import type { InHand, Need } from "./needs.ts";
+
+const ROWS = 4;
+const IN_HAND = 6;
+
+/** Rows never move under pointer or focus: while held, the order stands and arrivals are counted. */
+function useSteady(needs: readonly Need[]): { rows: Need[]; arrived: number; hold: (held: boolean) => void; release: () => void } {
+  const [held, setHeld] = useState(false);
+  const frozen = useRef<Need[]>([]);
+  const current = new Map(needs.map((need) => [need.key, need]));
+  if (held && frozen.current.length > 0) {
+    const rows = frozen.current.map((need) => current.get(need.key) ?? need);
+    const shown = new Set(rows.map((need) => need.key));
+    const arrived = needs.filter((need) => !shown.has(need.key)).length;
+    return { rows, arrived, hold: setHeld, release: () => ((frozen.current = [...needs]), setHeld(false)) };
+  }
+  frozen.current = [...needs];
+  return { rows: [...needs], arrived: 0, hold: setHeld, release: () => setHeld(false) };
+}
+
+export function NeedsList({ needs, inHand }: { needs: Need[]; inHand: InHand[] }) {
+  const [all, setAll] = useState(false);
+  const steady = useSteady(needs);
+  const release = useRef(steady.release);
+  release.current = steady.release;
+  useEffect(() => onLetter("r", () => release.current()), []);
+  const rows = all ? steady.rows : steady.rows.slice(0, ROWS);
+  const rest = steady.rows.length - rows.length;
+  return (
+    <section
+      class="needs"
+      aria-label="What needs you"
+      onPointerEnter={(event) => event.pointerType === "mouse" && steady.hold(true)}
+      onPointerLeave={() => steady.hold(false)}
+      onFocusIn={() => steady.hold(true)}
+      onFocusOut={() => steady.hold(false)}
+    >
+      {rows.length > 0 && (
+        <table class="needs-table">
+          <thead>
+            <tr>
+              <th scope="col">Disk</th>
+              <th scope="col">Why</th>
+              <th scope="col">How sure</th>
+              <th scope="col">What happens next</th>
+              <th scope="col" class="number">
+                <HoldAll kind="link" />
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((need) => (
+              <Row need={need} key={need.key} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {(rest > 0 || all || steady.arrived > 0) && (
+        <p class="more">
+          {rest > 0 && (
+            <button type="button" class="button link" onClick={() => setAll(true)}>
+              {rest} more need you
+            </button>
+          )}
+          {all && steady.rows.length > ROWS && (
+            <button type="button" class="button link" onClick={() => setAll(false)}>
+              Show the first {ROWS}
+            </button>
+          )}
+          {rest > 0 &&
+            steady.rows.slice(ROWS, ROWS + 3).map((need) => (
+              <a class="mini" href={need.href} key={need.key}>
+                <Shape of={need.shape} /> {need.name}
+              </a>
+            ))}
+          {steady.arrived > 0 && (
+            <button type="button" class="button link" onClick={steady.release}>
+              {steady.arrived} new{lettersOn.value ? ", press r" : ", show"}
+            </button>
+          )}
+        </p>
+      )}
+      <InHandLine items={inHand} bare={rows.length === 0} />
+    </section>
+  );
+}
+
+function Row({ need }: { need: Need }) {
+  return (
+    <tr>
+      <td class="disk">
+        <Shape of={need.shape} />
+        <span>
+          <a href={need.href}>
+            <b>{need.name}</b>
+          </a>{" "}
+          <span class="where">{need.where}</span>
+          <span class="device">{need.device}</span>
+        </span>
+      </td>
+      <td class="why" title={need.why}>
+        <span class="clamp">{need.why}</span>
+      </td>
+      <td class="sure">
+        <span class="first">
+          <b class={`text-${need.shape}`}>{need.sure}</b>
+          {need.before}
+        </span>
+        <span class="likely">{need.likely}</span>
+      </td>
+      <td class="next" title={need.next}>
+        <span class="clamp">{need.next}</span>
+      </td>
+      <td class="go">
+        <a class={`button ${need.primary ? "primary" : "plain"}`} href={need.buttonHref}>
+          {need.button}
+        </a>
+      </td>
+    </tr>
+  );
+}
+
+function InHandLine({ items, bare }: { items: InHand[]; bare: boolean }) {
+  const [open, setOpen] = useState(false);
+  if (items.length === 0) return bare ? null : <p class="in-hand">Nothing else is in hand.</p>;
+  const shown = open ? items : items.slice(0, IN_HAND);
+  return (
+    <div class="in-hand">
+      <b>
+        <span class="wide">In hand, nothing to do:</span>
+        <span class="narrow">{items.length} in hand, nothing to do</span>
+      </b>
+      <ul>
+        {shown.map((item) => (
+          <li key={item.key}>
+            <Shape of={item.shape} /> <a href={item.href}>{item.name}</a> {item.text}
+          </li>
+        ))}
+      </ul>
+      {items.length > IN_HAND && (
+        <button type="button" class="button link" aria-expanded={open} onClick={() => setOpen(!open)}>
+          {open ? "fewer" : `${items.length - IN_HAND} more`}
+        </button>
+      )}
+      {bare && <HoldAll kind="link" />}
+    </div>
+  );
+}

@@ -1,0 +1,148 @@
+/** The map of all disks: one canvas for the eye, a grid of the focused rack over it for keys and screen readers. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Osd } from "../api/contract.ts";
+import { condition } from "../condition.ts";
+import { onLetter } from "../keys.ts";
+import { go, osdLink, route, withQuery } from "../route.ts";
+import { useWidth } from "../width.ts";
+import type { Sorted } from "./colouring.ts";
+import { RackGrid } from "./grid.tsx";
+import { cellAt, layOut, type Layout } from "./layout.ts";
+import { paint, paletteOf } from "./paint.ts";
+import { Tooltip } from "./tooltip.tsx";
+
+interface Props {
+  osds: readonly Osd[];
+  sorted: Sorted;
+  shown: (index: number) => boolean;
+  byOutlook: boolean;
+  now: string | null;
+}
+
+const PHONE = 600;
+
+export function FleetMap({ osds, sorted, shown, byOutlook, now }: Props) {
+  const frame = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const width = useWidth(frame);
+  const theme = useTheme();
+  const zoom = route.value.query.get("rack");
+  const [focused, setFocused] = useState<number | null>(null);
+  const [hovered, setHovered] = useState<number | null>(null);
+  const steered = useRef(false);
+
+  const layout = useMemo(() => (width > 0 ? layOut(osds, width, zoom) : null), [shapeOf(osds), width, zoom]);
+  const conditions = useMemo(() => osds.map((osd) => condition(osd, now)), [osds, now]);
+  const indexOf = useMemo(() => new Map(osds.map((osd, index) => [osd.osd, index])), [osds]);
+  const focusedIndex = focused === null ? null : (indexOf.get(focused) ?? null);
+  const hoveredIndex = hovered === null ? null : (indexOf.get(hovered) ?? null);
+
+  useEffect(() => {
+    const sheet = canvas.current;
+    if (!sheet || !layout) return undefined;
+    const drawing = requestAnimationFrame(() => {
+      const scene = { layout, osds, conditions, ...sorted, shown, byOutlook, focused: focusedIndex, hovered: hoveredIndex };
+      paint(sheet, scene, paletteOf(sheet));
+    });
+    return () => cancelAnimationFrame(drawing);
+  }, [layout, osds, conditions, sorted, shown, focusedIndex, hoveredIndex, theme]);
+
+  const step = (by: 1 | -1): void => {
+    if (!layout) return;
+    const order = layout.blocks.flatMap((block) => block.hosts.flatMap((row) => row.cells.map((cell) => cell.index)));
+    const troubled = order.filter((index) => conditions[index] !== "good" && shown(index));
+    if (troubled.length === 0) return;
+    const place = focusedIndex === null ? -1 : troubled.indexOf(focusedIndex);
+    const at = place < 0 ? (by === 1 ? 0 : troubled.length - 1) : (place + by + troubled.length) % troubled.length;
+    steered.current = true;
+    setFocused(osds[troubled[at] ?? -1]?.osd ?? null);
+  };
+  const latest = useRef(step);
+  latest.current = step;
+  useEffect(() => {
+    const stops = [onLetter("n", () => latest.current(1)), onLetter("N", () => latest.current(-1))];
+    return () => stops.forEach((stop) => stop());
+  }, []);
+
+  const under = (event: PointerEvent | MouseEvent): number | null => {
+    const box = canvas.current?.getBoundingClientRect();
+    if (!box || !layout) return null;
+    return cellAt(layout, event.clientX - box.left, event.clientY - box.top, (index) => conditions[index] !== "good");
+  };
+  const open = (event: MouseEvent): void => {
+    const index = under(event);
+    const box = canvas.current?.getBoundingClientRect();
+    if (!layout || !box) return;
+    const rack = index === null ? rackAt(layout, event.clientX - box.left, event.clientY - box.top) : osds[index]?.rack;
+    if (layout.style === "blocks" && rack && box.width < PHONE) go(withQuery({ rack }));
+    else if (index !== null && osds[index]) go(osdLink(osds[index]));
+    else if (layout.style === "blocks" && rack) go(withQuery({ rack }));
+  };
+
+  return (
+    <div class="map" ref={frame}>
+      {zoom !== null && (
+        <p class="zoomed">
+          Rack {zoom} alone. <a href={withQuery({ rack: null })}>All racks</a>
+        </p>
+      )}
+      {layout && layout.blocks.length === 0 && <p class="muted">No such rack.</p>}
+      <div
+        class="map-sheet"
+        onPointerMove={(event) => {
+          if (event.pointerType === "touch") return;
+          const index = under(event);
+          setHovered(index === null ? null : (osds[index]?.osd ?? null));
+        }}
+        onPointerLeave={() => setHovered(null)}
+        onClick={open}
+      >
+        <canvas
+          ref={canvas}
+          aria-hidden="true"
+          style={{ width: `${layout?.width ?? 0}px`, height: `${layout?.height ?? 0}px` }}
+        />
+        {layout && (
+          <RackGrid
+            layout={layout}
+            osds={osds}
+            conditions={conditions}
+            focused={focusedIndex}
+            steered={steered}
+            onFocus={(index) => setFocused(index === null ? null : (osds[index]?.osd ?? null))}
+          />
+        )}
+        {layout && <Tooltip layout={layout} index={hoveredIndex ?? focusedIndex} osds={osds} conditions={conditions} now={now} />}
+      </div>
+    </div>
+  );
+}
+
+function rackAt(layout: Layout, x: number, y: number): string | null {
+  const inside = layout.blocks.find((b) => x >= b.x && x <= b.x + b.width && y >= b.y && y <= b.y + b.height);
+  return inside?.rack ?? null;
+}
+
+/** Changes only when disks come, go or move: a new outlook needs no new layout. */
+function shapeOf(osds: readonly Osd[]): string {
+  let hash = 7;
+  for (const osd of osds) {
+    hash = (Math.imul(hash, 31) + osd.osd * 131 + (osd.slot ?? -1)) | 0;
+    for (let i = 0; i < osd.host.length; i += 1) hash = (Math.imul(hash, 31) + osd.host.charCodeAt(i)) | 0;
+  }
+  return `${osds.length}:${hash}`;
+}
+
+/** Grows when light turns dark, colours are forced or the pixel density changes: the canvas must then be drawn anew. */
+function useTheme(): number {
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const queries = ["(prefers-color-scheme: dark)", "(forced-colors: active)", "(min-resolution: 1.5dppx)"].map((q) => matchMedia(q));
+    const changed = (): void => setTurn((old) => old + 1);
+    for (const query of queries) query.addEventListener("change", changed);
+    return () => {
+      for (const query of queries) query.removeEventListener("change", changed);
+    };
+  }, []);
+  return turn;
+}

@@ -1,0 +1,204 @@
+/** What needs a person now, most probable loss first, and what is in hand without one. Pure: lists in, rows out. */
+import type { ClusterStatus, Drain, Osd } from "../api/contract.ts";
+import { brief, condition, moved, movedText, type Condition } from "../condition.ts";
+import { about, clockOf, evenOdds, life, moment, percent, sentence, span, seconds, tib, within30 } from "../format.ts";
+import { drainLink, hostLink, osdLink } from "../route.ts";
+
+export interface Need {
+  key: string;
+  shape: Condition;
+  href: string;
+  name: string;
+  where: string;
+  device: string;
+  why: string;
+  /** The strong half of "how sure"; `before` stands beside it, `likely` below. */
+  sure: string;
+  before: string;
+  likely: string;
+  next: string;
+  button: string;
+  buttonHref: string;
+  primary: boolean;
+  /** Probability, or what ranks like it where there is none. */
+  rank: number;
+}
+
+export interface InHand {
+  key: string;
+  shape: Condition;
+  href: string;
+  name: string;
+  text: string;
+  rank: number;
+}
+
+export interface Needs {
+  needs: Need[];
+  inHand: InHand[];
+}
+
+interface Known {
+  status: ClusterStatus | null;
+  drains: ReadonlyMap<string, Drain>;
+  now: string | null;
+}
+
+const WHOLE_HOST_AT_LEAST = 3;
+
+export function needsOf(osds: readonly Osd[], known: Known): Needs {
+  const needs: Need[] = [];
+  const inHand: InHand[] = [];
+  const away = hostsAway(osds, known.now);
+  for (const [host, disks] of away) needs.push(hostAway(host, disks, known.now));
+  for (const osd of osds) {
+    const shape = condition(osd, known.now);
+    if (shape === "good" || (away.has(osd.host) && (shape === "unknown" || shape === "old"))) continue;
+    const drain = osd.drain ? (known.drains.get(osd.drain.id) ?? null) : null;
+    const need = needOf(osd, shape, drain, known);
+    if (need) needs.push(need);
+    else inHand.push(handOf(osd, shape, drain));
+  }
+  needs.sort((a, b) => b.rank - a.rank || a.key.localeCompare(b.key));
+  inHand.sort((a, b) => b.rank - a.rank || a.key.localeCompare(b.key));
+  return { needs, inHand };
+}
+
+/** Hosts of which every disk is without a reading: one cause, one row. */
+function hostsAway(osds: readonly Osd[], now: string | null): Map<string, Osd[]> {
+  const byHost = new Map<string, Osd[]>();
+  for (const osd of osds) {
+    const disks = byHost.get(osd.host);
+    if (disks) disks.push(osd);
+    else byHost.set(osd.host, [osd]);
+  }
+  for (const [host, disks] of byHost) {
+    const dark = disks.filter((osd) => ["unknown", "old"].includes(condition(osd, now))).length;
+    if (disks.length < WHOLE_HOST_AT_LEAST || dark < disks.length) byHost.delete(host);
+  }
+  return byHost.size < new Set(osds.map((osd) => osd.host)).size ? byHost : new Map();
+}
+
+function hostAway(host: string, disks: readonly Osd[], now: string | null): Need {
+  const last = disks.map((osd) => osd.as_of).reduce((a, b) => (a !== null && b !== null && a > b ? a : (b ?? a)), null);
+  return {
+    key: `host ${host}`,
+    shape: "unknown",
+    href: hostLink(host),
+    name: host,
+    where: disks[0]?.rack ? `rack ${disks[0].rack}` : "",
+    device: `collector away, ${disks.length} disks`,
+    why: last ? `No readings since ${moment(last, now)}, ${span(seconds(last, now))}.` : "No reading has come from this host.",
+    sure: last ? `Old, as of ${clockOf(last)}` : "Unknown",
+    before: "",
+    likely: "silence is no sign of health",
+    next: "No drain starts on this host meanwhile. Check its collector and its network.",
+    button: "What to check",
+    buttonHref: hostLink(host),
+    primary: false,
+    rank: 0.5,
+  };
+}
+
+function needOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known): Need | null {
+  const state = osd.drain?.state;
+  const whole: Need = {
+    key: `osd ${osd.osd}`,
+    shape,
+    href: osdLink(osd),
+    name: `osd.${osd.osd}`,
+    where: `${osd.host}${osd.slot === null ? "" : `, slot ${osd.slot}`}`,
+    device: osd.device ?? "no device id reported",
+    why: osd.why.length ? osd.why.slice(0, 2).map(sentence).join(" ") : "No reason is reported.",
+    ...howSure(osd),
+    next: "",
+    button: "Look at it",
+    buttonHref: osdLink(osd),
+    primary: false,
+    rank: osd.p_fail_30d ?? 0.6,
+  };
+  if (state === "failed") {
+    const why = drain?.ended_why || drain?.held_by[0] || "";
+    return { ...whole, shape: "bad", next: `The drain stopped and needs a person. ${why}`, button: "See why", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 2 };
+  }
+  if (state === "proposed") return { ...whole, ...proposed(osd, drain) };
+  if (state === "verified") {
+    const next = "No data is left on it and all copies are counted elsewhere. Swap the disk; the OSD keeps its id.";
+    return { ...whole, next, button: "Hand over", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 0.05 };
+  }
+  if (shape === "bad") return { ...whole, next: nothingProposed(osd, known.status) };
+  if (shape === "down") {
+    const next = "Ceph rebuilds its data from the other copies. Replace the disk, or bring the OSD back.";
+    return { ...whole, sure: "The OSD is down", before: "", likely: osd.in ? "still in: recovery has not begun" : "out: its data is being rebuilt", next, rank: 0.9 };
+  }
+  if (shape === "unknown" || shape === "old") {
+    const since = osd.unreadable ? `No reading since ${moment(osd.unreadable.since, known.now)}: ${osd.unreadable.why}` : null;
+    const next = `${osd.prescription ? sentence(osd.prescription) : ""} An unknown disk is never drained.`.trim();
+    return {
+      ...whole,
+      why: since ? `${sentence(since)} OSD ${osd.up ? "up" : "down"}.` : whole.why,
+      sure: shape === "old" ? `Old, as of ${moment(osd.as_of, known.now)}` : "Unknown",
+      before: osd.p_fail_30d_week_ago === null ? "" : `, was ${percent(osd.p_fail_30d_week_ago)} a week ago`,
+      likely: osd.unreadable ? "a failed probe is evidence, not a gap" : "",
+      next,
+      button: "What to check",
+      rank: 0.4,
+    };
+  }
+  return null;
+}
+
+function proposed(osd: Osd, drain: Drain | null): Partial<Need> {
+  const plan = drain?.plan ?? null;
+  const button = { button: "Review drain", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 1 + (osd.p_fail_30d ?? 0.6) };
+  const refusal = plan?.refusals[0] ?? drain?.held_by[0];
+  if (refusal) return { ...button, next: `A drain is proposed and cannot start now: ${sentence(refusal)}` };
+  const size = plan ? `drain ${tib(plan.bytes)} in ${about(plan.eta_hours)}` : "a drain";
+  return { ...button, next: `Nothing moves until you approve. Proposed: ${size}, clients under 1.2x latency.`, primary: true };
+}
+
+function nothingProposed(osd: Osd, status: ClusterStatus | null): string {
+  const what = osd.prescription ? sentence(osd.prescription) : "";
+  if (status?.halted) return `${what} All drains are held, nothing is proposed.`.trim();
+  if (status?.mode === "observe") return `${what} In mode observe nothing is proposed.`.trim();
+  return `${what} No drain is proposed yet: the outlook must be confirmed by further readings.`.trim();
+}
+
+function howSure(osd: Osd): Pick<Need, "sure" | "before" | "likely"> {
+  if (osd.p_fail_30d === null) {
+    const rule = osd.source?.startsWith("rule:") ? `By rule ${osd.source.slice(5)}` : "Unknown";
+    return { sure: rule, before: "", likely: rule === "Unknown" ? "" : "a rule, no probability" };
+  }
+  const before = osd.p_fail_30d_week_ago;
+  const odds = evenOdds(osd.life_p50_days);
+  return {
+    sure: within30(osd.p_fail_30d),
+    before: before === null ? "" : `, was ${percent(before)} a week ago`,
+    likely: `likely ${life(osd.life_p10_days, osd.life_p90_days)}${odds ? `, ${odds}` : ""}`,
+  };
+}
+
+function handOf(osd: Osd, shape: Condition, drain: Drain | null): InHand {
+  const item = { key: `osd ${osd.osd}`, shape, href: osdLink(osd), name: `osd.${osd.osd}`, rank: osd.p_fail_30d ?? 0 };
+  if (shape === "draining" && osd.drain) {
+    const done = moved(osd.drain);
+    const eta = drain?.plan?.eta_hours;
+    const left = eta && done !== null && done < 1 ? `, ${about(eta * (1 - done))} left` : "";
+    const word = osd.drain.state === "draining" ? "drain" : osd.drain.state;
+    return { ...item, href: drainLink(osd.drain.id), text: `${word} ${movedText(osd.drain)}${left}`.trim(), rank: 3 };
+  }
+  if (shape === "drained" && osd.drain) {
+    return { ...item, href: drainLink(osd.drain.id), text: osd.drain.state === "drained" ? "drained, being verified" : "handed over", rank: 2 };
+  }
+  if (shape === "slow") return { ...item, text: `${brief(osd, shape)} its host's other disks`, rank: 1.5 };
+  return { ...item, text: `${brief(osd, shape)}${osd.p_fail_30d === null ? "" : ", watched"}` };
+}
+
+/** "3 disks need you", or that none does. */
+export function headline(needs: readonly Need[]): string {
+  if (needs.length === 0) return "No disk needs you";
+  const hosts = needs.some((need) => need.key.startsWith("host "));
+  const noun = hosts ? (needs.length === 1 ? "thing needs" : "things need") : needs.length === 1 ? "disk needs" : "disks need";
+  return `${needs.length} ${noun} you`;
+}
+

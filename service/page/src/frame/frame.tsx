@@ -1,0 +1,115 @@
+/** What stands around every view: header, demo and halt banners, notices, the view itself, tabs on a phone. */
+import { useEffect } from "preact/hooks";
+import { Device } from "../device/device.tsx";
+import { DrainView } from "../drains/drain.tsx";
+import { Drains } from "../drains/drains.tsx";
+import { Fleet } from "../fleet/fleet.tsx";
+import { Loading } from "../pieces.tsx";
+import { go, osdLink, route } from "../route.ts";
+import { notice, osdByNumber, osds, partsDown, status } from "../state.ts";
+import { Alerts } from "../views/alerts.tsx";
+import { Events } from "../views/events.tsx";
+import { Forecast } from "../views/forecast.tsx";
+import { DemoBanner } from "./demo.tsx";
+import { Find } from "./find.tsx";
+import { Halted } from "./halt.tsx";
+import { Header, Tabs } from "./header.tsx";
+import { Help } from "./help.tsx";
+
+export function Frame() {
+  return (
+    <>
+      <a class="skip" href="#view">
+        Skip to the view
+      </a>
+      <Header />
+      <main id="view" tabIndex={-1}>
+        <DemoBanner />
+        <Halted />
+        <PartsDown />
+        <Said />
+        <CurrentView />
+      </main>
+      <Tabs />
+      <Find />
+      <Help />
+    </>
+  );
+}
+
+function CurrentView() {
+  const { view } = route.value;
+  const cluster = status.value?.cluster;
+  useEffect(() => {
+    document.title = ["predrain", cluster, view.name === "fleet" ? null : view.name].filter(Boolean).join(" - ");
+  }, [cluster, view.name]);
+  switch (view.name) {
+    case "fleet":
+      return <Fleet />;
+    case "device":
+      return <Device id={view.id} key={view.id} />;
+    case "osd":
+      return <OsdRedirect osd={view.osd} />;
+    case "drains":
+      return <Drains />;
+    case "drain":
+      return <DrainView id={view.id} key={view.id} />;
+    case "events":
+      return <Events />;
+    case "alerts":
+      return <Alerts />;
+    case "forecast":
+      return <Forecast />;
+    case "nowhere":
+      return (
+        <section class="view">
+          <h1>Nothing is at {view.path}</h1>
+          <p>
+            All disks are on the <a href="/fleet">fleet</a>.
+          </p>
+        </section>
+      );
+  }
+}
+
+/** `/osds/217` leads to the device that is under it now. */
+function OsdRedirect({ osd }: { osd: number }) {
+  const known = osdByNumber.value.get(osd);
+  useEffect(() => {
+    if (known?.device) go(osdLink(known), true);
+  }, [known]);
+  if (osds.value === null) return <Loading />;
+  return (
+    <section class="view">
+      <h1>osd.{osd}</h1>
+      <p>{known ? "No device id is reported for this OSD: its disk has no readable serial number." : "The cluster has no such OSD."}</p>
+    </section>
+  );
+}
+
+function PartsDown() {
+  const down = Object.entries(partsDown.value);
+  if (down.length === 0) return null;
+  return (
+    <div class="banner warn" role="status">
+      {down.map(([part, sentence]) => (
+        <span key={part}>
+          <b>No {part} now:</b> {sentence} What else is shown still holds.
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function Said() {
+  const said = notice.value;
+  if (!said) return null;
+  return (
+    <div class={`banner ${said.kind}`} role="status">
+      <span>{said.text}</span>
+      <button type="button" class="button link" onClick={() => (notice.value = null)}>
+        Close
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,143 @@
+/** The header: where one is, what Ceph says of itself, whether the page is live, and who may act. On a phone, tabs below. */
+import { useState } from "preact/hooks";
+import { setToken } from "../act.ts";
+import { isOpen } from "../condition.ts";
+import { clockOf, span } from "../format.ts";
+import { findOpen, helpOpen } from "../keys.ts";
+import { Modal } from "../pieces.tsx";
+import { route } from "../route.ts";
+import { alerts, clock, drains, heardAt, now, status, stream, token } from "../state.ts";
+
+interface Room {
+  href: string;
+  word: string;
+  views: readonly string[];
+  many?: number | undefined;
+}
+
+function rooms(): Room[] {
+  const open = drains.value?.filter((drain) => isOpen(drain.state)).length;
+  const alerted = alerts.value?.filter((alert) => alert.status === "bad").length;
+  return [
+    { href: "/fleet", word: "Fleet", views: ["fleet", "device", "osd"] },
+    { href: "/drains", word: "Drains", views: ["drains", "drain"], many: open },
+    { href: "/events", word: "Events", views: ["events"] },
+    { href: "/alerts", word: "Alerts", views: ["alerts"], many: alerted },
+    { href: "/forecast", word: "Forecast", views: ["forecast"] },
+  ];
+}
+
+function Rooms() {
+  const here = route.value.view.name;
+  return rooms().map((room) => (
+    <a key={room.href} href={room.href} aria-current={room.views.includes(here) ? "page" : undefined}>
+      {room.word}
+      {room.many ? <span class="pill">{room.many > 99 ? "99+" : room.many}</span> : null}
+    </a>
+  ));
+}
+
+export function Header() {
+  const health = status.value?.health ?? null;
+  return (
+    <header class="header">
+      <a class="name" href="/fleet">
+        predrain
+      </a>
+      <span class="cluster">{status.value?.cluster ?? ""}</span>
+      <nav aria-label="Views" class="rooms">
+        <Rooms />
+      </nav>
+      <span class={`health ${health === "HEALTH_OK" || health === null ? "" : "warn"}`}>{health ?? ""}</span>
+      <Live />
+      <button type="button" class="button link find" onClick={() => (findOpen.value = true)}>
+        Find <kbd>/</kbd>
+      </button>
+      <Scope />
+    </header>
+  );
+}
+
+export function Tabs() {
+  return (
+    <nav class="tabs" aria-label="Views">
+      <Rooms />
+    </nav>
+  );
+}
+
+/** The stream's state in words: the dot is full when live, a ring when not. */
+function Live() {
+  const current = stream.value;
+  const heard = heardAt.value;
+  if (current.kind === "lost") {
+    const wait = Math.max(0, Math.ceil((current.retryAt - clock.value) / 1_000));
+    return (
+      <span class="live lost" role="status">
+        <span class="dot" />
+        Not live{now.value ? `, data of ${clockOf(now.value)}` : ""}
+        {wait > 0 ? `, trying in ${wait} s` : ", trying"}
+      </span>
+    );
+  }
+  const since = heard === null ? null : Math.max(0, (clock.value - heard) / 1_000);
+  return (
+    <span class={`live ${current.kind}`}>
+      <span class="dot" />
+      {current.kind === "opening" ? "Connecting" : `Live${since === null ? "" : `, ${span(since)} ago`}`}
+    </span>
+  );
+}
+
+/** Who acts: with the token of the state folder, or nobody. */
+function Scope() {
+  const [open, setOpen] = useState(false);
+  const [text, setText] = useState("");
+  const has = token.value !== null;
+  return (
+    <>
+      <button type="button" class="button link scope" onClick={() => setOpen(true)}>
+        {has ? <kbd>act</kbd> : <kbd>read only</kbd>}
+      </button>
+      <button type="button" class="button link help" aria-label="Keys" onClick={() => (helpOpen.value = true)}>
+        <kbd>?</kbd>
+      </button>
+      {open && (
+        <Modal title={has ? "This tab may act" : "Reading needs no token, acting does"} onClose={() => setOpen(false)}>
+          <p>
+            The token is in the file <code>token</code> of the service's state folder, readable by its owner alone. It is kept in this
+            tab's memory and forgotten when the tab closes.
+          </p>
+          {has ? (
+            <div class="buttons">
+              <button type="button" class="button plain" onClick={() => (setToken(null), setOpen(false))}>
+                Forget the token
+              </button>
+            </div>
+          ) : (
+            <form
+              class="buttons"
+              onSubmit={(event) => {
+                event.preventDefault();
+                if (text.trim()) setToken(text.trim());
+                setOpen(false);
+              }}
+            >
+              <input
+                type="password"
+                aria-label="Token"
+                placeholder="token"
+                value={text}
+                autocomplete="off"
+                onInput={(event) => setText(event.currentTarget.value)}
+              />
+              <button type="submit" class="button primary">
+                Use it
+              </button>
+            </form>
+          )}
+        </Modal>
+      )}
+    </>
+  );
+}

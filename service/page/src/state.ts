@@ -1,0 +1,50 @@
+/** What the page knows now, as signals; views read them, `live.ts` writes them. */
+import { computed, signal } from "@preact/signals";
+import type { Alert, ClusterStatus, Drain, Osd } from "./api/contract.ts";
+
+export const status = signal<ClusterStatus | null>(null);
+export const osds = signal<Osd[] | null>(null);
+export const drains = signal<Drain[] | null>(null);
+export const alerts = signal<Alert[] | null>(null);
+
+export type Stream =
+  | { kind: "opening" }
+  | { kind: "live" }
+  /** `retryAt` is in milliseconds of the reader's clock. */
+  | { kind: "lost"; retryAt: number };
+
+export const stream = signal<Stream>({ kind: "opening" });
+
+/** When the service was last heard, in milliseconds of the reader's clock. */
+export const heardAt = signal<number | null>(null);
+
+/** The reader's clock, once a second: for "2 s ago" only. */
+export const clock = signal(Date.now());
+
+/** Grows whenever the service said that something changed; views that hold more than the lists refetch then. */
+export const round = signal(0);
+
+/** Parts of the service that did not answer, each with its sentence; the rest of the page still holds. */
+export const partsDown = signal<Record<string, string>>({});
+
+export const token = signal<string | null>(null);
+
+/** Answers to what a person did; they stay until closed. */
+export interface Notice {
+  kind: "done" | "refused";
+  text: string;
+}
+export const notice = signal<Notice | null>(null);
+
+export const drainById = computed(() => new Map((drains.value ?? []).map((drain) => [drain.id, drain])));
+export const osdByNumber = computed(() => new Map((osds.value ?? []).map((osd) => [osd.osd, osd])));
+
+/** Why a button that acts is off now, or null when it may be pressed. */
+export const actingOff = computed<string | null>(() => {
+  if (stream.value.kind === "lost") return "not live: nothing can be asked of the cluster now";
+  if (!token.value) return "needs the token";
+  return null;
+});
+
+/** The service's own now; in a demo it runs faster than the reader's. */
+export const now = computed(() => status.value?.now ?? null);

@@ -1,0 +1,44 @@
+/** What was told, on change only: what, why, how sure, and what predrain does about it. */
+import { sentence } from "../format.ts";
+import { At, DiskLink, Loading } from "../pieces.tsx";
+import { Shape } from "../shape.tsx";
+import { alerts } from "../state.ts";
+
+export function Alerts() {
+  const all = alerts.value;
+  return (
+    <section class="view alerts" aria-labelledby="alerts-head">
+      <div class="headline">
+        <h1 id="alerts-head">{all?.length ? `${all.length} ${all.length === 1 ? "alert" : "alerts"}, newest first` : "Alerts"}</h1>
+        <p class="lead">Sent on change only: status up, or a probability that doubled above 5 %. Down after three readings.</p>
+      </div>
+      {all === null ? (
+        <Loading lines={5} />
+      ) : all.length === 0 ? (
+        <div class="card empty">
+          <p>No alert was ever sent. One comes when a disk's outlook gets worse.</p>
+        </div>
+      ) : (
+        <ul class="alert-list">
+          {all.slice(0, 200).map((alert) => (
+            <li class="card" key={`${alert.at}${alert.device}${alert.osd}`}>
+              <Shape of={alert.status} size={16} />
+              <div>
+                <p>
+                  <b>
+                    <DiskLink osd={alert.osd} device={alert.device} />
+                  </b>{" "}
+                  is <b class={`text-${alert.status}`}>{alert.status}</b> <At time={alert.at} />
+                </p>
+                <p>{sentence(alert.why)}</p>
+                <p class="muted">
+                  {alert.sure ? sentence(alert.sure) : "How sure is not reported."} {alert.doing ? sentence(alert.doing) : ""}
+                </p>
+              </div>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}

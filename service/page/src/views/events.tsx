@@ -1,0 +1,131 @@
+/** Everything that happened, newest first: outlooks that changed and every line of the drains' journals, equals folded. */
+import { useEffect, useState } from "preact/hooks";
+import { get } from "../api/client.ts";
+import type { JournalLine } from "../api/contract.ts";
+import type { Condition } from "../condition.ts";
+import { STATE_SHAPE, targetOf } from "../drains/drains.tsx";
+import { fold } from "../drains/journal.tsx";
+import { moment, plural, sentence } from "../format.ts";
+import { At, Loading } from "../pieces.tsx";
+import { deviceLink, drainLink, route, withQuery } from "../route.ts";
+import { Shape } from "../shape.tsx";
+import { alerts, drains, round } from "../state.ts";
+
+interface Happening {
+  at: string;
+  shape: Condition;
+  who: string;
+  href: string | null;
+  text: string;
+  more: string;
+  device: string | null;
+}
+
+const JOURNALS = 20;
+const MOST = 300;
+const SOONEST_MS = 2_000;
+
+export function Events() {
+  const journals = useJournals();
+  const device = route.value.query.get("device");
+  const all = happenings(journals).filter((one) => !device || one.device === device);
+  const loading = drains.value === null || alerts.value === null;
+  let day = "";
+  return (
+    <section class="view events" aria-labelledby="events-head">
+      <div class="headline">
+        <h1 id="events-head">Events</h1>
+        <p class="lead">
+          {device ? (
+            <>
+              Only {device}. <a href={withQuery({ device: null })}>All disks</a>
+            </>
+          ) : (
+            `Changes of outlook, and what the ${Math.min(JOURNALS, drains.value?.length ?? 0)} newest drains saw and did.`
+          )}
+        </p>
+      </div>
+      {loading ? (
+        <Loading lines={8} />
+      ) : all.length === 0 ? (
+        <p class="muted">Nothing has happened yet.</p>
+      ) : (
+        <ol class="card happenings">
+          {all.slice(0, MOST).map((one) => {
+            const today = moment(one.at, null).split(" ").slice(0, 2).join(" ");
+            const first = today !== day;
+            day = today;
+            return (
+              <li key={one.at + one.who + one.text} class={first ? "first" : ""}>
+                <At time={one.at} wide />
+                <Shape of={one.shape} />
+                <b>{one.href ? <a href={one.href}>{one.who}</a> : one.who}</b>
+                <span>
+                  {one.text} <span class="muted">{one.more}</span>
+                </span>
+              </li>
+            );
+          })}
+        </ol>
+      )}
+    </section>
+  );
+}
+
+function happenings(journals: ReadonlyMap<string, JournalLine[]>): Happening[] {
+  const found: Happening[] = [];
+  for (const alert of alerts.value ?? []) {
+    found.push({
+      at: alert.at,
+      shape: alert.status,
+      who: alert.osd === null ? (alert.device ?? "a disk") : `osd.${alert.osd}`,
+      href: alert.device ? deviceLink(alert.device) : null,
+      text: `Outlook ${alert.status}. ${sentence(alert.why)}`,
+      more: alert.sure ?? "",
+      device: alert.device,
+    });
+  }
+  for (const drain of drains.value ?? []) {
+    for (const line of fold(journals.get(drain.id) ?? [])) {
+      found.push({
+        at: line.until,
+        shape: STATE_SHAPE[drain.state] === "bad" ? "bad" : "draining",
+        who: targetOf(drain),
+        href: drainLink(drain.id),
+        text: line.decided || line.seen,
+        more: [line.seen, line.answered, line.looks > 1 ? plural(line.looks, "look") : ""].filter(Boolean).join("; "),
+        device: drain.device,
+      });
+    }
+  }
+  return found.sort((a, b) => b.at.localeCompare(a.at));
+}
+
+/** The journals of the newest drains, fetched anew when something changed; unchanged ones cost a 304. */
+function useJournals(): ReadonlyMap<string, JournalLine[]> {
+  const [journals, setJournals] = useState<ReadonlyMap<string, JournalLine[]>>(new Map());
+  const [askedAt, setAskedAt] = useState(0);
+  const changed = round.value;
+  const newest = [...(drains.value ?? [])].sort((a, b) => b.updated_at.localeCompare(a.updated_at)).slice(0, JOURNALS);
+  const ids = newest.map((drain) => drain.id).join(" ");
+  useEffect(() => {
+    if (!ids) return undefined;
+    const timer = setTimeout(
+      () => {
+        setAskedAt(Date.now());
+        void Promise.all(
+          ids.split(" ").map(async (id): Promise<[string, JournalLine[]]> => {
+            const items = await get<{ items: JournalLine[] }>(`drains/${encodeURIComponent(id)}/journal`).then(
+              (body) => body.items,
+              () => [],
+            );
+            return [id, items];
+          }),
+        ).then((all) => setJournals(new Map(all)));
+      },
+      Math.max(0, askedAt + SOONEST_MS - Date.now()),
+    );
+    return () => clearTimeout(timer);
+  }, [ids, changed]);
+  return journals;
+}

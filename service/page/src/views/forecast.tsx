@@ -1,0 +1,162 @@
+/** How good the forecast is, as far as can be said honestly now: what it expects, of whom, and what it cannot see. */
+import { useMemo } from "preact/hooks";
+import type { Osd } from "../api/contract.ts";
+import { HoldAll } from "../frame/halt.tsx";
+import { count, expected, percent, plural, share } from "../format.ts";
+import { Loading } from "../pieces.tsx";
+import { osds, status } from "../state.ts";
+
+interface ModelRow {
+  model: string;
+  disks: number;
+  judged: number;
+  expected: number;
+  warning: number;
+  bad: number;
+  unknown: number;
+}
+
+const STEPS: readonly { word: string; from: number; to: number }[] = [
+  { word: "under 0.1 %", from: -1, to: 0.001 },
+  { word: "0.1 to 1 %", from: 0.001, to: 0.01 },
+  { word: "1 to 5 %", from: 0.01, to: 0.05 },
+  { word: "5 to 25 %", from: 0.05, to: 0.25 },
+  { word: "25 to 50 %", from: 0.25, to: 0.5 },
+  { word: "over 50 %", from: 0.5, to: 2 },
+];
+
+export function Forecast() {
+  const known = status.value;
+  const list = osds.value;
+  const rows = useMemo(() => byModel(list ?? []), [list]);
+  if (!known || !list) return <Loading lines={6} />;
+  const { bundle, expected_30d: all, expected_silent_30d: silent } = known.forecast;
+  const judged = list.filter((osd) => osd.p_fail_30d !== null);
+  const ruled = list.filter((osd) => osd.p_fail_30d === null && osd.source?.startsWith("rule:")).length;
+  return (
+    <section class="view forecast" aria-labelledby="forecast-head">
+      <div class="headline">
+        <h1 id="forecast-head">{all === null ? "What to expect is not reported" : `Expect ${expected(all)} failures in 30 days`}</h1>
+        <p class="lead">
+          {silent === null ? "" : `${expected(silent)} of them without any sign beforehand. `}
+          {bundle ? `Bundle ${bundle}.` : "No bundle is loaded: nothing is forecast."}
+        </p>
+        <span class="narrow-only">
+          <HoldAll />
+        </span>
+      </div>
+      <div class="columns even">
+        <section class="card">
+          <h2>What the forecast cannot see</h2>
+          <p>
+            About 4 in 10 failures give no sign first: on real drives no counter moves before they die. Redundancy is for those; this page is for
+            the others.
+          </p>
+          <dl class="facts">
+            <dt>Judged by the model</dt>
+            <dd>
+              {count(judged.length)} of {plural(list.length, "disk")}
+            </dd>
+            <dt>Judged by a rule</dt>
+            <dd>{count(ruled)}, with no probability</dd>
+            <dt>Not judged</dt>
+            <dd>{count(list.length - judged.length - ruled)}, shown as unknown</dd>
+            <dt>Read in time</dt>
+            <dd>
+              {count(known.readings.fresh)} of {count(known.readings.total)}
+            </dd>
+          </dl>
+          <h2>Was it right?</h2>
+          <p class="muted">
+            Under 30 confirmed failures: too few to judge. Say on each disk's page what became of it; drained disks count as unverified, never as
+            successes.
+          </p>
+        </section>
+        <section class="card">
+          <h2>How the probabilities spread</h2>
+          <Spread judged={judged} />
+        </section>
+      </div>
+      <section class="card">
+        <h2>By model</h2>
+        <div class="table-frame">
+          <table class="table">
+            <thead>
+              <tr>
+                <th scope="col">Model</th>
+                <th scope="col" class="number">Disks</th>
+                <th scope="col" class="number">Expected in 30 days</th>
+                <th scope="col" class="number">Mean within 30 days</th>
+                <th scope="col" class="number">Warning</th>
+                <th scope="col" class="number">Bad</th>
+                <th scope="col" class="number">Unknown</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={row.model}>
+                  <th scope="row">{row.model}</th>
+                  <td class="number">{count(row.disks)}</td>
+                  <td class="number">{row.judged ? count(row.expected, 2) : "not reported"}</td>
+                  <td class="number">{row.judged ? percent(row.expected / row.judged) : "not reported"}</td>
+                  <td class="number">{count(row.warning)}</td>
+                  <td class="number">{count(row.bad)}</td>
+                  <td class="number">{count(row.unknown)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </section>
+    </section>
+  );
+}
+
+function Spread({ judged }: { judged: readonly Osd[] }) {
+  if (judged.length === 0) return <p class="muted">No disk has a probability yet.</p>;
+  const bars = STEPS.map((step) => {
+    const within = judged.filter((osd) => (osd.p_fail_30d ?? 0) >= step.from && (osd.p_fail_30d ?? 0) < step.to);
+    return { ...step, many: within.length, sum: within.reduce((sum, osd) => sum + (osd.p_fail_30d ?? 0), 0) };
+  });
+  const whole = bars.reduce((sum, bar) => sum + bar.sum, 0);
+  return (
+    <table class="table spread">
+      <thead>
+        <tr>
+          <th scope="col">Within 30 days</th>
+          <th scope="col" class="number">Disks</th>
+          <th scope="col" class="number">Expected</th>
+          <th scope="col">Share of what is expected</th>
+        </tr>
+      </thead>
+      <tbody>
+        {bars.map((bar) => (
+          <tr key={bar.word}>
+            <th scope="row">{bar.word}</th>
+            <td class="number">{count(bar.many)}</td>
+            <td class="number">{count(bar.sum, 2)}</td>
+            <td>
+              <meter value={whole ? bar.sum / whole : 0} max={1} aria-hidden="true" /> {share(whole ? bar.sum / whole : 0)}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function byModel(list: readonly Osd[]): ModelRow[] {
+  const rows = new Map<string, ModelRow>();
+  for (const osd of list) {
+    const model = osd.model ?? "not reported";
+    const row = rows.get(model) ?? { model, disks: 0, judged: 0, expected: 0, warning: 0, bad: 0, unknown: 0 };
+    rows.set(model, row);
+    row.disks += 1;
+    if (osd.p_fail_30d !== null) {
+      row.judged += 1;
+      row.expected += osd.p_fail_30d;
+    }
+    if (osd.status !== "good") row[osd.status] += 1;
+  }
+  return [...rows.values()].sort((a, b) => b.disks - a.disks || a.model.localeCompare(b.model));
+}
