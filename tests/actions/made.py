@@ -1,0 +1,135 @@
+"""Small clusters and drains for the tests of actions/, made on the simulator's own worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+
+from actions.cluster.simulated import SimulatedCluster
+from actions.cluster.simulated.spec import ClusterSpec, PoolSpec, crush_tree
+from actions.cluster.view import ClusterView, Pg, Pool
+from actions.cluster.worlds import GB, disks, tiny
+from actions.context import Context, Memory
+from actions.plan import plan
+from actions.policy import Policy
+from actions.survey import survey
+from data.drain import Drain, DrainState, Intent, Plan
+from data.ids import DeviceId, OsdId, PgId
+from data.outlook import Outlook, Reason, Status
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+POLICY = Policy()
+
+
+def device(osd: int) -> DeviceId:
+    """The device that `tiny_spec` puts under an OSD."""
+    return DeviceId(f"ACME_D100_{osd:04d}")
+
+
+def tiny_spec(**changes: object) -> ClusterSpec:
+    """Four hosts of three disks, with devices of one model; `changes` are fields of ClusterSpec."""
+    spec = tiny(1)
+    devices = {osd.id: (device(osd.id), "D100") for osd in spec.osds}
+    return replace(spec.with_devices(devices), **changes)  # type: ignore[arg-type]
+
+
+def wide_spec(hosts: int = 6, per_host: int = 2, racks: int = 3, pg_num: int = 64, used: float = 0.5) -> ClusterSpec:
+    """More hosts than copies, in racks."""
+    osds = disks(hosts=hosts, per_host=per_host, size_bytes=100 * GB, racks=racks)
+    pool = Pool(1, "rbd", size=3, min_size=2, pg_num=pg_num, pg_num_target=pg_num, rule=0, erasure=False)
+    shard = int(used * len(osds) * 100 * GB / (3 * pg_num))
+    spec = ClusterSpec(
+        name="wide", osds=osds, pools=(PoolSpec(pool, shard_bytes=shard),), crush=crush_tree(osds)
+    )
+    return spec.with_devices({osd.id: (device(osd.id), "D100") for osd in osds})
+
+
+def ec_spec(hosts: int = 4, per_host: int = 2, k: int = 2, m: int = 1, pg_num: int = 32) -> ClusterSpec:
+    """An erasure-coded pool k+m over hosts."""
+    osds = disks(hosts=hosts, per_host=per_host, size_bytes=100 * GB)
+    pool = Pool(1, "archive", k + m, k + (1 if m > 1 else 0), pg_num, pg_num, rule=1, erasure=True)
+    shard = int(0.3 * len(osds) * 100 * GB / ((k + m) * pg_num))
+    spec = ClusterSpec(
+        name="ec", osds=osds, pools=(PoolSpec(pool, shard_bytes=shard, data_shards=k),), crush=crush_tree(osds)
+    )
+    return spec.with_devices({osd.id: (device(osd.id), "D100") for osd in osds})
+
+
+@cache
+def calm_view() -> ClusterView:
+    """A look at the tiny cluster at rest, stamped NOW."""
+    return replace(SimulatedCluster(tiny_spec(), 1).view(), as_of=NOW)
+
+
+def changed_pg(view: ClusterView, pg: PgId, **changes: object) -> ClusterView:
+    """The view with one PG otherwise."""
+    return replace(view, pgs={**view.pgs, pg: replace(view.pgs[pg], **changes)})  # type: ignore[arg-type]
+
+
+def changed_osd(view: ClusterView, osd: int, **changes: object) -> ClusterView:
+    """The view with one OSD otherwise."""
+    id_ = OsdId(osd)
+    return replace(view, osds={**view.osds, id_: replace(view.osds[id_], **changes)})  # type: ignore[arg-type]
+
+
+def a_drain(osd: int = 0, state: DrainState = DrainState.DRAINING, **changes: object) -> Drain:
+    """A drain of one OSD."""
+    drain = Drain(
+        id=f"osd.{osd}-test",
+        device=device(osd),
+        osds=(OsdId(osd),),
+        state=state,
+        intent=Intent.REPLACE,
+        asked_by="operator",
+        reason="test",
+        created_at=NOW - timedelta(hours=1),
+        updated_at=NOW - timedelta(hours=1),
+        revision=1,
+    )
+    return replace(drain, **changes)  # type: ignore[arg-type]
+
+
+def settled_memory(view: ClusterView) -> Memory:
+    """A process that has waited long enough."""
+    return Memory(NOW - timedelta(minutes=1), view.mgr_id, view.dump_version)
+
+
+def a_context(view: ClusterView, *drains: Drain, **changes: object) -> Context:
+    """What decisions may know, at NOW."""
+    context = Context(survey(view), {}, drains, NOW, settled_memory(view))
+    return replace(context, **changes)  # type: ignore[arg-type]
+
+
+def a_plan(view: ClusterView, drain: Drain, policy: Policy = POLICY) -> Plan:
+    """The drain's plan on the view."""
+    return plan(view, drain, policy, a_context(view, drain))
+
+
+def bad_outlook(osd: int, at: datetime = NOW, **changes: object) -> Outlook:
+    """A confirmed bad outlook of an OSD's device."""
+    outlook = Outlook(
+        device=device(osd),
+        as_of=at,
+        status=Status.BAD,
+        source="model:test",
+        reasons=(Reason("pending-rose", "Pending sectors rose on 5 of the last 7 days, 0 to 48."),),
+        prescription="Drain it.",
+        p_fail_7d=0.3,
+        p_fail_14d=0.4,
+        p_fail_30d=0.6,
+        readings=8,
+        span_hours=48.0,
+    )
+    return replace(outlook, **changes)  # type: ignore[arg-type]
+
+
+def busy(pg: Pg, *states: str) -> frozenset[str]:
+    """The PG's states with some more."""
+    return frozenset({"active", *states}) if "clean" not in states else pg.states | set(states)
+
+
+def settings_of(view: ClusterView, **settings: str) -> Mapping[str, str]:
+    """Settings as the mon's config holds them."""
+    return {**view.settings, **{f"osd/{name}": value for name, value in settings.items()}}
