@@ -93,9 +93,9 @@ def _per_day(smart_id: int, window: int, scale: float) -> Callable[[Held], Float
     return lambda h: h.risen(smart_id, window) / (h.span[window] * scale)
 
 
-def _change(smart_id: int) -> Callable[[Held], Floats]:
+def _change(smart_id: int, window: int) -> Callable[[Held], Floats]:
     def change(h: Held) -> Floats:
-        week, month = h.risen(smart_id, 7) / h.span[7], h.risen(smart_id, 30) / h.span[30]
+        week, month = h.risen(smart_id, window) / h.span[window], h.risen(smart_id, 30) / h.span[30]
         return np.where(month > 0, np.minimum(week / np.where(month > 0, month, 1.0), 10.0), np.nan)
 
     return change
@@ -180,6 +180,18 @@ def _least_since(h: Held) -> Floats:
     return np.where(np.isinf(days), np.nan, np.minimum(days, LONG_AGO))
 
 
+def _sectors_up(h: Held) -> Floats:
+    return _sum([np.nan_to_num(h.risen(n, 7)) for n in (5, 187, 197)])
+
+
+def _longest_since_first(h: Held) -> Floats:
+    days = np.full_like(h.day, -1.0)
+    for n in (5, 187, 197):
+        on = h.now(f"first_on_{n}")
+        days = np.maximum(days, np.where(on == NEVER, -1.0, h.day - on))
+    return np.where(days < 0, np.nan, np.minimum(days, LONG_AGO))
+
+
 def _schema() -> tuple[Feature, ...]:
     made: list[Feature] = []
     for n in COUNTERS:
@@ -224,13 +236,15 @@ def _schema() -> tuple[Feature, ...]:
             "celsius_30d", "degrees Celsius", "mean of the daily temperatures of 30 days", _mean_heat(30)
         ),
         Feature("loads_30d", "1/day", "load cycles a day over 30 days", _per_day(193, 30, 1.0)),
-        Feature("loads_change", "ratio", "load cycles a day, 7 days over 30 days, 10 at most", _change(193)),
+        Feature(
+            "loads_change", "ratio", "load cycles a day, 7 days over 30 days, 10 at most", _change(193, 7)
+        ),
         Feature("loads_life", "1/hour", "load cycles per power-on hour of its life", _per_hour(193, 1.0)),
         Feature("written_7d", "GiB/day", "data written a day over 7 days", _per_day(241, 7, SECTORS_PER_GIB)),
         Feature(
             "written_30d", "GiB/day", "data written a day over 30 days", _per_day(241, 30, SECTORS_PER_GIB)
         ),
-        Feature("written_change", "ratio", "writing rate, 7 days over 30 days, 10 at most", _change(241)),
+        Feature("written_change", "ratio", "writing rate, 7 days over 30 days, 10 at most", _change(241, 7)),
         Feature(
             "written_life",
             "GiB/hour",
@@ -239,12 +253,35 @@ def _schema() -> tuple[Feature, ...]:
         ),
         Feature("read_7d", "GiB/day", "data read a day over 7 days", _per_day(242, 7, SECTORS_PER_GIB)),
         Feature("read_30d", "GiB/day", "data read a day over 30 days", _per_day(242, 30, SECTORS_PER_GIB)),
-        Feature("read_change", "ratio", "reading rate, 7 days over 30 days, 10 at most", _change(242)),
+        Feature("read_change", "ratio", "reading rate, 7 days over 30 days, 10 at most", _change(242, 7)),
         Feature(
             "read_life",
             "GiB/hour",
             "data read per power-on hour of its life",
             _per_hour(242, SECTORS_PER_GIB),
+        ),
+    ]
+    for n, what in ((193, "loads"), (241, "written"), (242, "read")):
+        made.append(
+            Feature(
+                f"{what}_sudden", "ratio", f"{what} a day, 3 days over 30 days, 10 at most", _change(n, 3)
+            )
+        )
+    made += [
+        Feature(
+            "celsius_change",
+            "degrees Celsius",
+            "mean temperature of 7 days less that of 30 days",
+            lambda h: _mean_heat(7)(h) - _mean_heat(30)(h),
+        ),
+        Feature(
+            "sectors_up_7d", "count", "increases of SMART 5, 187 and 197 in 7 days, added up", _sectors_up
+        ),
+        Feature(
+            "since_any_first",
+            "days",
+            "days since the first of SMART 5, 187, 197 left zero, 90 at most",
+            _longest_since_first,
         ),
     ]
     return tuple(made)
