@@ -1,4 +1,4 @@
-"""The command line. One file a command; packages are imported when their command runs, so that `--help` is quick.
+"""The command line. One file a command; packages are imported when their command runs.
 
 Exit codes: 0 done, 1 failed (one plain sentence on stderr, with the cure), 2 usage, 3 done in part.
 """
@@ -12,7 +12,7 @@ from cyclopts import App, CycloptsError
 
 from data.refusal import Refusal
 
-# LightGBM's OpenMP threads spin while they wait and starve everything beside them (measured: 39x on a busy machine).
+# LightGBM's OpenMP threads spin while they wait and starve all else (measured: 39x on a busy machine).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 app = App(
@@ -21,12 +21,47 @@ app = App(
     version_flags=["--version"],
 )
 smart = App(name="smart", help="Read smartctl's output.")
-app.command(smart)
+drain = App(name="drain", help="Plan, ask for, approve and watch drains.")
+config = App(name="config", help="Check settings, list them, make tokens.")
+deadletter = App(name="deadletter", help="Readings that could not be taken: list them, send them again.")
+for group in (smart, drain, config, deadletter):
+    app.command(group)
 
-smart.command("service.cli.smart:parse", name="parse")
-app.command("service.cli.score:score", name="score")
-app.command("service.cli.train:train", name="train")
-app.command("service.cli.evaluate:evaluate", name="evaluate")
+app.command("service.cli.up:up", name="up", help="Run everything in one process.")
+app.command(
+    "service.cli.demo:demo", name="demo", help="Run everything over a simulated cluster of real drives."
+)
+app.command(
+    "service.cli.halt:halt", name="halt", help="Stop every command to the cluster, now, until unhalt."
+)
+app.command("service.cli.halt:unhalt", name="unhalt", help="Lift the halt.")
+app.command("service.cli.outcome:outcome", name="outcome", help="Say what became of a disk.")
+app.command("service.cli.doctor:doctor", name="doctor", help="Look for what is wrong, and say the cure.")
+app.command("service.cli.score:score", name="score", help="Forecast the drives of histories.")
+app.command("service.cli.train:train", name="train", help="Train a bundle on histories.")
+app.command(
+    "service.cli.evaluate:evaluate", name="evaluate", help="Judge scores by what became of the drives."
+)
+smart.command(
+    "service.cli.smart:parse", name="parse", help="Decode smartctl's output, one JSON object a line."
+)
+drain.command("service.cli.drain:listing", name="list", help="All drains, newest first.")
+drain.command(
+    "service.cli.drain:plan", name="plan", help="What draining a target would do; nothing is changed."
+)
+drain.command("service.cli.drain:apply", name="apply", help="Ask for drains by your word.")
+drain.command("service.cli.drain:approve", name="approve", help="Let a proposed drain begin.")
+drain.command("service.cli.drain:pause", name="pause", help="Hold a drain until it is resumed.")
+drain.command("service.cli.drain:resume", name="resume", help="Let a paused drain go on.")
+drain.command("service.cli.drain:cancel", name="cancel", help="Give up a drain and put everything back.")
+drain.command(
+    "service.cli.drain:explain", name="explain", help="Where a drain stands, every guard, its journal."
+)
+config.command("service.cli.config:check", name="check", help="Read the settings and say what is wrong.")
+config.command("service.cli.config:show", name="show", help="Every setting with its unit, default and value.")
+config.command("service.cli.config:token", name="token", help="Make a further token; only its hash is kept.")
+deadletter.command("service.cli.deadletter:listing", name="list", help="Dead letters with their reasons.")
+deadletter.command("service.cli.deadletter:replay", name="replay", help="Send dead letters in again.")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -52,7 +87,9 @@ def main(argv: list[str] | None = None) -> int:
         if debug:
             raise
         kind = type(error).__name__
-        print(f"predrain: unexpected {kind}: {error}; run again with --debug for the traceback", file=sys.stderr)
+        print(
+            f"predrain: unexpected {kind}: {error}; run again with --debug for the traceback", file=sys.stderr
+        )
         return 1
     return result if isinstance(result, int) else 0
 

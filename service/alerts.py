@@ -1,0 +1,86 @@
+"""When a change of outlook is worth a person's attention: when it gets worse, and once when it is over."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from data.ids import DeviceId
+from data.outlook import Outlook, Status
+
+RANK = {Status.GOOD: 0, Status.UNKNOWN: 0, Status.WARNING: 1, Status.BAD: 2}
+NOTABLE_P = 0.05
+"""A doubled probability is told from here on."""
+CALM_READINGS = 3
+"""Readings in a row that must agree before a disk is called better."""
+
+
+class Why(StrEnum):
+    """Why an outlook is announced."""
+
+    WORSE = "worse"
+    DOUBLED = "doubled"
+    BETTER = "better"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """An outlook that was announced."""
+
+    why: Why
+    outlook: Outlook
+
+
+def why_announce(announced: Outlook | None, outlook: Outlook) -> Why | None:
+    """Whether `outlook` is news after the last one that was `announced` for its device, and why."""
+    before = RANK[announced.status] if announced else 0
+    now = RANK[outlook.status]
+    if now > before:
+        return Why.WORSE
+    if now < before:
+        return Why.BETTER if outlook.status is Status.GOOD and outlook.readings >= CALM_READINGS else None
+    p, p_before = outlook.p_fail_30d, announced.p_fail_30d if announced else None
+    if now and p is not None and p_before is not None and p >= NOTABLE_P and p >= 2 * p_before:
+        return Why.DOUBLED
+    return None
+
+
+class Announcements:
+    """The last announcement of each device, and the newest alerts. Thread-safe."""
+
+    def __init__(self, kept: int = 1000) -> None:
+        self._last: dict[DeviceId, Outlook] = {}
+        self._alerts: deque[Alert] = deque(maxlen=kept)
+        self._lock = threading.Lock()
+
+    def news(self, outlooks: Iterable[Outlook]) -> tuple[Alert, ...]:
+        """Those of `outlooks` (in order of time) that should be announced; only `take` remembers them."""
+        with self._lock:
+            last = dict(self._last)
+        found = []
+        for outlook in outlooks:
+            announced = last.get(outlook.device)
+            if announced is not None and announced.as_of >= outlook.as_of:
+                continue
+            why = why_announce(announced, outlook)
+            if why is not None:
+                found.append(Alert(why, outlook))
+                last[outlook.device] = outlook
+        return tuple(found)
+
+    def take(self, alerts: Iterable[Alert]) -> None:
+        """Remember announcements; one that is known already (a replay) is ignored."""
+        with self._lock:
+            for alert in alerts:
+                last = self._last.get(alert.outlook.device)
+                if last is None or last.as_of < alert.outlook.as_of:
+                    self._last[alert.outlook.device] = alert.outlook
+                    self._alerts.append(alert)
+
+    def newest(self) -> tuple[Alert, ...]:
+        """Newest first."""
+        with self._lock:
+            return tuple(reversed(self._alerts))

@@ -1,0 +1,44 @@
+"""The forecaster that a service runs with: a bundle of the models room and the states of its drives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from data.ids import DeviceId
+from data.outlook import Outlook
+from data.reading import Reading
+from features.state import DriveState, observe
+from models.bundle import Bundle
+from models.outlooks import outlooks
+
+
+class BundledForecaster:
+    """`service.forecasting.Forecaster` over a loaded bundle and its rules."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> BundledForecaster:
+        """The bundle in `path`, or the one that ships. Raises models.bundle.CorruptBundle."""
+        return cls(Bundle.load(path, threads=1))
+
+    @property
+    def name(self) -> str:
+        """The bundle's name."""
+        return self._bundle.name
+
+    def fold(self, state: DriveState | None, readings: Sequence[Reading]) -> DriveState:
+        """What is remembered after `readings`, of which there is at least one."""
+        for reading in readings:
+            state = observe(state, reading)
+        assert state is not None
+        return state
+
+    def outlooks(
+        self, states: Mapping[DeviceId, DriveState], now: datetime, before: Mapping[DeviceId, Outlook]
+    ) -> Sequence[Outlook]:
+        """One outlook a device, as of its newest reading."""
+        return outlooks(self._bundle, list(states.values()), now, before)

@@ -1,0 +1,59 @@
+"""What changed, as a growing counter: the page listens to it, read models and ETags are keyed by it."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What a listener may want to fetch anew."""
+
+    STATUS = "status"
+    OSDS = "osds"
+    OUTLOOKS = "outlooks"
+    DEVICES = "devices"
+    DRAINS = "drains"
+    HALT = "halt"
+    ALERTS = "alerts"
+
+
+class Changes:
+    """Thread-safe. Writers call `tell`; readers remember the number they have seen."""
+
+    def __init__(self, remembered: int = 1024) -> None:
+        self._told: deque[tuple[int, frozenset[Kind]]] = deque(maxlen=remembered)
+        self._lock = threading.Lock()
+        self._number = 0
+        self._closed = False
+
+    @property
+    def number(self) -> int:
+        """How often something was told; 0 at first."""
+        return self._number
+
+    @property
+    def closed(self) -> bool:
+        """Whether the service is going down."""
+        return self._closed
+
+    def tell(self, *kinds: Kind) -> None:
+        """Something of these kinds changed."""
+        with self._lock:
+            self._number += 1
+            self._told.append((self._number, frozenset(kinds)))
+
+    def since(self, number: int) -> tuple[int, frozenset[Kind]]:
+        """The newest number, and what changed after `number`; every kind when that is too long ago."""
+        with self._lock:
+            if number >= self._number:
+                return self._number, frozenset()
+            if not self._told or self._told[0][0] > number + 1:
+                return self._number, frozenset(Kind)
+            kinds = frozenset[Kind]().union(*(told for at, told in self._told if at > number))
+            return self._number, kinds
+
+    def close(self) -> None:
+        """Let every listener go."""
+        self._closed = True

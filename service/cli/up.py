@@ -1,0 +1,60 @@
+"""`predrain up`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from service import logs
+from service.settings import Settings, load
+
+
+def up(
+    *,
+    host: str | None = None,
+    port: Annotated[int | None, Parameter(help="TCP port; 0 takes a free one.")] = None,
+    state: Path | None = None,
+    config: Path | None = None,
+    insecure_without_tls: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Run everything in one process: readings in, forecasts, drains, REST and the page.
+
+    Example: predrain up --port 8080 --state ./state
+
+    Parameters
+    ----------
+    host
+        Address to listen on; beyond 127.0.0.1 it needs TLS or --insecure-without-tls.
+    state
+        Directory of log, store and token.
+    config
+        Settings file; /etc/predrain/predrain.toml when it is there.
+    insecure_without_tls
+        Tokens may cross the network in the clear.
+    """
+    from service.up import up as run
+
+    settings = with_options(load(config), host=host, port=port, state=state, insecure=insecure_without_tls)
+    logs.configure()
+    run(settings, lambda text: print(text, file=sys.stderr, flush=True))
+    return 0
+
+
+def with_options(
+    settings: Settings, *, host: str | None, port: int | None, state: Path | None, insecure: bool = False
+) -> Settings:
+    """Settings under what the command line says; a word there wins over file and variables."""
+    said = {
+        name: value
+        for name, value in (
+            ("host", host),
+            ("port", port),
+            ("state", state),
+            ("insecure_without_tls", insecure or None),
+        )
+        if value is not None
+    }
+    return settings.model_copy(update={"service": settings.service.model_copy(update=said)})

@@ -1,0 +1,68 @@
+"""How the worker is told a future: what a forecaster remembers of each disk, and what it makes of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Generic, Protocol, TypeVar
+
+import structlog
+
+from data.ids import DeviceId
+from data.outlook import Outlook, Reason, Status
+from data.reading import Reading
+
+State = TypeVar("State")
+
+
+class Forecaster(Protocol[State]):
+    """A bundle with its rules. Pure: the same readings in the same order give the same outlooks."""
+
+    @property
+    def name(self) -> str:
+        """The bundle's name, as outlooks quote it."""
+        ...
+
+    def fold(self, state: State | None, readings: Sequence[Reading]) -> State:
+        """What is remembered of a device after `readings` (one or more, by time); None: nothing yet."""
+        ...
+
+    def outlooks(
+        self, states: Mapping[DeviceId, State], now: datetime, before: Mapping[DeviceId, Outlook]
+    ) -> Sequence[Outlook]:
+        """One outlook a device, as of its newest reading; trust counts on from the ones `before`."""
+        ...
+
+
+class Patient(Generic[State]):
+    """Scores many devices at once, and one by one when that fails, so that no device stops the others."""
+
+    def __init__(self, forecaster: Forecaster[State]) -> None:
+        self._forecaster = forecaster
+
+    def outlooks(
+        self, states: Mapping[DeviceId, State], now: datetime, before: Mapping[DeviceId, Outlook]
+    ) -> Sequence[Outlook]:
+        """As the forecaster's; a device that cannot be scored is `unknown` and says why."""
+        try:
+            return self._forecaster.outlooks(states, now, before)
+        except Exception:  # noqa: BLE001  (whatever it is, the other devices must be scored)
+            if len(states) > 1:
+                each = [{device: state} for device, state in states.items()]
+                return [outlook for one in each for outlook in self.outlooks(one, now, before)]
+            device = next(iter(states))
+            structlog.get_logger().exception("a device cannot be scored", device=device)
+            return [unscored(device, now)]
+
+
+def unscored(device: DeviceId, as_of: datetime) -> Outlook:
+    """The outlook of a device that the forecaster failed on: unknown, never healthy."""
+    sentence = "It could not be scored; the service's log has the traceback."
+    return Outlook(
+        device=device,
+        as_of=as_of,
+        status=Status.UNKNOWN,
+        source="rule:not-scored",
+        reasons=(Reason("not-scored", sentence),),
+        prescription="Report this; until it is scored, watch the disk by hand.",
+    )

@@ -1,0 +1,144 @@
+"""The HTTP server: bind first, so that a taken port is a plain sentence; serve; end quickly."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from data.refusal import Refusal
+from service.house import House
+from service.rest.app import create_app
+from service.rest.guarding import is_loopback
+from service.settings import ServiceTable
+from service.tokens import Tokens
+
+GRACE_SECONDS = 1
+
+
+class CannotListen(Refusal):
+    """The address or port is not to be had."""
+
+
+class InTheClear(Refusal):
+    """Listening beyond loopback without TLS, and nobody said that this is meant."""
+
+
+def bind(service: ServiceTable) -> socket.socket:
+    """A listening socket. Raises CannotListen, InTheClear."""
+    host, port = service.host, service.port
+    if not (is_loopback(host) or service.tls_certificate or service.insecure_without_tls):
+        raise InTheClear(
+            f"{host} is reached over the network and tokens would cross it in the clear; set tls_certificate "
+            "and tls_key of [service], put a TLS proxy in front of 127.0.0.1, or say --insecure-without-tls"
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise CannotListen(
+                f"port {port} of {host} is in use by another program; stop it, or give --port another one "
+                "(0 takes a free one)"
+            ) from error
+        raise CannotListen(
+            f"cannot listen on {host} port {port}: {error.strerror or error}; give --host and --port that "
+            "this machine has and you may use"
+        ) from error
+    listener.set_inheritable(True)
+    return listener
+
+
+def url_of(listener: socket.socket, service: ServiceTable) -> str:
+    """Where a browser on this machine finds it."""
+    host: str = listener.getsockname()[0]
+    port: int = listener.getsockname()[1]
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  (compared, not bound)
+    shown = f"[{here}]" if ":" in here else here
+    return f"{'https' if service.tls_certificate else 'http'}://{shown}:{port}"
+
+
+class Server(uvicorn.Server):
+    """Serves one house. `serve_here` blocks until a signal; `serve_aside` returns and leaves a thread."""
+
+    def __init__(
+        self,
+        house: House,
+        tokens: Tokens,
+        listener: socket.socket,
+        *,
+        started: Callable[[], None] | None = None,
+    ) -> None:
+        service = house.settings.service
+        app = create_app(house, tokens, host=service.host)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                access_log=False,
+                log_config=None,
+                log_level="warning",
+                server_header=False,
+                date_header=True,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+                timeout_keep_alive=15,
+                ssl_certfile=_path(service.tls_certificate),
+                ssl_keyfile=_path(service.tls_key),
+            )
+        )
+        self._house, self._listener, self._started = house, listener, started
+
+    def serve_here(self) -> None:
+        """Until SIGINT or SIGTERM."""
+        self.run(sockets=[self._listener])
+
+    def serve_aside(self) -> Callable[[], None]:
+        """In a thread of its own; returns what stops it."""
+        thread = threading.Thread(target=self.serve_here, name="http", daemon=True)
+        thread.start()
+
+        def stop() -> None:
+            self._house.changes.close()
+            self.should_exit = True
+            thread.join(GRACE_SECONDS + 2)
+
+        return stop
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Tell who waits that requests are answered from now on."""
+        await super().startup(sockets)
+        if self._started is not None and not self.should_exit:
+            self._started()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Listeners of events would hold the server up for ever: let them go first."""
+        self._house.changes.close()
+        super().handle_exit(sig, frame)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Unlike uvicorn's own, the signal is not raised again: state is closed in order after it."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {
+            number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _path(path: Path | None) -> str | None:
+    return str(path) if path else None

@@ -1,0 +1,1 @@
+"""service.rest: HTTP over the house: `create_app(house, tokens)`; one router a noun."""

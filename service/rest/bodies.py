@@ -1,0 +1,105 @@
+"""Shapes that several nouns share: outlooks, reasons, points of a curve; how values become them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+from data.outlook import GRID_DAYS, Outlook, Status
+from data.reading import Reading, Smart, Unreadable
+
+
+class Body(BaseModel):
+    """What goes out; null is "not reported"."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class ReasonBody(Body):
+    """One fact behind an outlook."""
+
+    code: str
+    sentence: str
+    counter: str | None
+
+
+class LifeBody(Body):
+    """Days until 10, 50 and 90 of 100 such disks have failed; null: beyond ten years."""
+
+    p10: float | None
+    p50: float | None
+    p90: float | None
+
+
+class PointBody(Body):
+    """Probability to be alive after `day` days."""
+
+    day: int
+    p: float
+
+
+class OutlookBody(Body):
+    """A device's newest forecast; a rule's has no probability."""
+
+    device: str
+    as_of: datetime
+    status: Status
+    source: str
+    p_fail_7d: float | None
+    p_fail_14d: float | None
+    p_fail_30d: float | None
+    life: LifeBody | None
+    reasons: list[ReasonBody]
+    prescription: str
+    survival: list[PointBody] | None = None
+
+
+class UnreadableBody(Body):
+    """Since when and why a disk cannot be read."""
+
+    since: datetime
+    why: str
+
+
+class OutlookPage(Body):
+    """A page of outlooks in order of device id."""
+
+    items: list[OutlookBody]
+    next: str | None
+
+
+def outlook_body(outlook: Outlook, *, curve: bool = False) -> OutlookBody:
+    """An outlook as it is answered; the curve only where one device is asked for."""
+    life = outlook.life
+    survival = outlook.survival if curve else None
+    return OutlookBody(
+        device=outlook.device,
+        as_of=outlook.as_of,
+        status=outlook.status,
+        source=outlook.source,
+        p_fail_7d=outlook.p_fail_7d,
+        p_fail_14d=outlook.p_fail_14d,
+        p_fail_30d=outlook.p_fail_30d,
+        life=LifeBody(p10=life.p10_days, p50=life.p50_days, p90=life.p90_days) if life else None,
+        reasons=[ReasonBody(code=r.code, sentence=r.sentence, counter=r.counter) for r in outlook.reasons],
+        prescription=outlook.prescription,
+        survival=curve_body(survival) if survival is not None else None,
+    )
+
+
+def curve_body(survival: tuple[float, ...]) -> list[PointBody]:
+    """A survival curve on the fixed grid."""
+    return [PointBody(day=day, p=p) for day, p in zip(GRID_DAYS, survival, strict=True)]
+
+
+def unreadable_body(reading: Reading | None) -> UnreadableBody | None:
+    """Null unless the newest probe failed."""
+    if reading is None or not isinstance(reading.seen, Unreadable):
+        return None
+    return UnreadableBody(since=reading.seen.since, why=reading.seen.why)
+
+
+def smart_of(reading: Reading | None) -> Smart | None:
+    """What the drive said, if it did."""
+    return reading.seen if reading is not None and isinstance(reading.seen, Smart) else None

@@ -1,0 +1,252 @@
+"""`devices`: every disk that was ever read, what it said, what is forecast of it, what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from data.drain import DrainState
+from data.ids import DeviceId, OsdId
+from data.outcome import Fate, Outcome
+from data.outlook import Status
+from data.reading import Counters, Protocol, Reading, Smart
+from service.fleet import Sight
+from service.rest import caching
+from service.rest.bodies import Body, OutlookBody, UnreadableBody, outlook_body, smart_of, unreadable_body
+from service.rest.guarding import Actor, Reader
+from service.rest.outlooks import Cursor, Limit
+from service.rest.problems import Problem, declared
+from service.rest.within import TheHouse
+
+router = APIRouter(tags=["devices"])
+Id = Annotated[str, Path(max_length=256, description="Ceph's device id.")]
+
+
+class DeviceBody(Body):
+    """A disk in a list. `host`, `taken_at`: of its newest reading; unknown for a disk that was never read."""
+
+    device: str
+    host: str | None
+    osds: list[OsdId]
+    model: str | None
+    serial: str | None
+    protocol: Protocol | None
+    capacity_bytes: int | None
+    status: Status
+    taken_at: datetime | None
+
+
+class DevicePage(Body):
+    """A page of devices in order of their ids."""
+
+    items: list[DeviceBody]
+    next: str | None
+
+
+class IdentityBody(Body):
+    """Who the drive says it is."""
+
+    vendor: str | None
+    model: str | None
+    family: str | None
+    serial: str | None
+    wwn: str | None
+    firmware: str | None
+    capacity_bytes: int | None
+    rotation_rpm: int | None
+
+
+class DeviceDrainBody(Body):
+    """A drain that this device had."""
+
+    id: str
+    state: DrainState
+    created_at: datetime
+
+
+class OutcomeBody(Body):
+    """A statement about the device's end."""
+
+    at: datetime
+    fate: Fate
+    source: str
+    note: str
+
+
+class WholeDeviceBody(DeviceBody):
+    """One disk with everything known of it."""
+
+    identity: IdentityBody | None
+    power_on_hours: int | None
+    passed: bool | None
+    unreadable: UnreadableBody | None
+    outlook: OutlookBody | None
+    drains: list[DeviceDrainBody]
+    outcomes: list[OutcomeBody]
+    family_survival: None = None
+
+
+class OutcomeRequest(BaseModel):
+    """What became of a device."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    fate: Fate
+    note: str = Field(default="", max_length=2000)
+
+
+class SeriesBody(Body):
+    """A counter or probability over time: (milliseconds since 1970, value)."""
+
+    name: str
+    unit: str | None
+    points: list[tuple[int, float | None]]
+
+
+class HistoryBody(Body):
+    """Series that were ever reported, counters that moved first; null is a reading without that value."""
+
+    device: str
+    from_: datetime = Field(serialization_alias="from")
+    to: datetime
+    series: list[SeriesBody]
+
+
+@router.get("/devices", response_model=DevicePage, responses=declared(401, 422))
+def devices(
+    request: Request, house: TheHouse, _: Reader, limit: Limit = 1000, cursor: Cursor = None
+) -> Response:
+    """Every device that was read, or that the cluster names."""
+    sight = house.sight()
+    osds = sight.osds_of()
+    known = sorted({*sight.readings, *osds})
+    shown, following = caching.page_of([(device, device) for device in known], limit, cursor)
+    items = [DeviceBody(**_row(sight, device, osds.get(device, ()))) for device in shown]
+    return caching.answer(request, DevicePage(items=items, next=following))
+
+
+@router.get("/devices/{id}", response_model=WholeDeviceBody, responses=declared(401, 404))
+def device(request: Request, house: TheHouse, _: Reader, id: Id) -> Response:  # noqa: A002
+    """One device."""
+    sight, name = house.sight(), DeviceId(id)
+    osds = _known(sight, name)
+    reading, outlook = sight.readings.get(name), sight.outlooks.get(name)
+    smart = smart_of(reading)
+    body = WholeDeviceBody(
+        **_row(sight, name, osds),
+        identity=_identity(smart) if smart else None,
+        power_on_hours=smart.power_on_hours if smart else None,
+        passed=smart.passed if smart else None,
+        unreadable=unreadable_body(reading),
+        outlook=outlook_body(outlook, curve=True) if outlook else None,
+        drains=[
+            DeviceDrainBody(id=drain.id, state=drain.state, created_at=drain.created_at)
+            for drain in sight.drains
+            if drain.device == name
+        ],
+        outcomes=[
+            OutcomeBody(at=one.at, fate=one.fate, source=one.source, note=one.note)
+            for one in house.store.outcomes()
+            if one.device == name
+        ],
+    )
+    return caching.answer(request, body)
+
+
+@router.get("/devices/{id}/history", response_model=HistoryBody, responses=declared(401, 404, 422))
+def history(
+    request: Request,
+    house: TheHouse,
+    _: Reader,
+    id: Id,  # noqa: A002
+    days: Annotated[int, Query(ge=1, le=3650)] = 60,
+) -> Response:
+    """What a device said and what was forecast of it over the last `days`."""
+    sight, name, now = house.sight(), DeviceId(id), house.clock.now()
+    _known(sight, name)
+    since = now - timedelta(days=days)
+    readings, outlooks = house.store.readings(name, since), house.store.outlooks(name, since)
+    series = [
+        SeriesBody(
+            name="p_fail_30d", unit="probability", points=[(_ms(o.as_of), o.p_fail_30d) for o in outlooks]
+        )
+    ]
+    series += _moved_first([_series(readings, name, unit) for name, unit in SERIES])
+    told = [one for one in series if any(value is not None for _, value in one.points)]
+    return caching.answer(request, HistoryBody(device=name, from_=since, to=now, series=told))
+
+
+@router.post("/devices/{id}/outcome", status_code=201, responses=declared(401, 403, 404, 422))
+def outcome(house: TheHouse, caller: Actor, id: Id, said: OutcomeRequest) -> OutcomeBody:  # noqa: A002
+    """Say what became of a device; the last word counts."""
+    name = DeviceId(id)
+    _known(house.sight(), name)
+    one = Outcome(name, house.clock.now(), said.fate, caller.name, said.note)
+    house.conclude(one)
+    return OutcomeBody(at=one.at, fate=one.fate, source=one.source, note=one.note)
+
+
+UNITS = {"percentage_used": "%", "available_spare_pct": "%", "bytes_written": "bytes", "bytes_read": "bytes"}
+SERIES: tuple[tuple[str, str], ...] = (
+    *((field.name, UNITS.get(field.name, "count")) for field in fields(Counters)),
+    ("temperature_c", "C"),
+    ("power_on_hours", "hours"),
+)
+
+
+def _series(readings: tuple[Reading, ...], name: str, unit: str) -> SeriesBody:
+    of_smart = name in ("temperature_c", "power_on_hours")
+    points: list[tuple[int, float | None]] = []
+    for reading in readings:
+        smart = smart_of(reading)
+        value = None if smart is None else getattr(smart if of_smart else smart.counters, name)
+        points.append((_ms(reading.taken_at), value))
+    return SeriesBody(name=name, unit=unit, points=points)
+
+
+def _moved_first(series: list[SeriesBody]) -> list[SeriesBody]:
+    """Counters that moved come first; bytes and hours always move and tell nothing by that."""
+
+    def rank(one: SeriesBody) -> bool:
+        values = {value for _, value in one.points if value is not None}
+        return one.unit not in ("count", "%") or len(values) < 2
+
+    return sorted(series, key=rank)
+
+
+def _known(sight: Sight, name: DeviceId) -> tuple[OsdId, ...]:
+    osds = sight.osds_of().get(name, ())
+    if name not in sight.readings and not osds:
+        raise Problem(404, f"No device {name} was ever read here; GET /api/v1/devices lists them.")
+    return osds
+
+
+def _row(sight: Sight, name: DeviceId, osds: tuple[OsdId, ...]) -> dict[str, Any]:
+    reading, outlook = sight.readings.get(name), sight.outlooks.get(name)
+    smart = smart_of(reading)
+    identity = smart.identity if smart else None
+    seat = sight.view.osds[osds[0]] if sight.view and osds else None
+    return {
+        "device": name,
+        "host": reading.host if reading else (seat.host if seat else None),
+        "osds": list(osds),
+        "model": (identity.model if identity else None) or (seat.model if seat else None),
+        "serial": identity.serial if identity else None,
+        "protocol": smart.protocol if smart else None,
+        "capacity_bytes": identity.capacity_bytes if identity else None,
+        "status": outlook.status if outlook else Status.UNKNOWN,
+        "taken_at": reading.taken_at if reading else None,
+    }
+
+
+def _identity(smart: Smart) -> IdentityBody:
+    return IdentityBody(**{name: getattr(smart.identity, name) for name in IdentityBody.model_fields})
+
+
+def _ms(at: datetime) -> int:
+    return round(at.astimezone(UTC).timestamp() * 1000)

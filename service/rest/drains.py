@@ -1,0 +1,291 @@
+"""`drains`: proposed, under way, over; with plan, guards, curve, journal; what a person may ask."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import JSONResponse, Response
+
+from data.drain import Drain, DrainState, Intent
+from data.ids import OsdId
+from service import seals
+from service.house import House
+from service.rest import caching
+from service.rest.bodies import Body
+from service.rest.guarding import Actor, Reader
+from service.rest.plans import PlanBody, WholePlanBody, plan_body, whole_plan_body
+from service.rest.problems import Problem, declared
+from service.rest.within import TheHouse
+from service.timeline import holds
+from service.wishes import PlanMoved
+
+router = APIRouter(tags=["drains"])
+
+
+class ProgressBody(Body):
+    """How far the data is."""
+
+    planned_pgs: int
+    moved_pgs: int
+    planned_bytes: int
+    moved_bytes: int
+    in_flight: int
+    budget: int
+
+
+class DrainBody(Body):
+    """One drain. `etag` is what an approval sends as If-Match."""
+
+    id: str
+    device: str | None
+    osds: list[OsdId]
+    state: DrainState
+    intent: Intent
+    asked_by: str
+    reason: str
+    created_at: datetime
+    updated_at: datetime
+    held_by: list[str]
+    ended_why: str
+    etag: str
+    progress: ProgressBody
+    plan: PlanBody | None
+
+
+class DrainPage(Body):
+    """All drains, newest first."""
+
+    items: list[DrainBody]
+    next: str | None = None
+
+
+class GuardBody(Body):
+    """One guard's answer now."""
+
+    code: str
+    ok: bool
+    sentence: str
+
+
+class HoldBody(Body):
+    """From when to when (null: still) it held, and why."""
+
+    from_: datetime = Field(serialization_alias="from")
+    to: datetime | None
+    why: str
+
+
+class TimelineBody(Body):
+    """Curves on one axis of milliseconds since 1970."""
+
+    t: list[int]
+    bytes_left: list[int]
+    in_flight: list[int]
+    latency_ratio: list[float | None]
+    holds: list[HoldBody]
+
+
+class WholeDrainBody(DrainBody):
+    """A drain with every guard and its curve."""
+
+    guards: list[GuardBody]
+    timeline: TimelineBody
+
+
+class JournalLineBody(Body):
+    """What was seen, decided and answered."""
+
+    at: datetime
+    seen: str
+    decided: str
+    answered: str
+    epoch: int | None
+    caller: str
+
+
+class JournalBody(Body):
+    """A drain's journal, oldest first."""
+
+    items: list[JournalLineBody]
+
+
+class DrainRequest(BaseModel):
+    """A drain by a person's word."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    target: str = Field(min_length=1, max_length=256, description="`osd.N` or a device id.")
+    intent: Intent = Intent.REPLACE
+    reason: str = Field(default="", max_length=2000)
+
+
+@router.get("/drains", response_model=DrainPage, responses=declared(401))
+def drains(request: Request, house: TheHouse, _: Reader) -> Response:
+    """All drains, newest first."""
+    page = house.derived(
+        "drains", lambda sight: DrainPage(items=[DrainBody(**_row(house, d)) for d in sight.drains])
+    )
+    return caching.answer(request, page)
+
+
+@router.get("/plan", responses=declared(401, 409, 422))
+def draft(
+    house: TheHouse,
+    _: Reader,
+    target: Annotated[str, Query(min_length=1, max_length=256)],
+    intent: Intent = Intent.REPLACE,
+) -> WholePlanBody:
+    """What draining `target` would do. Nothing is kept and nothing moves."""
+    drain = house.control.draft(target, intent, house.clock.now())
+    assert drain.plan is not None
+    return whole_plan_body(drain.plan, house.fleet.view)
+
+
+@router.post("/drains", status_code=201, responses=declared(401, 403, 409, 422, 503))
+def propose(house: TheHouse, caller: Actor, wanted: DrainRequest) -> DrainBody:
+    """Ask for a drain; it begins when it is approved."""
+    reason = wanted.reason.strip() or f"asked for by {caller.name}"
+    drain = house.propose(wanted.target, caller.name, reason, wanted.intent)
+    return DrainBody(**_row(house, drain))
+
+
+@router.get("/drains/{id}", response_model=WholeDrainBody, responses=declared(401, 404))
+def drain(request: Request, house: TheHouse, _: Reader, id: str) -> Response:  # noqa: A002
+    """One drain with every guard and its curve."""
+    return caching.answer(request, _whole(house, _known(house, id)))
+
+
+@router.get("/drains/{id}/plan", response_model=WholePlanBody, responses=declared(401, 404))
+def plan(request: Request, house: TheHouse, _: Reader, id: str) -> Response:  # noqa: A002
+    """The plan with every move, in order."""
+    found = _known(house, id).plan
+    if found is None:
+        raise Problem(404, f"Drain {id} has no plan yet; it is made when the cluster was looked at.")
+    return caching.answer(request, whole_plan_body(found, house.fleet.view))
+
+
+@router.get("/drains/{id}/journal", response_model=JournalBody, responses=declared(401, 404))
+def journal(
+    request: Request,
+    house: TheHouse,
+    _: Reader,
+    id: str,  # noqa: A002
+    limit: Annotated[int, Query(ge=1, le=100_000)] = 10_000,
+) -> Response:
+    """What was seen, decided and answered, oldest first; the newest `limit` lines."""
+    _known(house, id)
+    return caching.answer(
+        request,
+        JournalBody(
+            items=[
+                JournalLineBody(
+                    at=line.at,
+                    seen=line.seen,
+                    decided=line.decided,
+                    answered=line.answered,
+                    epoch=line.epoch,
+                    caller=line.caller,
+                )
+                for line in house.store.journal(id, limit)
+            ]
+        ),
+    )
+
+
+@router.post(
+    "/drains/{id}/approve", response_model=DrainBody, responses=declared(401, 403, 404, 409, 412, 428)
+)
+def approve(
+    house: TheHouse,
+    caller: Actor,
+    id: str,  # noqa: A002
+    if_match: Annotated[str | None, Header(max_length=2048)] = None,
+) -> Response:
+    """Let it begin, if its plan is that whose `etag` is sent as If-Match (numbers may move by 5 %)."""
+    _known(house, id)
+    if if_match is None:
+        raise Problem(428, "Send If-Match with the drain's etag, so that what was shown is what is approved.")
+    try:
+        approved = house.ask(lambda control, now: control.approve(id, if_match, caller.name, now))
+    except PlanMoved as moved:
+        shown = DrainBody(**_row(house, moved.drain)).model_dump(mode="json", by_alias=True)
+        raise Problem(412, str(moved), changes=list(moved.changes), drain=shown) from moved
+    return _answered(house, approved)
+
+
+@router.post("/drains/{id}/pause", response_model=DrainBody, responses=declared(401, 403, 404, 409))
+def pause(house: TheHouse, caller: Actor, id: str) -> Response:  # noqa: A002
+    """Hold it until it is resumed; what is on its way arrives."""
+    _known(house, id)
+    return _answered(house, house.ask(lambda control, now: control.pause(id, caller.name, now)))
+
+
+@router.post("/drains/{id}/resume", response_model=DrainBody, responses=declared(401, 403, 404, 409))
+def resume(house: TheHouse, caller: Actor, id: str) -> Response:  # noqa: A002
+    """Let it go on."""
+    _known(house, id)
+    return _answered(house, house.ask(lambda control, now: control.resume(id, caller.name, now)))
+
+
+@router.post("/drains/{id}/cancel", response_model=DrainBody, responses=declared(401, 403, 404, 409))
+def cancel(house: TheHouse, caller: Actor, id: str) -> Response:  # noqa: A002
+    """Give it up and put everything back."""
+    _known(house, id)
+    return _answered(house, house.ask(lambda control, now: control.cancel(id, caller.name, now)))
+
+
+def _answered(house: House, drain: Drain) -> Response:
+    return JSONResponse(DrainBody(**_row(house, drain)).model_dump(mode="json", by_alias=True))
+
+
+def _known(house: House, id_: str) -> Drain:
+    found = house.store.drain(id_)
+    if found is None:
+        raise Problem(404, f"There is no drain {id_}; GET /api/v1/drains lists those that are.")
+    return found
+
+
+def _row(house: House, drain: Drain) -> dict[str, Any]:
+    progress = drain.progress
+    return {
+        "id": drain.id,
+        "device": drain.device,
+        "osds": list(drain.osds),
+        "state": drain.state,
+        "intent": drain.intent,
+        "asked_by": drain.asked_by,
+        "reason": drain.reason,
+        "created_at": drain.created_at,
+        "updated_at": drain.updated_at,
+        "held_by": list(drain.held_by),
+        "ended_why": drain.ended_why,
+        "etag": seals.seal(drain),
+        "progress": ProgressBody(
+            planned_pgs=progress.planned_pgs,
+            moved_pgs=progress.moved_pgs,
+            planned_bytes=progress.planned_bytes,
+            moved_bytes=progress.moved_bytes,
+            in_flight=progress.in_flight,
+            budget=progress.budget,
+        ),
+        "plan": plan_body(drain.plan, house.fleet.view) if drain.plan else None,
+    }
+
+
+def _whole(house: House, drain: Drain) -> WholeDrainBody:
+    judged = house.control.guards(drain.id, house.clock.now()) if house.has_cluster else ()
+    samples = house.timelines.of(drain.id)
+    return WholeDrainBody(
+        **_row(house, drain),
+        guards=[GuardBody(code=one.code, ok=one.ok, sentence=one.sentence) for one in judged],
+        timeline=TimelineBody(
+            t=[round(one.at.timestamp() * 1000) for one in samples],
+            bytes_left=[one.bytes_left for one in samples],
+            in_flight=[one.in_flight for one in samples],
+            latency_ratio=[one.latency_ratio for one in samples],
+            holds=[HoldBody(from_=hold.start, to=hold.end, why=hold.why) for hold in holds(samples)],
+        ),
+    )

@@ -1,0 +1,45 @@
+"""`/healthz`, `/readyz`, `/metrics`: for those who watch the service itself."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.responses import Response
+
+from service.rest.bodies import Body
+from service.rest.metrics import registry_of
+from service.rest.problems import Problem, declared
+from service.rest.within import TheHouse
+
+router = APIRouter(tags=["health"])
+
+
+class HealthBody(Body):
+    """What holds and what does not, by part."""
+
+    status: str
+    parts: dict[str, str]
+
+
+@router.get("/healthz")
+def healthz() -> HealthBody:
+    """The process answers."""
+    return HealthBody(status="ok", parts={})
+
+
+@router.get("/readyz", responses=declared(503))
+def readyz(house: TheHouse) -> HealthBody:
+    """The forecaster is loaded, the store answers and no loop is broken."""
+    parts = dict(house.faults)
+    if not house.ready:
+        parts.setdefault("worker", "loading the forecaster")
+    if parts:
+        told = "; ".join(f"{part}: {why}" for part, why in sorted(parts.items()))
+        raise Problem(503, f"Not ready: {told}", parts=parts)
+    return HealthBody(status="ready", parts={"halted": house.store.halt_reason() or "no"})
+
+
+@router.get("/metrics", response_class=Response)
+def metrics(house: TheHouse) -> Response:
+    """Prometheus text format."""
+    return Response(generate_latest(registry_of(house)), media_type=CONTENT_TYPE_LATEST)

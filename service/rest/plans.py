@@ -1,0 +1,94 @@
+"""A plan as it is answered: in numbers and by rack, or with every move."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from actions.cluster.view import ClusterView
+from data.drain import Mechanic, Plan
+from data.ids import OsdId
+from service.rest.bodies import Body
+
+
+class TargetBody(Body):
+    """What one rack takes."""
+
+    rack: str | None
+    bytes: int
+    hosts: int
+    osds: int
+
+
+class PlanBody(Body):
+    """What a drain does, where the data goes, and what stands against it."""
+
+    mechanic: Mechanic
+    why: str
+    bytes: int
+    pgs: int
+    fullest_osd: OsdId | None
+    fullest_after: float | None
+    cluster_after: float | None
+    eta_hours: float | None
+    bottleneck: str
+    refusals: list[str]
+    targets: list[TargetBody]
+
+
+class MoveBody(Body):
+    """One shard's way."""
+
+    pg: str
+    source: OsdId
+    target: OsdId
+    bytes: int
+
+
+class WholePlanBody(PlanBody):
+    """The same with the map's epoch and every move, in order of risk."""
+
+    epoch: int
+    moves: list[MoveBody]
+
+
+def plan_body(plan: Plan, view: ClusterView | None) -> PlanBody:
+    """In numbers."""
+    return PlanBody(**_numbers(plan, view))  # type: ignore[arg-type]
+
+
+def whole_plan_body(plan: Plan, view: ClusterView | None) -> WholePlanBody:
+    """With every move."""
+    moves = [MoveBody(pg=m.pg, source=m.source, target=m.target, bytes=m.bytes) for m in plan.moves]
+    return WholePlanBody(**_numbers(plan, view), epoch=plan.epoch, moves=moves)  # type: ignore[arg-type]
+
+
+def _numbers(plan: Plan, view: ClusterView | None) -> dict[str, object]:
+    return {
+        "mechanic": plan.mechanic,
+        "why": plan.why,
+        "bytes": plan.bytes,
+        "pgs": len({move.pg for move in plan.moves}),
+        "fullest_osd": plan.fullest_osd,
+        "fullest_after": plan.fullest_after,
+        "cluster_after": plan.cluster_after,
+        "eta_hours": plan.eta_hours,
+        "bottleneck": plan.bottleneck,
+        "refusals": list(plan.refusals),
+        "targets": _targets(plan, view),
+    }
+
+
+def _targets(plan: Plan, view: ClusterView | None) -> list[TargetBody]:
+    """Bytes, hosts and OSDs by rack, the largest share first; an OSD that left the map has no rack."""
+    share: dict[str | None, int] = defaultdict(int)
+    hosts: dict[str | None, set[str]] = defaultdict(set)
+    osds: dict[str | None, set[OsdId]] = defaultdict(set)
+    for move in plan.moves:
+        osd = view.osds.get(move.target) if view else None
+        rack = osd.rack if osd else None
+        share[rack] += move.bytes
+        osds[rack].add(move.target)
+        if osd:
+            hosts[rack].add(osd.host)
+    ordered = sorted(share, key=lambda rack: (-share[rack], rack or ""))
+    return [TargetBody(rack=r, bytes=share[r], hosts=len(hosts[r]), osds=len(osds[r])) for r in ordered]

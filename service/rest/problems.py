@@ -1,0 +1,109 @@
+"""Every error that leaves over HTTP: application/problem+json (RFC 9457), written in this one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from actions.cluster.port import ClusterUnreachable
+from data.log.port import LogFull
+from data.refusal import Refusal
+from data.store.port import RevisionConflict
+from service.wishes import UnknownTarget
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class ProblemBody(BaseModel):
+    """What went wrong and what to do about it. Further members may follow (`errors`, `drain`)."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+class Problem(Exception):  # noqa: N818  (named for what it becomes)
+    """Raise it anywhere below a route; it becomes the answer."""
+
+    def __init__(
+        self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers, self.members = status, detail, headers, members
+
+
+def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """`responses=` of a route that may answer with these problems."""
+    return {
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemBody"}}},
+        }
+        for status in statuses
+    }
+
+
+def answer(
+    status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
+) -> JSONResponse:
+    """A problem as a response."""
+    title = HTTPStatus(status).phrase
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **members}
+    return JSONResponse(body, status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def install(app: FastAPI) -> None:
+    """Give `app` its handlers: nothing leaves it as a traceback or as another kind of error."""
+
+    @app.exception_handler(Problem)
+    def _problem(_: Request, error: Problem) -> Response:
+        return answer(error.status, error.detail, headers=error.headers, **error.members)
+
+    @app.exception_handler(HTTPException)
+    def _http(request: Request, error: HTTPException) -> Response:
+        detail = f"{request.url.path}: {error.detail}" if error.status_code == 404 else str(error.detail)
+        return answer(error.status_code, detail, headers=error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    def _invalid(_: Request, error: RequestValidationError) -> Response:
+        faults = [{"where": ".".join(map(str, e["loc"])), "what": e["msg"]} for e in error.errors()]
+        told = "; ".join(f"{fault['where']}: {fault['what']}" for fault in faults)
+        return answer(422, f"The request cannot be used: {told}", errors=faults)
+
+    @app.exception_handler(UnknownTarget)
+    def _unknown(_: Request, error: UnknownTarget) -> Response:
+        return answer(422, str(error))
+
+    @app.exception_handler(Refusal)
+    def _refusal(_: Request, error: Refusal) -> Response:
+        return answer(409, str(error))
+
+    @app.exception_handler(RevisionConflict)
+    def _conflict(_: Request, error: RevisionConflict) -> Response:
+        return answer(409, f"Somebody else changed it at the same moment ({error}); look again and repeat.")
+
+    @app.exception_handler(LogFull)
+    def _full(_: Request, error: LogFull) -> Response:
+        told = str(error) or "The log cannot take more; make room on its file system, then send again"
+        return answer(503, f"Nothing of this request was accepted. {told}", headers={"Retry-After": "30"})
+
+    @app.exception_handler(ClusterUnreachable)
+    def _unreachable(_: Request, error: ClusterUnreachable) -> Response:
+        return answer(503, f"The cluster does not answer ({error}); nothing was changed, try again.")
+
+    @app.exception_handler(Exception)
+    def _unexpected(request: Request, error: Exception) -> Response:
+        structlog.get_logger().error("request failed", path=request.url.path, exc_info=error)
+        return answer(500, f"Unexpected {type(error).__name__}; the service's log has the traceback.")

@@ -1,0 +1,123 @@
+"""`POST readings`: where collectors deliver. What is answered as accepted is in the log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+
+from data.ids import HostName
+from data.reading import Reading
+from data.refusal import Refusal
+from data.smart.document import decode as decode_document
+from data.wire import decode as decode_envelope
+from service.house import House
+from service.rest.bodies import Body
+from service.rest.guarding import Ingester
+from service.rest.problems import Problem, declared
+from service.rest.within import TheHouse
+
+router = APIRouter(tags=["readings"])
+UNKNOWN_HOST = HostName("unknown")
+
+
+class RefusedBody(Body):
+    """A reading that was not accepted, by its place in the request, with the reason and the cure."""
+
+    index: int
+    reason: str
+
+
+class IngestedBody(Body):
+    """How many were accepted; the others each with a reason."""
+
+    accepted: int
+    refused: list[RefusedBody]
+
+
+class NoIdentity(Refusal):
+    """A document whose drive does not say who it is."""
+
+
+class _Label(msgspec.Struct):
+    """An envelope has both; smartctl's documents have neither."""
+
+    schema: str | None = None
+    version: int | None = None
+
+
+@router.post(
+    "/readings",
+    response_model=IngestedBody,
+    responses={
+        207: {"model": IngestedBody, "description": "Some were refused."},
+        **declared(401, 403, 413, 422, 503),
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"type": "array", "items": {"type": "object"}}}},
+        }
+    },
+)
+async def readings(
+    request: Request,
+    house: TheHouse,
+    _: Ingester,
+    host: Annotated[
+        str | None, Query(max_length=256, description="Host of smartctl documents, which do not name it.")
+    ] = None,
+) -> Response:
+    """An array of envelopes of schema `reading`, or of smartctl's JSON; 207 when some were refused."""
+    body = await request.body()
+    answer = await run_in_threadpool(_take, house, body, host)
+    return JSONResponse(answer.model_dump(), 207 if answer.refused else 200)
+
+
+def _take(house: House, body: bytes, host: str | None) -> IngestedBody:
+    try:
+        items = msgspec.json.decode(body, type=list[msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Problem(422, f"The body is no JSON array of readings: {error}.") from error
+    found: list[tuple[int, Reading]] = []
+    refused: list[tuple[int, str]] = []
+    for index, item in enumerate(items):
+        try:
+            found.append((index, _reading(house, bytes(item), host)))
+        except Refusal as refusal:
+            refused.append((index, str(refusal)))
+    taken = house.ingest([reading for _, reading in found])
+    refused += [(found[place][0], reason) for place, reason in taken.refused]
+    house.counts["refused"] += len(refused) - len(taken.refused)
+    return IngestedBody(
+        accepted=taken.accepted,
+        refused=[RefusedBody(index=index, reason=reason) for index, reason in sorted(refused)],
+    )
+
+
+def _reading(house: House, item: bytes, host: str | None) -> Reading:
+    """One item as a reading. Raises data.wire.Poison, data.smart's Undecodable, NoIdentity."""
+    now = house.clock.now()
+    if _is_envelope(item):
+        return replace(decode_envelope(item, Reading).body, received_at=now)
+    document = decode_document(item, now)
+    if document.device_id is None:
+        raise NoIdentity(
+            "the document names no serial number, or a masked one, so the reading belongs to no device; "
+            "send smartctl -x --json as it is"
+        )
+    known = house.fleet.reading(document.device_id)
+    at = HostName(host) if host else (known.host if known else UNKNOWN_HOST)
+    return Reading(document.device_id, at, document.taken_at or now, now, document.smart)
+
+
+def _is_envelope(item: bytes) -> bool:
+    try:
+        label = msgspec.json.decode(item, type=_Label)
+    except msgspec.MsgspecError:
+        return False
+    return label.schema is not None or label.version is not None

@@ -1,0 +1,131 @@
+"""`GET status`: the whole service in one screenful."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fastapi import APIRouter, Request
+from pydantic import Field
+from starlette.responses import Response
+
+from actions.policy import Mode
+from data.outlook import Status
+from service.fleet import Sight
+from service.house import DemoStatus, House
+from service.rest import caching, problems
+from service.rest.bodies import Body
+from service.rest.guarding import Reader
+from service.rest.within import TheHouse
+
+router = APIRouter(tags=["status"])
+
+
+class ForecastBody(Body):
+    """What the fleet is expected to lose within 30 days; `silent` among disks without a sign."""
+
+    bundle: str | None
+    expected_30d: float | None
+    expected_silent_30d: float | None
+
+
+class ReadingsBody(Body):
+    """Disks read within two intervals, of all that are known."""
+
+    fresh: int
+    total: int
+
+
+class DemoRowBody(Body):
+    """One line of the demo's last table."""
+
+    what: str
+    with_: str | float | None = Field(serialization_alias="with")
+    without: str | float | None
+
+
+class DemoTableBody(Body):
+    """The same seed with and without predrain."""
+
+    rows: list[DemoRowBody]
+
+
+class DemoBody(Body):
+    """How far the demo is."""
+
+    day: int
+    days: int
+    seed: int
+    seconds_per_day: float
+    note: str
+    table: DemoTableBody | None
+
+
+class StatusBody(Body):
+    """`controller` is `running` or `holding: WHY`; unknown figures are null."""
+
+    cluster: str
+    now: datetime
+    as_of: datetime | None
+    epoch: int | None
+    health: str | None
+    mode: Mode
+    halted: str | None
+    osds: int
+    hosts: int
+    forecast: ForecastBody
+    readings: ReadingsBody
+    view_age_seconds: float | None
+    controller: str
+    demo: DemoBody | None
+
+
+@router.get("/status", response_model=StatusBody, responses=problems.declared(401))
+def status(request: Request, house: TheHouse, _: Reader) -> Response:
+    """Cluster, forecast, freshness, and whether drains may act."""
+    return caching.answer(request, _body(house, house.sight()))
+
+
+def _body(house: House, sight: Sight) -> StatusBody:
+    now, view = house.clock.now(), sight.view
+    outlooks = sight.outlooks.values()
+    judged = [outlook for outlook in outlooks if outlook.p_fail_30d is not None]
+    limit = house.stale_after
+    return StatusBody(
+        cluster=house.settings.service.cluster_name,
+        now=now,
+        as_of=max((outlook.as_of for outlook in outlooks), default=view.as_of if view else None),
+        epoch=view.epoch if view else None,
+        health=view.health if view else None,
+        mode=house.policy.mode,
+        halted=sight.halted,
+        osds=len(view.osds) if view else 0,
+        hosts=len({osd.host for osd in view.osds.values()}) if view else 0,
+        forecast=ForecastBody(
+            bundle=house.bundle_name,
+            expected_30d=sum(o.p_fail_30d or 0.0 for o in judged) if judged else None,
+            expected_silent_30d=sum(o.p_fail_30d or 0.0 for o in judged if o.status is Status.GOOD)
+            if judged
+            else None,
+        ),
+        readings=ReadingsBody(
+            fresh=sum(now - reading.taken_at <= limit for reading in sight.readings.values()),
+            total=max(len(sight.readings), len(view.osds) if view else 0),
+        ),
+        view_age_seconds=(now - view.as_of).total_seconds() if view else None,
+        controller=house.controlling(),
+        demo=_demo(house.demo()) if house.demo else None,
+    )
+
+
+def _demo(demo: DemoStatus | None) -> DemoBody | None:
+    if demo is None:
+        return None
+    rows = [DemoRowBody(what=row.what, with_=row.with_predrain, without=row.without) for row in demo.rows]
+    return DemoBody(
+        day=demo.day,
+        days=demo.days,
+        seed=demo.seed,
+        seconds_per_day=demo.seconds_per_day,
+        note=demo.note,
+        table=DemoTableBody(rows=rows) if rows else None,
+    )

@@ -1,0 +1,155 @@
+"""The worker: readings from the log become history, and history becomes outlooks in the store.
+
+Delivery is at least once, so every effect is idempotent: a reading is keyed by (device, taken_at), an outlook
+by (device, as_of) with `as_of` the time of the reading that it rests on, an announcement by the same. What
+cannot be read becomes a dead letter before its offset is committed; nothing is dropped. A process killed
+anywhere is given the same records again and arrives at the same store.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from typing import Generic, TypeVar
+
+from data.clock import Clock
+from data.ids import DeviceId
+from data.log.port import Delivered, Log, Record, Topic
+from data.outlook import Outlook
+from data.reading import Reading
+from data.refusal import Refusal
+from data.store.port import Store
+from data.wire import DeadLetter, accept, decode
+from service.alerts import Announcements
+from service.fleet import Fleet
+from service.forecasting import Forecaster, Patient
+from service.sender import Sender
+
+GROUP = "worker"
+LOOK_BACK = timedelta(days=8)
+EVER = datetime.min.replace(tzinfo=UTC)
+State = TypeVar("State")
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """What one step did."""
+
+    taken: int = 0
+    """Records that left the log."""
+    dead: int = 0
+    """Of them, those that went to the dead letters."""
+    outlooks: int = 0
+    alerts: int = 0
+
+
+class Worker(Generic[State]):
+    """One consumer of the readings topic. `rebuild` once, then `step` again and again, from one thread."""
+
+    def __init__(
+        self,
+        log: Log,
+        store: Store,
+        clock: Clock,
+        forecaster: Forecaster[State],
+        fleet: Fleet,
+        announcements: Announcements,
+        sender: Sender,
+    ) -> None:
+        self._log, self._store, self._clock = log, store, clock
+        self._forecaster, self._fleet, self._announcements = forecaster, fleet, announcements
+        self._patient, self._sender = Patient(forecaster), sender
+        self._states: dict[DeviceId, State] = {}
+        self._newest: dict[DeviceId, datetime] = {}
+
+    def rebuild(self) -> int:
+        """Read what is remembered of every device out of the store; returns how many devices there are."""
+        for device in self._store.latest_readings():
+            history = self._store.readings(device)
+            self._states[device] = self._forecaster.fold(None, history)
+            self._newest[device] = history[-1].taken_at
+        return len(self._states)
+
+    def step(self, limit: int = 1000) -> Worked:
+        """Take up to `limit` readings from the log, score their devices, commit.
+
+        Raises what log and store raise; then nothing is committed and the next step starts over.
+        """
+        records = self._log.read(Topic.READINGS, GROUP, limit)
+        if not records:
+            return Worked()
+        readings, letters = self._judge(records)
+        self._store.add_readings(readings)
+        states, outlooks = self._score(readings)
+        news = self._announcements.news(outlooks)
+        # Announcements go first: after a crash the store would call the outlook old, and nobody be told.
+        self._log.append(
+            Topic.OUTLOOKS, [Record(a.outlook.device, self._sender.seal(a.outlook)) for a in news]
+        )
+        self._log.append(Topic.DEAD_LETTERS, [Record(one.key, self._sender.seal(one)) for one in letters])
+        self._store.save_outlooks(outlooks)
+        self._log.commit(Topic.READINGS, GROUP, records[-1].offset)
+        self._states.update(states)
+        for reading in readings:
+            self._newest[reading.device] = max(reading.taken_at, self._newest.get(reading.device, EVER))
+        self._announcements.take(news)
+        self._fleet.take(readings, outlooks)
+        return Worked(len(records), len(letters), len(outlooks), len(news))
+
+    def _judge(self, records: Sequence[Delivered]) -> tuple[list[Reading], list[DeadLetter]]:
+        """Readings in the order of their times, and a letter with the reason for each record that is none."""
+        readings, letters, now = [], [], self._clock.now()
+        for record in records:
+            try:
+                readings.append(accept(decode(record.value, Reading).body, now))
+            except Refusal as refusal:
+                letters.append(DeadLetter.of(Topic.READINGS, record, refusal, now))
+        return sorted(readings, key=lambda reading: reading.taken_at), letters
+
+    def _score(self, readings: Sequence[Reading]) -> tuple[dict[DeviceId, State], list[Outlook]]:
+        """States after `readings`, and one outlook for each, so that none depends on how they were batched.
+
+        A late or repeated reading makes its device be judged anew from that reading on.
+        """
+        due: dict[DeviceId, list[Reading]] = defaultdict(list)
+        for reading in readings:
+            due[reading.device].append(reading)
+        states: dict[DeviceId, State] = {}
+        for device, new in due.items():
+            if new[0].taken_at <= self._newest.get(device, EVER) or _repeats(new):
+                history = self._store.readings(device)
+                earlier = [reading for reading in history if reading.taken_at < new[0].taken_at]
+                due[device] = list(history[len(earlier) :])
+                if earlier:
+                    states[device] = self._forecaster.fold(None, earlier)
+            elif device in self._states:
+                states[device] = self._states[device]
+        found: list[Outlook] = []
+        last = {device: before for device, new in due.items() if (before := self._before(device, new[0]))}
+        for turn in range(max(map(len, due.values()), default=0)):
+            by_day: dict[date, dict[DeviceId, Reading]] = defaultdict(dict)
+            for device, new in due.items():
+                if turn < len(new):
+                    states[device] = self._forecaster.fold(states.get(device), new[turn : turn + 1])
+                    by_day[new[turn].taken_at.date()][device] = new[turn]
+            for _, of_day in sorted(by_day.items()):
+                now = max(reading.taken_at for reading in of_day.values())
+                told = self._patient.outlooks({device: states[device] for device in of_day}, now, last)
+                last.update((outlook.device, outlook) for outlook in told)
+                found += told
+        return states, sorted(found, key=lambda outlook: outlook.as_of)
+
+    def _before(self, device: DeviceId, reading: Reading) -> Outlook | None:
+        """The device's outlook before `reading`; after a crash the store may hold later ones already."""
+        known = self._fleet.outlook(device)
+        if known is None or known.as_of < reading.taken_at:
+            return known
+        earlier = self._store.outlooks(device, reading.taken_at - LOOK_BACK)
+        return next((one for one in reversed(earlier) if one.as_of < reading.taken_at), None)
+
+
+def _repeats(readings: Sequence[Reading]) -> bool:
+    return any(later.taken_at <= earlier.taken_at for earlier, later in pairwise(readings))
