@@ -73,8 +73,8 @@ def crc(serials: NDArray[np.object_]) -> NDArray[np.int64]:
 class Thinning:
     """One in how many landmarks is kept, far from death: of drives without a symptom, and with an old one."""
 
-    quiet: int = 20
-    marked: int = 4
+    quiet: int = 40
+    marked: int = 6
     step: int = 7
 
 
