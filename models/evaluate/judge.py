@@ -127,8 +127,12 @@ class Judge:
 
 
 def is_probability(column: Floats | None) -> bool:
-    """Whether a column is there and all of it lies in [0, 1]; a mere ranking is not calibrated."""
-    return column is not None and not bool(np.any((column < 0) | (column > 1)))
+    """Whether a column is there and says chances; counts, and alarms that are only on or off, are mere
+    rankings.
+    """
+    if column is None or bool(np.any((column < 0) | (column > 1))):
+        return False
+    return not bool(np.all(np.isnan(column) | (column == 0) | (column == 1)))
 
 
 def _reliability(cohort: Cohort, aligned: Aligned, horizon: int) -> Reliability:

@@ -1,0 +1,114 @@
+"""`python -m tests.bench` (`make bench`): each figure in fresh processes, one table with rate, memory and
+ratio.
+
+`--list` names the figures, `--only WORD` takes those whose name holds it, `--json` prints lines for
+programs. `--run N ours|baseline` is what the fresh processes are asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tests.bench.figure import Figure, MissingInput, Work, peak_gigabytes
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = ("forecasting", "plumbing", "controlling")
+
+
+def figures() -> list[Figure]:
+    """All of them, in the order of the table."""
+    return [figure for name in MODULES for figure in importlib.import_module(f"tests.bench.{name}").FIGURES]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--only", default="", help="take the figures whose name holds this")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.run:
+        return _run(figures()[int(options.run[0])], options.run[1])
+    chosen = [(place, one) for place, one in enumerate(figures()) if options.only in one.name]
+    if options.list:
+        print(*(one.name for _, one in chosen), sep="\n")
+        return 0
+    table = _table()
+    for place, figure in chosen:
+        print(f"measuring {figure.name}", file=sys.stderr, flush=True)
+        ours, baseline = _fresh(place, "ours"), _fresh(place, "baseline")
+        if options.json:
+            print(json.dumps({"figure": figure.name, "ours": ours, "baseline": baseline}))
+        table.add_row(*_row(figure, ours, baseline))
+    if not options.json:
+        Console(width=None if sys.stdout.isatty() else 150).print(table)
+    return 0
+
+
+def _run(figure: Figure, side: str) -> int:
+    try:
+        work: Work = figure.ours() if side == "ours" else figure.baseline()
+    except MissingInput as absent:
+        print(json.dumps({"absent": str(absent)}))
+        return 0
+    answer = {
+        "amount": work.amount,
+        "seconds": work.seconds,
+        "gigabytes": peak_gigabytes(),
+        "note": work.note,
+    }
+    print(json.dumps(answer))
+    return 0
+
+
+def _fresh(place: int, side: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.bench", "--run", str(place), side]
+    settings = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+    done = subprocess.run(command, cwd=ROOT, env=settings, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        return {"absent": f"{side} ended with {done.returncode}; its message stands above"}
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def _row(figure: Figure, ours: dict[str, Any], baseline: dict[str, Any]) -> tuple[str, ...]:
+    if "absent" in ours:
+        return (figure.name, "-", "-", "-", figure.beside, figure.target, ours["absent"])
+    work = Work(ours["amount"], ours["seconds"])
+    met = "met" if figure.meets(work, ours["gigabytes"]) else "MISSED"
+    ratio = "-"
+    if "absent" not in baseline:
+        ratio = f"{work.rate / (baseline['amount'] / baseline['seconds']):.2f}"
+    return (
+        figure.name,
+        f"{work.amount:,.0f} {figure.unit} in {work.seconds:.2f} s: {work.rate:,.0f}/s",
+        f"{ours['gigabytes']:.2f} GB",
+        ratio,
+        figure.beside,
+        figure.target,
+        f"{met if figure.target else ''} {ours['note']}".strip(),
+    )
+
+
+def _table() -> Table:
+    table = Table(title="predrain bench", title_justify="left", box=box.SIMPLE_HEAD)
+    for column in ("figure", "measured", "peak", "ratio of rates", "baseline", "target", ""):
+        table.add_column(column, overflow="fold")
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""Figures of the controller on the simulated cluster of 450 OSDs and 16,384 PGs."""
+
+from __future__ import annotations
+
+from actions.cluster.simulated.cluster import SimulatedCluster
+from actions.cluster.worlds import cisco
+from actions.controller import Controller
+from actions.policy import Policy
+from data.drain import DrainState
+from data.store.sqlite import SqliteStore
+from tests.bench.figure import Figure, Work
+
+TICKS, TICK_SECONDS = 200, 10.0
+SEED = 8
+
+
+def draining() -> Work:
+    """Ticks while one OSD drains: look, decide, write down, act."""
+    cluster = SimulatedCluster(cisco(SEED), SEED)
+    controller = Controller(cluster, SqliteStore(":memory:"), Policy())
+    controller.tick(cluster.now, {})
+    drain = controller.propose("osd.7", "bench", "a figure", cluster.now)
+    controller.requests.approve(drain.id, "bench", cluster.now)
+    work, steps = Work(), 0
+    for _ in range(TICKS):
+        cluster.advance(TICK_SECONDS)
+        with work.timed():
+            steps += controller.tick(cluster.now, {}).commands
+        work.amount += 1
+    state = next(one for one in controller.store.drains() if one.id == drain.id).state
+    assert state in (DrainState.DRAINING, DrainState.HOLDING, DrainState.DRAINED), state
+    work.note = f"{steps} commands sent"
+    return work
+
+
+def quiet() -> Work:
+    """Ticks with nothing to do."""
+    cluster = SimulatedCluster(cisco(SEED), SEED)
+    controller, work = Controller(cluster, SqliteStore(":memory:"), Policy()), Work()
+    for _ in range(TICKS):
+        cluster.advance(TICK_SECONDS)
+        with work.timed():
+            controller.tick(cluster.now, {})
+        work.amount += 1
+    return work
+
+
+def looking() -> Work:
+    """The view alone, of a quiet cluster."""
+    cluster, work = SimulatedCluster(cisco(SEED), SEED), Work()
+    for _ in range(TICKS):
+        cluster.advance(TICK_SECONDS)
+        with work.timed():
+            cluster.view()
+        work.amount += 1
+    return work
+
+
+FIGURES = (
+    Figure(
+        "controller tick, one drain, 450 OSDs", "ticks", draining, looking,
+        "the view alone", "under 100 ms", lambda work, _: work.seconds / work.amount < 0.1,
+    ),
+    Figure(
+        "controller tick, quiet, 450 OSDs", "ticks", quiet, looking,
+        "the view alone", "under 30 ms", lambda work, _: work.seconds / work.amount < 0.03,
+    ),
+)  # fmt: skip

@@ -1,0 +1,56 @@
+"""What a benchmark is: two pieces of work on the same input, ours and a baseline, each run in a process of
+its own.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+class MissingInput(Exception):  # noqa: N818
+    """The figure cannot be taken here: what is missing, and what brings it."""
+
+
+@dataclass
+class Work:
+    """How much was done in how long. Only what runs inside `timed()` counts."""
+
+    amount: float = 0.0
+    seconds: float = 0.0
+    note: str = ""
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Add the time of this block."""
+        began = time.perf_counter()
+        yield
+        self.seconds += time.perf_counter() - began
+
+    @property
+    def rate(self) -> float:
+        """Amount a second."""
+        return self.amount / self.seconds
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of `make bench`."""
+
+    name: str
+    unit: str
+    """Of the amount: `drive-days`, `documents`."""
+    ours: Callable[[], Work]
+    baseline: Callable[[], Work]
+    beside: str
+    """What the baseline is."""
+    target: str
+    meets: Callable[[Work, float], bool] = field(default=lambda _work, _gigabytes: True)
+
+
+def peak_gigabytes() -> float:
+    """The most memory that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
