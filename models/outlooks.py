@@ -67,17 +67,18 @@ def _modelled(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> li
     made: list[Outlook] = []
     for i, state in enumerate(states):
         why: tuple[Reason, ...] = reasons[i]
-        if forecast.status[i] is Status.UNKNOWN:
+        status = Status(forecast.status[i])  # numpy keeps a StrEnum as its plain text
+        if status is Status.UNKNOWN:
             why = (not_judged(bool(young[i]), bool(reported[i]), str(model[i])),)
         p_7d, p_14d, p_30d = (float(p) for p in forecast.p_fail[i])
         made.append(
             Outlook(
                 device=state.device,
                 as_of=state.taken_at,
-                status=forecast.status[i],
+                status=status,
                 source=f"model:{bundle.name}",
                 reasons=why,
-                prescription=prescription(forecast.status[i], why),
+                prescription=prescription(status, why),
                 p_fail_7d=p_7d,
                 p_fail_14d=p_14d,
                 p_fail_30d=p_30d,

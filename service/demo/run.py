@@ -1,0 +1,163 @@
+"""`predrain demo`: the world with a house that watches, served on loopback, and the same world without one beside it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from multiprocessing import get_context
+from pathlib import Path
+
+from actions.cluster.simulated import ClusterSpec
+from actions.cluster.worlds import world
+from actions.policy import Mode, Policy
+from data.history import EPOCH
+from data.log.memory import MemoryLog
+from data.store.sqlite import SqliteStore
+from service import tokens
+from service.changes import Kind
+from service.demo.clock import Pace
+from service.demo.fleet import Fleet, read_fleet
+from service.demo.ledger import Ledger, table
+from service.demo.world import Calendar, World
+from service.house import DemoRow, DemoStatus, House, Ports
+from service.listening import Server, bind, url_of
+from service.settings import Settings
+from service.up import forecaster_of
+
+FLEET = Path(__file__).resolve().parents[2] / "data" / "fleets" / "demo.parquet"
+WARM_UP = timedelta(days=21)
+NOTE = (
+    "Every disk lives the real life of an ST4000DM000 of 2018 that the bundle has never seen; more of them die than in a "
+    "fleet of this size. About 4 in 10 real failures show no sign first: those cannot be foretold."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What to show."""
+
+    cluster: str = "cisco"
+    seed: int = 8
+    histories: tuple[Path, ...] = (FLEET,)
+    bundle: Path | None = None
+    start: date | None = None
+    """First day shown; 21 days after the histories begin when None."""
+    days: int | None = None
+    """Days to show; to the end of the histories when None."""
+    mode: Mode = Mode.ACT
+    seconds_per_day: float | None = 1.0
+    """None runs as fast as it can."""
+    note: str = NOTE
+
+    def build(self) -> tuple[World, date]:
+        """The world and the day on which the histories begin. The same for the same demo."""
+        spec = self.spec()
+        history, deaths = read_fleet(self.histories)
+        first = EPOCH + timedelta(days=int(history.day.min()))
+        last = EPOCH + timedelta(days=int(history.day.max()))
+        start = self.start or first + WARM_UP
+        end = last + timedelta(days=1)
+        if self.days is not None:
+            end = min(end, start + timedelta(days=self.days))
+        fleet = Fleet(history, deaths, [osd.id for osd in spec.osds], self.seed, start)
+        return World(spec, fleet, Calendar(start, end), self.seed), first
+
+    def spec(self) -> ClusterSpec:
+        """The simulated cluster. Raises UnknownWorld."""
+        return world(self.cluster, self.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class DayTold:
+    """One simulated day is over."""
+
+    day: int
+    days: int
+    date: date
+    drains: int
+    failed: int
+    drained: int
+
+
+def without_predrain(demo: Demo) -> Ledger:
+    """The same seed with nobody watching."""
+    world_, _ = demo.build()
+    for _ in world_.days(None):
+        pass
+    return closed(world_)
+
+
+def closed(world_: World) -> Ledger:
+    """The ledger with the cluster's own byte counts."""
+    world_.ledger.rebuilt_bytes = world_.cluster.recovered_bytes
+    world_.ledger.moved_bytes = world_.cluster.moved_bytes
+    return world_.ledger
+
+
+def run(
+    demo: Demo,
+    settings: Settings,
+    *,
+    served: bool,
+    tell: Callable[[str], None],
+    day_over: Callable[[DayTold], None],
+    table_stands: Callable[[tuple[DemoRow, ...]], None],
+) -> None:
+    """Run to the end of the calendar. With `served` the page answers meanwhile, and on until Ctrl-C.
+
+    Raises what is in the way (a taken port, too few drives, a corrupt bundle) as a Refusal before anything starts.
+    """
+    with ExitStack() as closing:
+        listener = bind(settings.service) if served else None
+        if listener is not None:
+            closing.callback(listener.close)
+        world_, first = demo.build()
+        pool = closing.enter_context(ProcessPoolExecutor(1, mp_context=get_context("spawn")))
+        beside: Future[Ledger] = pool.submit(without_predrain, demo)
+        status = DemoStatus(0, world_.calendar.days, demo.seed, demo.seconds_per_day or 0.0, demo.note)
+        box = [status]
+        store = SqliteStore(":memory:")
+        closing.callback(store.close)
+        ports = Ports(MemoryLog(), store, world_.clock, forecaster_of(demo.bundle), world_.cluster)
+        house = House(ports, replace(Policy(), mode=demo.mode), settings, demo=lambda: box[0])
+        closing.callback(house.stop)
+        world_.warm_up(house, max(first, world_.calendar.start - timedelta(days=120)))
+        if listener is not None:
+            once = tokens.new_token()
+            folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="predrain-demo-")))
+            known = tokens.gather(folder / "token", ())
+            caller = tokens.Caller("demo", frozenset({tokens.Scope.READ, tokens.Scope.ACT}))
+            closing.callback(Server(house, known.adding(once, caller), listener).serve_aside())
+            tell(f"the page: {url_of(listener, settings.service)}/#token={once}")
+        house.start()
+        pace = Pace(demo.seconds_per_day)
+        for day in world_.days(house):
+            box[0] = replace(status, day=day)
+            day_over(_told(day, world_, house))
+            pace.wait(timedelta(days=1))
+        rows = table(closed(world_), beside.result())
+        box[0] = replace(status, day=world_.calendar.days, rows=rows)
+        house.changes.tell(Kind.STATUS)
+        table_stands(rows)
+        if served:
+            tell("the page stays until Ctrl-C")
+            while True:
+                pace_out()
+
+
+def pace_out() -> None:
+    """Wait a second of real time."""
+    import time
+
+    time.sleep(1.0)
+
+
+def _told(day: int, world_: World, house: House) -> DayTold:
+    drains = [drain for drain in house.store.drains() if drain.state.value in ("preparing", "draining", "holding")]
+    shown = world_.calendar.start + timedelta(days=day - 1)
+    ledger = world_.ledger
+    return DayTold(day, world_.calendar.days, shown, len(drains), len(ledger.deaths), len(ledger.emptied))

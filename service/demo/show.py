@@ -1,0 +1,62 @@
+"""The demo in the terminal: a bar that says what day it is and what goes on, and the closing table."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from service.demo.run import DayTold
+from service.house import DemoRow
+
+
+class Progress:
+    """A context: the bar lives inside it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = Bar(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]}"), console=console
+        )
+        self._task = self._bar.add_task("starting", total=None, now="reading the fleet")
+
+    def __enter__(self) -> Progress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def say(self, line: str) -> None:
+        """A line above the bar."""
+        self._console.print(line, highlight=False, soft_wrap=True)
+
+    def day_over(self, told: DayTold) -> None:
+        """Move the bar on."""
+        self._bar.update(
+            self._task,
+            description=f"{told.date:%d %b %Y}",
+            total=told.days,
+            completed=told.day,
+            now=f"day {told.day} of {told.days}: {told.drains} draining, {told.drained} drained, {told.failed} failed",
+        )
+
+    def table_stands(self, rows: tuple[DemoRow, ...]) -> None:
+        """Print the closing table."""
+        self._bar.stop()
+        shown = Table(title="one seed, twice")
+        shown.add_column("")
+        shown.add_column("with predrain", justify="right")
+        shown.add_column("without", justify="right")
+        for row in rows:
+            shown.add_row(row.what, _text(row.with_predrain), _text(row.without))
+        self._console.print(shown)
+
+
+def _text(value: str | float | None) -> str:
+    return "" if value is None else str(value)
