@@ -22,7 +22,7 @@ from data.outcome import Fate, Outcome
 from data.store.port import Store
 from service import seals
 from service.fleet import Fleet
-from service.timeline import Timelines, record
+from service.timeline import RUNNING, Timelines, record
 from service.wishes import Judged, NotSeen, PlanMoved, UnknownTarget
 
 DOWN_RULE = "rule:osd-down"
@@ -41,6 +41,7 @@ class Control:
     _controller: Controller = field(init=False)
     _report: TickReport | None = None
     _down: set[DeviceId] = field(default_factory=set)
+    _curving: bool = True
 
     def __post_init__(self) -> None:
         self._controller = Controller(self.cluster, self.store, self.policy)
@@ -57,7 +58,8 @@ class Control:
         if report.view is not None:
             self.fleet.look(report.view)
             self._suspect(report.view, now)
-        self._keep_curves(now)
+        if report.answers or self._curving:
+            self._keep_curves(now)
         differs = self._report is None or report.answers or report.trouble != self._report.trouble
         self._report = report
         return bool(differs) or _differ(before, report.view)
@@ -141,7 +143,9 @@ class Control:
                 self.store.add_outcome(Outcome(osd.device, now, Fate.SUSPECTED, DOWN_RULE, note))
 
     def _keep_curves(self, now: datetime) -> None:
-        new = self.timelines.running(self.store.drains(), self.fleet.view, now)
+        drains = self.store.drains()
+        self._curving = any(drain.state in RUNNING for drain in drains)
+        new = self.timelines.running(drains, self.fleet.view, now)
         if not new:
             return
         try:

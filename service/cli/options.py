@@ -1,0 +1,55 @@
+"""Options that several commands share, and how answers are printed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from service.client import Client
+from service.settings import Settings, load
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Where:
+    """Which service is meant."""
+
+    state: Annotated[Path | None, Parameter(help="State directory of the service.")] = None
+    config: Annotated[Path | None, Parameter(help="Settings file.")] = None
+
+    def settings(self) -> Settings:
+        """Settings under the options. Raises BadSettings."""
+        settings = load(self.config)
+        if self.state is None:
+            return settings
+        service = settings.service.model_copy(update={"state": self.state})
+        return settings.model_copy(update={"service": service})
+
+    def client(self) -> Client:
+        """The running service. Raises NotRunning."""
+        return Client.of(self.settings())
+
+
+HERE = Where()
+AsJson = Annotated[bool, Parameter(name="--json", negative="", help="One JSON object for programs.")]
+
+
+def print_json(value: Any) -> None:
+    """For programs: one object, keys as REST names them."""
+    print(json.dumps(value, indent=2, sort_keys=False))
+
+
+def tebibytes(count: int | None) -> str:
+    """TiB with one decimal, smaller sizes in GiB."""
+    if count is None:
+        return "unknown"
+    return f"{count / 2**40:.1f} TiB" if count >= 2**40 else f"{count / 2**30:.1f} GiB"
+
+
+def share(part: float | None) -> str:
+    """A fullness or probability in whole percents."""
+    return "unknown" if part is None else f"{part:.0%}"

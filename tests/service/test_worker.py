@@ -1,0 +1,252 @@
+"""The worker: nothing acknowledged is lost, nothing happens twice, and what cannot be read stops nobody."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.log.memory import MemoryLog
+from data.log.port import Record, Topic
+from data.outlook import Outlook, Status
+from data.store.sqlite import SqliteStore
+from data.wire import DeadLetter, decode
+from service.deadletters import replay, standing
+from service.house import House
+from tests.service.conftest import NOON, Place, SetClock, shut, smart_reading, week_of
+
+
+def work(house: House) -> int:
+    """Step until the log is empty; returns how many outlooks were made."""
+    made = 0
+    while (worked := house.step_worker()).taken:
+        made += worked.outlooks
+    return made
+
+
+def stored(house: House) -> dict[str, tuple[Outlook, ...]]:
+    return {device: house.store.outlooks(device) for device in house.store.latest_readings()}
+
+
+def test_a_reading_becomes_an_outlook_as_of_the_time_it_was_taken(house: House) -> None:
+    house.ingest([smart_reading("A", NOON - timedelta(minutes=3))])
+    work(house)
+    (outlook,) = house.store.latest_outlooks().values()
+    assert outlook.as_of == NOON - timedelta(minutes=3)
+    assert outlook.source.startswith(("model:", "rule:"))
+    assert outlook.reasons
+
+
+def test_a_drive_with_three_days_of_history_is_not_called_healthy(house: House) -> None:
+    for day in (2, 1):
+        house.ingest([smart_reading("A", NOON - timedelta(days=day))])
+    work(house)
+    (outlook,) = house.store.latest_outlooks().values()
+    assert outlook.status is Status.UNKNOWN
+
+
+def test_growing_pending_sectors_are_announced_once_and_with_their_reason(house: House) -> None:
+    house.ingest(week_of("A", pending=400))
+    work(house)
+    house.clock.sleep(3600)
+    house.ingest([smart_reading("A", house.clock.now(), pending=400)])
+    work(house)
+    told = [alert for alert in house.announcements.newest() if alert.outlook.status is Status.BAD]
+    assert len(told) == 1
+    assert told[0].outlook.reasons[0].sentence
+
+
+def test_a_duplicate_has_one_effect(house: House) -> None:
+    reading = smart_reading("A")
+    house.ingest([reading])
+    work(house)
+    before = stored(house)
+    house.ingest([reading, reading])
+    work(house)
+    assert stored(house) == before
+    assert len(house.store.readings(reading.device)) == 1
+
+
+def test_a_late_reading_gives_the_outlooks_that_it_would_have_given_in_order(place: Place, house: House) -> None:
+    readings = week_of("A", pending=40)
+    late, rest = readings[4], [*readings[:4], *readings[5:]]
+    house.ingest(rest)
+    work(house)
+    house.ingest([late])
+    work(house)
+    in_order = Place(place.state, place.clock, place.forecaster, place.settings, place.policy)
+    in_order.state.store = place.state.path / "other.sqlite"
+    other = in_order.house(log=MemoryLog())
+    other.start()
+    other.ingest(readings)
+    work(other)
+    assert stored(house) == stored(other)
+    shut(other)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=6), st.integers(0, 60))
+def test_outlooks_do_not_depend_on_how_readings_were_batched(sizes: list[int], pending: int) -> None:
+    readings = [r for serial in "AB" for r in week_of(serial, pending=pending)]
+    alone, batched = _scored(readings, [1]), _scored(readings, sizes)
+    assert alone == batched
+
+
+def _scored(readings: list, sizes: list[int]) -> object:
+    from service.alerts import Announcements
+    from service.bundled import BundledForecaster
+    from service.fleet import Fleet
+    from service.sender import Sender
+    from service.worker import Worker
+
+    clock, log, store = SetClock(), MemoryLog(), SqliteStore(":memory:")
+    sender = Sender("test", clock)
+    forecaster = _FORECASTER.setdefault("one", BundledForecaster.load())
+    fleet, announcements = Fleet(store), Announcements()
+    worker = Worker(log, store, clock, forecaster, fleet, announcements, sender)
+    worker.rebuild()
+    log.append(Topic.READINGS, [Record(r.device, sender.seal(r)) for r in readings])
+    turn = 0
+    while worker.step(sizes[turn % len(sizes)]).taken:
+        turn += 1
+    found = {device: store.outlooks(device) for device in store.latest_readings()}
+    told = [alert.outlook for alert in announcements.newest()]
+    store.close()
+    return found, sorted(told, key=lambda o: (o.device, o.as_of))
+
+
+_FORECASTER: dict[str, object] = {}
+
+
+class Killed(BaseException):
+    """What a killed process would be, from the inside."""
+
+
+@pytest.mark.parametrize("step", ["add_readings", "append", "save_outlooks", "commit"])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_worker_killed_at_any_call_is_made_good_by_the_next_start(place: Place, step: str, after: bool) -> None:
+    readings = [r for serial in "ABC" for r in week_of(serial, pending=400 if serial == "B" else 0)]
+    undisturbed = place.house()
+    undisturbed.start()
+    undisturbed.ingest(readings)
+    work(undisturbed)
+    want, want_told = stored(undisturbed), [a.outlook for a in undisturbed.announcements.newest()]
+    shut(undisturbed)
+    for file in place.state.path.glob("*.sqlite*"):
+        file.unlink()
+
+    house = place.house()
+    house.start()
+    house.ingest(readings[:10])
+    work(house)
+    house.ingest(readings[10:])
+    port = house.store if hasattr(house.store, step) else house.log
+    real = getattr(port, step)
+
+    def deadly(*arguments: object) -> object:
+        if after:
+            real(*arguments)
+        raise Killed
+
+    object.__setattr__(port, step, deadly)
+    with pytest.raises(Killed):
+        work(house)
+    object.__delattr__(port, step)
+    shut(house)
+
+    again = place.house()
+    again.start()
+    work(again)
+    assert stored(again) == want
+    assert [a.outlook for a in again.announcements.newest()] == want_told
+    shut(again)
+
+
+def test_a_restart_remembers_announcements(place: Place) -> None:
+    first = place.house()
+    first.start()
+    first.ingest(week_of("A", pending=400))
+    work(first)
+    told = [alert.outlook for alert in first.announcements.newest()]
+    shut(first)
+    second = place.house()
+    assert [alert.outlook for alert in second.announcements.newest()] == told
+    assert told
+    shut(second)
+
+
+def test_what_cannot_be_read_is_a_dead_letter_with_its_reason_and_stops_nobody(house: House) -> None:
+    good = house._sender.seal(smart_reading("A"))
+    newer = json.loads(good)
+    newer["version"] = 99
+    house.log.append(
+        Topic.READINGS,
+        [Record("x", b"no json"), Record("y", json.dumps(newer).encode()), Record("A", good)],
+    )
+    work(house)
+    letters = standing(house.log)
+    assert [letter.key for letter in letters] == ["x", "y"]
+    assert "version 99" in letters[1].reason
+    assert "update" in letters[1].reason
+    assert len(house.store.latest_outlooks()) == 1
+
+
+def test_a_replayed_dead_letter_is_taken_when_its_reason_is_gone(house: House) -> None:
+    tomorrow = smart_reading("A", NOON + timedelta(days=1))
+    house.log.append(Topic.READINGS, [Record("A", house._sender.seal(tomorrow))])
+    work(house)
+    assert "future" in standing(house.log)[0].reason
+    house.clock.sleep(2 * 86400)
+    assert replay(house.log).sent == 1
+    work(house)
+    assert standing(house.log) == ()
+    assert tomorrow.device in house.store.latest_outlooks()
+
+
+def test_a_letter_that_still_cannot_be_taken_comes_back(house: House) -> None:
+    house.log.append(Topic.READINGS, [Record("x", b"no json")])
+    work(house)
+    replay(house.log)
+    work(house)
+    (letter,) = standing(house.log)
+    assert letter.value == b"no json"
+
+
+def test_a_letter_keeps_the_record_to_the_byte(house: House) -> None:
+    house.log.append(Topic.READINGS, [Record("x", b"\xff\x00 no json")])
+    work(house)
+    (record,) = house.log.read(Topic.DEAD_LETTERS, "test", 10)
+    assert decode(record.value, DeadLetter).body.value == b"\xff\x00 no json"
+
+
+def test_a_device_that_cannot_be_scored_is_unknown_and_the_others_are_scored(place: Place) -> None:
+    house = place.house()
+    house.start()
+    worker = house._worker
+    assert worker is not None
+    worker._patient._forecaster = Fragile(place.forecaster)
+    house.ingest([smart_reading("A"), smart_reading("BROKEN"), smart_reading("C")])
+    work(house)
+    outlooks = {device.removeprefix("ST4000DM000_"): o for device, o in house.store.latest_outlooks().items()}
+    assert outlooks["BROKEN"].status is Status.UNKNOWN
+    assert outlooks["BROKEN"].source == "rule:not-scored"
+    assert outlooks["A"].source != "rule:not-scored"
+    assert outlooks["C"].source != "rule:not-scored"
+    shut(house)
+
+
+class Fragile:
+    """The real forecaster, with one device that it fails on."""
+
+    def __init__(self, real: object) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._real, name)
+
+    def outlooks(self, states: dict, now: object, before: object) -> object:
+        if any("BROKEN" in device for device in states):
+            raise ZeroDivisionError
+        return self._real.outlooks(states, now, before)  # type: ignore[attr-defined]
