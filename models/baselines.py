@@ -27,7 +27,8 @@ BACK: Final = (1, 7, 30)
 """Days over which `lgbm_plain` sees differences."""
 WEEK: Final = 7
 HORIZON: Final = 30
-HEALTHY_A_FAILURE: Final = {"rf5": 20, "lgbm_plain": 100}
+HEALTHY_A_FAILURE: Final = 20
+"""Healthy rows a failing one that learners see; LightGBM's defaults come apart when they see them all."""
 
 
 class TooFewFailures(Refusal):
@@ -156,7 +157,7 @@ def _learn(name: str, rows: Rows, label: Ints, asked: Rows, seed: int, threads: 
             f"No failure is known by the split for {name}; split later or give more history."
         )
     rng = np.random.default_rng(seed)
-    sampled = rng.permutation(healthy)[: len(failed) * HEALTHY_A_FAILURE[name]]
+    sampled = rng.permutation(healthy)[: len(failed) * HEALTHY_A_FAILURE]
     chosen = np.sort(np.concatenate([failed, sampled]))
     inputs, grow = LEARNERS[name]
     p = grow(inputs(rows.only(chosen)), label[chosen], seed, threads)(inputs(asked))

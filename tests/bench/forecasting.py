@@ -11,6 +11,8 @@ from tests.conftest import data_folder
 
 COUNTERS = tuple(f"smart_{number}_raw" for number in (5, 187, 188, 197, 198))
 DRIVES = 6_000
+CANDIDATES = 6_280
+"""So many of the half-year's drives that about 6,000 still report on its last day."""
 
 
 def half_year() -> Path:
@@ -88,7 +90,7 @@ def booster_alone() -> Work:
 
 
 def _first_drives(serials: list[str]) -> np.ndarray:
-    return np.arange(len(serials)) < DRIVES
+    return np.arange(len(serials)) < CANDIDATES
 
 
 FIGURES = (
