@@ -1,27 +1,30 @@
 /** What a person asks of the service. Every answer, good or bad, stays on the page until it is closed. */
 import { Problem, keepToken, post } from "./api/client.ts";
+import type { Drain } from "./api/contract.ts";
 import { want } from "./live.ts";
 import { notice, token } from "./state.ts";
 
 export type Verb = "approve" | "pause" | "resume" | "cancel";
 
-/** True when it was done. `moved` is set on 412: what was shown is no longer what would happen. */
+/** `moved` is set on 412: what was shown is no longer what would happen. */
 export interface Answer {
   done: boolean;
-  moved: boolean;
+  moved: { sentence: string; drain: Drain | null } | null;
 }
 
 async function ask(path: string, body: unknown, said: string, etag?: string): Promise<Answer> {
   try {
     await post(path, body, etag);
     notice.value = { kind: "done", text: said };
-    return { done: true, moved: false };
+    return { done: true, moved: null };
   } catch (error) {
-    if (error instanceof Problem && error.status === 412) return { done: false, moved: true };
+    if (error instanceof Problem && error.status === 412) {
+      return { done: false, moved: { sentence: error.message, drain: error.drain } };
+    }
     if (error instanceof Problem && error.status === 401) setToken(null);
     const text = error instanceof Problem ? error.message : "The service did not answer; nothing is known to have started.";
     notice.value = { kind: "refused", text };
-    return { done: false, moved: false };
+    return { done: false, moved: null };
   } finally {
     want();
   }

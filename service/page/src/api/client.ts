@@ -1,14 +1,19 @@
 /** One way to ask the service. Answers are kept with their ETag, so that what did not change costs a 304 and no paint. */
 
+import type { Drain } from "./contract.ts";
+
 export const BASE = "/api/v1/";
 
 /** What the service refuses, in its own sentence (problem+json), with the status that says of what kind. */
 export class Problem extends Error {
   readonly status: number;
+  /** The drain as it is now, where an approval came too late (412). */
+  readonly drain: Drain | null;
 
-  constructor(status: number, detail: string) {
+  constructor(status: number, detail: string, drain: Drain | null = null) {
     super(detail);
     this.status = status;
+    this.drain = drain;
   }
 }
 
@@ -49,8 +54,8 @@ function authorised(headers: Headers): Headers {
 async function refusal(response: Response): Promise<Problem> {
   const text = await response.text();
   try {
-    const problem = JSON.parse(text) as { title?: string; detail?: string };
-    return new Problem(response.status, problem.detail ?? problem.title ?? response.statusText);
+    const problem = JSON.parse(text) as { title?: string; detail?: string; drain?: Drain };
+    return new Problem(response.status, problem.detail ?? problem.title ?? response.statusText, problem.drain ?? null);
   } catch {
     return new Problem(response.status, text.slice(0, 200) || response.statusText || `status ${response.status}`);
   }

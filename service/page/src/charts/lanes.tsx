@@ -49,7 +49,7 @@ interface Props {
   sentence: string;
 }
 
-const LANE = 72;
+const LANE = 78;
 const AXIS = 26;
 
 export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Props) {
@@ -57,7 +57,7 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
   const width = useWidth(frame);
   const narrow = width < 520;
   const left = narrow ? 44 : 150;
-  const right = narrow ? 62 : 84;
+  const right = lanes.some((lane) => lane.ahead) ? 12 : narrow ? 62 : 84;
   const start = left;
   const end = Math.max(left + 40, width - right);
   const x = linear(from, to, start, end);
@@ -158,9 +158,11 @@ function LaneRow({ lane, top, x, start, end, narrow }: RowProps) {
       )}
       <line class="base" x1={start} x2={end} y1={top + height} y2={top + height} />
       <line class="dots" x1={start} x2={end} y1={y(high)} y2={y(high)} />
-      <text class="axis" x={start - 6} y={y(high) + 4} text-anchor="end">
-        {tick(high)}
-      </text>
+      {(lane.limits ?? []).every((limit) => Math.abs(y(limit.at) - y(high)) > 11) && (
+        <text class="axis" x={start - 6} y={y(high) + 4} text-anchor="end">
+          {tick(high)}
+        </text>
+      )}
       {low !== 0 && (
         <text class="axis" x={start - 6} y={y(low) + 4} text-anchor="end">
           {tick(low)}
@@ -172,11 +174,9 @@ function LaneRow({ lane, top, x, start, end, narrow }: RowProps) {
           <text class="axis" x={end} y={y(limit.at) - 4} text-anchor="end">
             {limit.word}
           </text>
-          {Math.abs(y(limit.at) - y(high)) > 10 && (
-            <text class="axis" x={start - 6} y={y(limit.at) + 4} text-anchor="end">
-              {tick(limit.at)}
-            </text>
-          )}
+          <text class="axis" x={start - 6} y={y(limit.at) + 4} text-anchor="end">
+            {tick(limit.at)}
+          </text>
         </g>
       ))}
       {lane.filled && parts.map((run) => <path key={run[0]?.[0]} class="area" d={`${trace(run, lane.draw, x, y)}V${y(low)}H${x(run[0]?.[0] ?? 0)}Z`} />)}

@@ -52,19 +52,16 @@ export function Survival({ curve, family, life, tone }: Props) {
             </text>
           ))}
           {family && <path class="family" d={path(family, days, x, y)} />}
-          {family && (
-            <text class="axis" x={width - 12} y={y(aliveAt(family, days) ?? 1) + 14} text-anchor="end">
-              same model and age, no symptoms
-            </text>
-          )}
           <path class="area" d={`${path(curve, days, x, y)}V${y(0)}H${x(0)}Z`} />
           <path class="line" d={path(curve, days, x, y)} />
           {ends.map((end) => {
-            const flip = x(end.day) > width * 0.62;
+            const flip = x(end.day) > width - 140;
+            // The curve is flat by then: the words stand above it.
+            const flat = flip || end.alive < 0.3;
             return (
               <g key={end.word}>
                 <circle class="end" cx={x(end.day)} cy={y(end.alive)} r={3.6} />
-                <text class="axis strong" x={x(end.day) + (flip ? -8 : 9)} y={y(end.alive) - (flip ? 8 : -4)} text-anchor={flip ? "end" : "start"}>
+                <text class="axis strong" x={flip ? width - 12 : x(end.day) + 9} y={y(end.alive) + (flat ? -11 : 4)} text-anchor={flip ? "end" : "start"}>
                   {end.word}, day {Math.round(end.day)}
                 </text>
               </g>
@@ -72,6 +69,7 @@ export function Survival({ curve, family, life, tone }: Props) {
           })}
         </svg>
       )}
+      {family && <figcaption class="muted small">Dashed: disks of the same model and age without symptoms.</figcaption>}
       <details class="as-table">
         <summary>As a table</summary>
         <table class="table">

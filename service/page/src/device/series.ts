@@ -81,7 +81,7 @@ function lane(series: Series, outlook: Outlook | null): Lane {
   const marks = (outlook?.reasons ?? [])
     .map((reason, index) => ({ number: index + 1, counter: counterOf(reason) }))
     .filter((reason) => reason.counter === series.name)
-    .map(({ number }) => ({ number, at: firstRise(series.points) }))
+    .map(({ number }) => ({ number, at: series.name === "latency_ratio" || series.name === "temperature_c" ? lastAt(series.points) : firstRise(series.points) }))
     .filter((mark): mark is { number: number; at: number } => mark.at !== null);
   const base = { key: series.name, ...name, points: series.points, marks };
   if (series.name === "p_fail_30d") {
@@ -114,5 +114,9 @@ function firstRise(points: readonly Point[]): number | null {
     if (before !== null && value > before) return at;
     before = value;
   }
+  return lastAt(points);
+}
+
+function lastAt(points: readonly Point[]): number | null {
   return points.findLast((point) => point[1] !== null)?.[0] ?? null;
 }

@@ -1,5 +1,5 @@
 /** The panel is the confirmation: what happens if one approves beside what happens if one does nothing. */
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { drainVerb } from "../act.ts";
 import type { DrainWhole, Osd, Plan } from "../api/contract.ts";
 import { about, evenOdds, life, moment, percent, plural, sentence, share, tib } from "../format.ts";
@@ -17,21 +17,17 @@ interface Fact {
 }
 
 export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2" }) {
-  const [changes, setChanges] = useState<Change[] | null>(null);
-  const [asked, setAsked] = useState<Plan | null>(null);
-  const shownBefore = useRef(drain);
+  const [moved, setMoved] = useState<{ sentence: string; changes: Change[] } | null>(null);
   const target = targetOf(drain);
   const osd = osdByNumber.value.get(drain.osds[0] ?? -1) ?? null;
   const { plan } = drain;
-  if (asked && changes === null && drain.etag !== shownBefore.current.etag) setChanges(difference(asked, plan));
   const refusals = [...(plan?.refusals ?? []), ...drain.guards.filter((guard) => !guard.ok).map((guard) => guard.sentence)];
   const off = !plan ? "there is no plan yet" : refusals[0] ? refusals[0] : status.value?.halted ? "all drains are held" : null;
 
   const approve = async (): Promise<void> => {
-    shownBefore.current = drain;
-    setChanges(null);
     const answer = await drainVerb(drain.id, "approve", `Approved: ${target} is drained as its guards allow.`, drain.etag);
-    setAsked(answer.moved ? plan : null);
+    const now = answer.moved;
+    setMoved(now && { sentence: now.sentence, changes: plan && now.drain ? difference(plan, now.drain.plan) : [] });
   };
 
   return (
@@ -60,17 +56,13 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
             ))}
           </ul>
         )}
-        {changes && <Moved changes={changes} />}
+        {moved && <Moved {...moved} />}
         <div class="buttons left">
           <Acting kind="primary" off={actingOff.value ?? off} onPress={() => void approve()}>
             Approve: move {plan ? tib(plan.bytes) : "its data"} off {target}
           </Acting>
           <Acting onPress={() => void drainVerb(drain.id, "cancel", `Rejected: the drain of ${target} will not start.`)}>Reject</Acting>
-          <span class="muted">
-            {asked && !changes
-              ? "The plan moved since it was shown; nothing has started. Fetching the new one."
-              : "Nothing moves before. It stays up and in until its copies are verified elsewhere; hand-over asks again."}
-          </span>
+          <span class="muted">Nothing moves before. It stays up and in until its copies are verified elsewhere; hand-over asks again.</span>
           <WhyOff />
         </div>
       </footer>
@@ -151,11 +143,11 @@ function difference(before: Plan, after: Plan | null): Change[] {
   return rows.filter((row) => row.before !== row.after);
 }
 
-function Moved({ changes }: { changes: readonly Change[] }) {
+function Moved({ sentence: said, changes }: { sentence: string; changes: readonly Change[] }) {
   return (
     <div class="moved" role="status">
       <p>
-        <b>Nothing has started:</b> the plan moved since it was shown. Look again, then approve.
+        <b>Nothing has started.</b> {sentence(said)} Look again, then approve.
       </p>
       {changes.length > 0 && (
         <ul>

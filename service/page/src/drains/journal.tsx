@@ -35,6 +35,18 @@ interface Props {
   boxed?: boolean;
 }
 
+/** What was decided and answered, in one line, with the epoch and who asked when it was a person. */
+function told(line: Folded): string {
+  const folded = line.looks > 1 ? ` (${span(seconds(line.at, line.until))}, ${plural(line.looks, "look")})` : "";
+  const parts = [
+    line.decided + folded,
+    line.answered,
+    line.epoch === null ? "" : `epoch ${line.epoch}`,
+    line.caller === null || line.caller === "controller" ? "" : `by ${line.caller}`,
+  ];
+  return parts.filter(Boolean).join(", ");
+}
+
 export function Journal({ id, most, all = false, boxed = false }: Props) {
   const { data } = useResource<{ items: JournalLine[] }>(`drains/${encodeURIComponent(id)}/journal`);
   const folded = data ? fold(data.items) : null;
@@ -58,15 +70,7 @@ export function Journal({ id, most, all = false, boxed = false }: Props) {
               </a>
               <div>
                 <span>{line.seen}</span>
-                <span class="muted">
-                  {line.looks > 1 ? `${line.decided} (${span(seconds(line.at, line.until))}, ${plural(line.looks, "look")})` : line.decided}
-                </span>
-                {line.answered && <span class="muted answered">{line.answered}</span>}
-                {(line.epoch !== null || (line.caller && line.caller !== "controller")) && (
-                  <span class="muted small">
-                    {[line.epoch === null ? null : `epoch ${line.epoch}`, line.caller === "controller" ? null : line.caller].filter(Boolean).join(", ")}
-                  </span>
-                )}
+                <span class="muted">{told(line)}</span>
               </div>
             </li>
           ))}

@@ -1,11 +1,13 @@
 /** The fleet: what needs a person now, then every disk at a glance, then what all of it rests on. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Osd } from "../api/contract.ts";
+import type { Listing, Osd, Outlook } from "../api/contract.ts";
 import { bothClocks, count, expected, longMoment, moment, plural, span } from "../format.ts";
 import { Loading } from "../pieces.tsx";
+import { useResource } from "../resource.ts";
 import { COLOURINGS, route, type Colouring } from "../route.ts";
 import { alerts, drainById, now, osds, status } from "../state.ts";
 import { answersTo, sortBy } from "./colouring.ts";
+import { Devices } from "./devices.tsx";
 import { Legend } from "./legend.tsx";
 import { NeedsList } from "./list.tsx";
 import { FleetMap } from "./map.tsx";
@@ -23,9 +25,9 @@ export function Fleet() {
   return (
     <section class="view fleet" aria-labelledby="fleet-head">
       <div class="headline">
-        <h1 id="fleet-head">{list ? (list.length ? headline(needs) : "No disk is known yet") : "Fleet"}</h1>
+        <h1 id="fleet-head">{list ? (list.length ? headline(needs) : "No cluster is known") : "Fleet"}</h1>
         <p class="lead">
-          <Lead />
+          <Lead calm={needs.length === 0} />
         </p>
         {at && (
           <time class="now" dateTime={at} title={bothClocks(at)}>
@@ -53,10 +55,8 @@ function Known({ list, needs, inHand }: { list: Osd[] } & ReturnType<typeof need
     return (index: number): boolean => kept[index] ?? false;
   }, [list, sorted, chosen, text]);
   const asTable = query.get("table") === "1";
-  const last = alerts.value?.[0]?.at;
   return (
     <>
-      {needs.length === 0 && last && <p class="calm">Last change {moment(last, at)}.</p>}
       <NeedsList needs={needs} inHand={inHand} />
       <Legend by={by} buckets={sorted.buckets} chosen={chosen} asTable={asTable} />
       {asTable ? (
@@ -68,12 +68,14 @@ function Known({ list, needs, inHand }: { list: Osd[] } & ReturnType<typeof need
   );
 }
 
-function Lead() {
+function Lead({ calm }: { calm: boolean }) {
   const known = status.value;
   if (!known) return null;
   const { expected_30d: all, expected_silent_30d: silent } = known.forecast;
+  const last = alerts.value?.[0]?.at;
   return (
     <>
+      {calm && last && known.osds > 0 ? `Last change ${moment(last, known.now)}. ` : ""}
       {plural(known.osds, "OSD")} on {plural(known.hosts, "host")}.{" "}
       {all === null
         ? "How many failures to expect is not reported."
@@ -82,7 +84,10 @@ function Lead() {
   );
 }
 
+/** Without a cluster there is no map; what was read is still judged. */
 function NoDisks() {
+  const { data } = useResource<Listing<Outlook>>("outlooks?limit=1000");
+  if (data && data.items.length > 0) return <Devices outlooks={data.items} />;
   return (
     <div class="card empty">
       <p>No collector has sent a reading. On each OSD host, run:</p>

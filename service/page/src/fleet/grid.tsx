@@ -80,7 +80,11 @@ export function RackGrid({ layout, osds, conditions, focused, steered, onFocus }
                 aria-colindex={place + 1}
                 aria-label={spoken(osd, shown)}
                 tabIndex={cell.index === tabStop ? 0 : -1}
-                style={{ left: `${cell.x}px`, top: `${cell.y}px` }}
+                style={{ left: `${cell.x}px`, top: `${cell.y}px`, width: `${layout.pitch}px`, height: `${layout.pitch}px` }}
+                onClick={(event) => {
+                  event.stopPropagation();
+                  go(osdLink(osd));
+                }}
                 onFocus={() => {
                   if (cell.index !== focused) onFocus(cell.index);
                 }}

@@ -82,15 +82,15 @@ function columns(disks: { index: number; slot: number | null; osd: number }[]): 
   return sorted.map((disk, place) => ({ index: disk.index, column: tight ? (disk.slot ?? place) : place }));
 }
 
-/** `zoom` shows one rack alone, as rows. `width` in CSS pixels. */
-export function layOut(osds: readonly Osd[], width: number, zoom: string | null): Layout {
+/** `zoom` shows one rack alone, as rows. `width` in CSS pixels; `compact` for a window that is not tall. */
+export function layOut(osds: readonly Osd[], width: number, zoom: string | null, compact = false): Layout {
   const racks = racksOf(osds).filter((rack) => zoom === null || rack.name === zoom);
   const many = racks.reduce((sum, rack) => sum + rack.hosts.reduce((n, host) => n + host.cells.length, 0), 0);
   const rows = zoom !== null || (many <= MOST_ROWS_STYLE && width >= 700);
-  return rows ? asRows(racks, osds.length, width) : asBlocks(racks, osds.length, width);
+  return rows ? asRows(racks, osds.length, width, compact) : asBlocks(racks, osds.length, width);
 }
 
-function asRows(racks: Rack[], many: number, width: number): Layout {
+function asRows(racks: Rack[], many: number, width: number, compact: boolean): Layout {
   const abreast = Math.max(1, Math.min(racks.length, Math.floor(width / 330), 3));
   const gap = 24;
   const blockWidth = Math.floor((width - gap * (abreast - 1)) / abreast);
@@ -100,7 +100,7 @@ function asRows(racks: Rack[], many: number, width: number): Layout {
   return place(racks, many, {
     style: "rows",
     pitch,
-    rowPitch: Math.max(pitch, 18) > 20 ? ROWS_PITCH : 20,
+    rowPitch: compact || pitch <= 20 ? 20 : ROWS_PITCH,
     abreast,
     blockWidth,
     gap,

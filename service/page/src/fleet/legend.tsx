@@ -64,10 +64,10 @@ function FilterBox() {
   useEffect(() => setText(asked), [asked]);
   return (
     <label>
-      <span>Host, model, rack:</span>{" "}
+      <span class="unseen">Host, model or rack</span>
       <input
         type="search"
-        placeholder="filter"
+        placeholder="host, model, rack"
         value={text}
         spellcheck={false}
         onInput={(event) => {

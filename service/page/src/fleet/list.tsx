@@ -6,7 +6,7 @@ import { Shape } from "../shape.tsx";
 import type { InHand, Need } from "./needs.ts";
 
 const ROWS = 4;
-const IN_HAND = 6;
+const IN_HAND = 4;
 
 /** Rows never move under pointer or focus: while held, the order stands and arrivals are counted. */
 function useSteady(needs: readonly Need[]): { rows: Need[]; arrived: number; hold: (held: boolean) => void; release: () => void } {
@@ -60,32 +60,31 @@ export function NeedsList({ needs, inHand }: { needs: Need[]; inHand: InHand[] }
           </tbody>
         </table>
       )}
-      {(rest > 0 || all || steady.arrived > 0) && (
-        <p class="more">
-          {rest > 0 && (
-            <button type="button" class="button link" onClick={() => setAll(true)}>
-              {rest} more need you
-            </button>
-          )}
-          {all && steady.rows.length > ROWS && (
-            <button type="button" class="button link" onClick={() => setAll(false)}>
-              Show the first {ROWS}
-            </button>
-          )}
-          {rest > 0 &&
-            steady.rows.slice(ROWS, ROWS + 3).map((need) => (
-              <a class="mini" href={need.href} key={need.key}>
-                <Shape of={need.shape} /> {need.name}
-              </a>
-            ))}
-          {steady.arrived > 0 && (
-            <button type="button" class="button link" onClick={steady.release}>
-              {steady.arrived} new{lettersOn.value ? ", press r" : ", show"}
-            </button>
-          )}
-        </p>
-      )}
-      <InHandLine items={inHand} bare={rows.length === 0} />
+      <div class="in-hand">
+        {rest > 0 && (
+          <button type="button" class="button link" onClick={() => setAll(true)}>
+            {rest} more {rest === 1 ? "needs" : "need"} you
+          </button>
+        )}
+        {all && steady.rows.length > ROWS && (
+          <button type="button" class="button link" onClick={() => setAll(false)}>
+            Show the first {ROWS}
+          </button>
+        )}
+        {rest > 0 &&
+          steady.rows.slice(ROWS, ROWS + 2).map((need) => (
+            <a class="mini" href={need.href} key={need.key}>
+              <Shape of={need.shape} /> {need.name}
+            </a>
+          ))}
+        {steady.arrived > 0 && (
+          <button type="button" class="button link" onClick={steady.release}>
+            {steady.arrived} new{lettersOn.value ? ", press r" : ", show"}
+          </button>
+        )}
+        <InHandList items={inHand} />
+        {rows.length === 0 && <HoldAll kind="link" />}
+      </div>
     </section>
   );
 }
@@ -93,15 +92,17 @@ export function NeedsList({ needs, inHand }: { needs: Need[]; inHand: InHand[] }
 function Row({ need }: { need: Need }) {
   return (
     <tr>
-      <td class="disk">
-        <Shape of={need.shape} />
-        <span>
-          <a href={need.href}>
-            <b>{need.name}</b>
-          </a>{" "}
-          <span class="where">{need.where}</span>
-          <span class="device">{need.device}</span>
-        </span>
+      <td>
+        <div class="disk">
+          <Shape of={need.shape} />
+          <span>
+            <a href={need.href}>
+              <b>{need.name}</b>
+            </a>{" "}
+            <span class="where">{need.where}</span>
+            <span class="device-id">{need.device}</span>
+          </span>
+        </div>
       </td>
       <td class="why" title={need.why}>
         <span class="clamp">{need.why}</span>
@@ -125,12 +126,12 @@ function Row({ need }: { need: Need }) {
   );
 }
 
-function InHandLine({ items, bare }: { items: InHand[]; bare: boolean }) {
+function InHandList({ items }: { items: InHand[] }) {
   const [open, setOpen] = useState(false);
-  if (items.length === 0) return bare ? null : <p class="in-hand">Nothing else is in hand.</p>;
+  if (items.length === 0) return <span class="muted">Nothing else is in hand.</span>;
   const shown = open ? items : items.slice(0, IN_HAND);
   return (
-    <div class="in-hand">
+    <>
       <b>
         <span class="wide">In hand, nothing to do:</span>
         <span class="narrow">{items.length} in hand, nothing to do</span>
@@ -141,13 +142,14 @@ function InHandLine({ items, bare }: { items: InHand[]; bare: boolean }) {
             <Shape of={item.shape} /> <a href={item.href}>{item.name}</a> {item.text}
           </li>
         ))}
+        {items.length > IN_HAND && (
+          <li>
+            <button type="button" class="button link" aria-expanded={open} onClick={() => setOpen(!open)}>
+              {open ? "fewer" : `${items.length - IN_HAND} more`}
+            </button>
+          </li>
+        )}
       </ul>
-      {items.length > IN_HAND && (
-        <button type="button" class="button link" aria-expanded={open} onClick={() => setOpen(!open)}>
-          {open ? "fewer" : `${items.length - IN_HAND} more`}
-        </button>
-      )}
-      {bare && <HoldAll kind="link" />}
-    </div>
+    </>
   );
 }

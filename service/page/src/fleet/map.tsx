@@ -20,6 +20,7 @@ interface Props {
 }
 
 const PHONE = 600;
+const TALL = 1000;
 
 export function FleetMap({ osds, sorted, shown, byOutlook, now }: Props) {
   const frame = useRef<HTMLDivElement>(null);
@@ -31,7 +32,7 @@ export function FleetMap({ osds, sorted, shown, byOutlook, now }: Props) {
   const [hovered, setHovered] = useState<number | null>(null);
   const steered = useRef(false);
 
-  const layout = useMemo(() => (width > 0 ? layOut(osds, width, zoom) : null), [shapeOf(osds), width, zoom]);
+  const layout = useMemo(() => (width > 0 ? layOut(osds, width, zoom, innerHeight < TALL) : null), [shapeOf(osds), width, zoom]);
   const conditions = useMemo(() => osds.map((osd) => condition(osd, now)), [osds, now]);
   const indexOf = useMemo(() => new Map(osds.map((osd, index) => [osd.osd, index])), [osds]);
   const focusedIndex = focused === null ? null : (indexOf.get(focused) ?? null);

@@ -123,12 +123,12 @@ function needOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known): 
   }
   if (state === "proposed") return { ...whole, ...proposed(osd, drain) };
   if (state === "verified") {
-    const next = "No data is left on it and all copies are counted elsewhere. Swap the disk; the OSD keeps its id.";
+    const next = "All copies are counted elsewhere. Swap the disk, then hand over; the OSD keeps its id.";
     return { ...whole, next, button: "Hand over", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 0.05 };
   }
   if (shape === "bad") return { ...whole, next: nothingProposed(osd, known.status) };
   if (shape === "down") {
-    const next = "Ceph rebuilds its data from the other copies. Replace the disk, or bring the OSD back.";
+    const next = "Ceph rebuilds its data from the other copies. Replace the disk.";
     return { ...whole, sure: "The OSD is down", before: "", likely: osd.in ? "still in: recovery has not begun" : "out: its data is being rebuilt", next, rank: 0.9 };
   }
   if (shape === "unknown" || shape === "old") {
@@ -154,14 +154,14 @@ function proposed(osd: Osd, drain: Drain | null): Partial<Need> {
   const refusal = plan?.refusals[0] ?? drain?.held_by[0];
   if (refusal) return { ...button, next: `A drain is proposed and cannot start now: ${sentence(refusal)}` };
   const size = plan ? `drain ${tib(plan.bytes)} in ${about(plan.eta_hours)}` : "a drain";
-  return { ...button, next: `Nothing moves until you approve. Proposed: ${size}, clients under 1.2x latency.`, primary: true };
+  return { ...button, next: `Proposed: ${size}. Nothing moves until you approve.`, primary: true };
 }
 
 function nothingProposed(osd: Osd, status: ClusterStatus | null): string {
   const what = osd.prescription ? sentence(osd.prescription) : "";
   if (status?.halted) return `${what} All drains are held, nothing is proposed.`.trim();
   if (status?.mode === "observe") return `${what} In mode observe nothing is proposed.`.trim();
-  return `${what} No drain is proposed yet: the outlook must be confirmed by further readings.`.trim();
+  return `${what} No drain is proposed until further readings confirm it.`.trim();
 }
 
 function howSure(osd: Osd): Pick<Need, "sure" | "before" | "likely"> {

@@ -13,7 +13,8 @@ export function DemoBanner() {
         </b>{" "}
         <progress value={demo.day} max={demo.days} aria-hidden="true" />{" "}
         <span class="muted">
-          {pace(demo.seconds_per_day)}, seed {demo.seed}. About 4 in 10 failures give no sign first. {demo.note}
+          {pace(demo.seconds_per_day)}, seed {demo.seed}. {demo.note.includes("4 in 10") ? "" : "About 4 in 10 failures give no sign first. "}
+          {demo.note}
         </span>
       </p>
       {demo.table && (

@@ -136,7 +136,11 @@ function Spread({ judged }: { judged: readonly Osd[] }) {
             <td class="number">{count(bar.many)}</td>
             <td class="number">{count(bar.sum, 2)}</td>
             <td>
-              <meter value={whole ? bar.sum / whole : 0} max={1} aria-hidden="true" /> {share(whole ? bar.sum / whole : 0)}
+              <svg class="share-bar" width={90} height={8} aria-hidden="true">
+                <rect class="whole" width={90} height={8} rx={2} />
+                <rect class="part" width={whole ? (90 * bar.sum) / whole : 0} height={8} rx={2} />
+              </svg>{" "}
+              {share(whole ? bar.sum / whole : 0)}
             </td>
           </tr>
         ))}
