@@ -27,6 +27,7 @@ FULL_WEIGHT = 0x10000
 _UNDEFINED = -(1 << 40)
 _NEVER = np.iinfo(np.int64).max
 _CHUNK = 1 << 17
+_DRAWN_AHEAD = 1024
 
 
 class CannotPlace(Refusal):
@@ -137,49 +138,30 @@ class Chooser:
         chosen = np.full((rows, wanted), ITEM_NONE, dtype=np.int64)
         leaves = np.full((rows, wanted), ITEM_NONE, dtype=np.int64)
         filled = np.zeros(rows, dtype=np.int64)
+        vary, stable = self._tunables.chooseleaf_vary_r, self._tunables.chooseleaf_stable
         for replica in range(wanted):
-            open_rows = np.flatnonzero(start != ITEM_NONE)
-            for failed in range(tries):
-                if not len(open_rows):
-                    break
-                r = np.full(len(open_rows), replica + failed, dtype=np.int64)
-                item, dead = self._descend(start[open_rows], seeds[open_rows], r, kind)
-                good = (item != ITEM_NONE) & ~(chosen[open_rows] == item[:, None]).any(axis=1)
-                osd = item.copy()
-                if leaf and kind != "osd":
-                    osd[good] = self._leaf_firstn(
-                        item[good], seeds[open_rows[good]], r[good], filled[open_rows[good]],
-                        leaves[open_rows[good]], leaf_tries,
-                    )  # fmt: skip
-                    good &= osd != ITEM_NONE
-                elif kind == "osd":
-                    good[good] = ~self._is_out(item[good], seeds[open_rows[good]])
-                taken = open_rows[good]
-                chosen[taken, filled[taken]] = item[good]
-                leaves[taken, filled[taken]] = osd[good]
+            is_open = start != ITEM_NONE
+            first = ahead = 0
+            while (first := first + ahead) < tries and len(at := np.flatnonzero(is_open)):
+                ahead = _ahead(first, tries, len(at))
+                r = replica + first + np.arange(ahead)
+                row, r = np.repeat(at, ahead), np.tile(r, len(at))
+                base = (r >> (vary - 1) if vary else np.zeros_like(r)) + (0 if stable else filled[row])
+                item, osd, dead = (
+                    drawn.reshape(len(at), ahead)
+                    for drawn in self._draw(start[row], seeds[row], r, kind, leaf, base, 1, leaf_tries)
+                )
+                viable = (osd != ITEM_NONE) & ~(chosen[at][:, :, None] == item[:, None, :]).any(axis=1)
+                # A row takes its first viable draw; a draw that can never end where it should ends its tries.
+                decided = viable | dead
+                pick = decided.argmax(axis=1)
+                good = viable[np.arange(len(at)), pick]
+                taken = at[good]
+                chosen[taken, filled[taken]] = item[good, pick[good]]
+                leaves[taken, filled[taken]] = osd[good, pick[good]]
                 filled[taken] += 1
-                open_rows = open_rows[~good & ~dead]
+                is_open[at[decided.any(axis=1)]] = False
         return leaves if leaf else chosen
-
-    def _leaf_firstn(
-        self, bucket: Ints, seeds: Ints, parent_r: Ints, filled: Ints, taken: Ints, tries: int
-    ) -> Ints:
-        """One OSD under each row's bucket, not among `taken`; ITEM_NONE where the tries ran out."""
-        vary = self._tunables.chooseleaf_vary_r
-        base = parent_r >> (vary - 1) if vary else np.zeros_like(parent_r)
-        if not self._tunables.chooseleaf_stable:
-            base = base + filled
-        found = np.full(len(bucket), ITEM_NONE, dtype=np.int64)
-        open_rows = np.arange(len(bucket))
-        for failed in range(tries):
-            if not len(open_rows):
-                break
-            item, dead = self._descend(bucket[open_rows], seeds[open_rows], base[open_rows] + failed, "osd")
-            good = (item != ITEM_NONE) & ~(taken[open_rows] == item[:, None]).any(axis=1)
-            good[good] = ~self._is_out(item[good], seeds[open_rows[good]])
-            found[open_rows[good]] = item[good]
-            open_rows = open_rows[~good & ~dead]
-        return found
 
     def _indep(
         self,
@@ -197,40 +179,65 @@ class Chooser:
         chosen = np.full((rows, count), _UNDEFINED, dtype=np.int64)
         leaves = np.full((rows, count), _UNDEFINED, dtype=np.int64)
         chosen[start == ITEM_NONE] = leaves[start == ITEM_NONE] = ITEM_NONE
-        for failed in range(tries):
-            if not (chosen == _UNDEFINED).any():
-                break
-            for place in range(count):
-                open_rows = np.flatnonzero(chosen[:, place] == _UNDEFINED)
-                if not len(open_rows):
-                    continue
-                r = np.full(len(open_rows), place + wanted * failed, dtype=np.int64)
-                item, dead = self._descend(start[open_rows], seeds[open_rows], r, kind)
-                chosen[open_rows[dead], place] = leaves[open_rows[dead], place] = ITEM_NONE
-                good = (item != ITEM_NONE) & ~(chosen[open_rows] == item[:, None]).any(axis=1)
-                osd = item.copy()
-                if leaf and kind != "osd":
-                    osd[good] = self._leaf_indep(
-                        item[good], seeds[open_rows[good]], place + r[good], wanted, leaf_tries
-                    )
-                    good &= osd != ITEM_NONE
-                elif kind == "osd":
-                    good[good] = ~self._is_out(item[good], seeds[open_rows[good]])
-                chosen[open_rows[good], place] = item[good]
-                leaves[open_rows[good], place] = osd[good]
+        first = ahead = 0
+        while (first := first + ahead) < tries and (chosen == _UNDEFINED).any():
+            row, place = np.nonzero(chosen == _UNDEFINED)
+            ahead = _ahead(first, tries, len(row))
+            r = (place[:, None] + wanted * (first + np.arange(ahead))).ravel()
+            each = np.repeat(row, ahead)
+            item, osd, dead = (
+                drawn.reshape(len(row), ahead)
+                for drawn in self._draw(
+                    start[each], seeds[each], r, kind, leaf, np.repeat(place, ahead) + r, wanted, leaf_tries
+                )
+            )
+            viable = (osd != ITEM_NONE) & ~(chosen[row][:, :, None] == item[:, None, :]).any(axis=1)
+            for attempt in np.flatnonzero((viable | dead).any(axis=0)).tolist():
+                for position in range(count):
+                    here = np.flatnonzero((place == position) & (viable | dead)[:, attempt])
+                    here = here[chosen[row[here], position] == _UNDEFINED]
+                    lost = here[dead[here, attempt]]
+                    chosen[row[lost], position] = leaves[row[lost], position] = ITEM_NONE
+                    here = here[viable[here, attempt]]
+                    fresh = ~(chosen[row[here]] == item[here, attempt][:, None]).any(axis=1)
+                    here = here[fresh]
+                    chosen[row[here], position] = item[here, attempt]
+                    leaves[row[here], position] = osd[here, attempt]
         result = leaves if leaf else chosen
         result[result == _UNDEFINED] = ITEM_NONE
         return result
 
-    def _leaf_indep(self, bucket: Ints, seeds: Ints, base: Ints, wanted: int, tries: int) -> Ints:
-        """One OSD under each row's bucket; ITEM_NONE where the tries ran out."""
+    def _draw(
+        self, start: Ints, seeds: Ints, r: Ints, kind: str, leaf: bool, base: Ints, step: int, leaf_tries: int
+    ) -> tuple[Ints, Ints, Bools]:
+        """One try of each row: (item of `kind`, what it gives or ITEM_NONE, rows that never find one).
+
+        What it gives is the item itself, or with `leaf` an OSD under it that takes the row; `base` and `step`
+        are the `r` of the tries for that OSD. No two items of a map share an OSD, so leaves cannot collide
+        where their items do not.
+        """
+        item, dead = self._descend(start, seeds, r, kind)
+        found = item != ITEM_NONE
+        if kind != "osd" and not leaf:
+            return item, item, dead
+        osd = np.full(len(item), ITEM_NONE, dtype=np.int64)
+        if kind == "osd":
+            found[found] = ~self._is_out(item[found], seeds[found])
+            osd[found] = item[found]
+        else:
+            osd[found] = self._leaf(item[found], seeds[found], base[found], step, leaf_tries)
+        return item, osd, dead
+
+    def _leaf(self, bucket: Ints, seeds: Ints, base: Ints, step: int, tries: int) -> Ints:
+        """One OSD that is in under each row's bucket; ITEM_NONE where the tries ran out."""
         found = np.full(len(bucket), ITEM_NONE, dtype=np.int64)
         open_rows = np.arange(len(bucket))
         for failed in range(tries):
             if not len(open_rows):
                 break
-            r = base[open_rows] + wanted * failed
-            item, dead = self._descend(bucket[open_rows], seeds[open_rows], r, "osd")
+            item, dead = self._descend(
+                bucket[open_rows], seeds[open_rows], base[open_rows] + step * failed, "osd"
+            )
             good = item != ITEM_NONE
             good[good] = ~self._is_out(item[good], seeds[open_rows[good]])
             found[open_rows[good]] = item[good]
@@ -278,3 +285,8 @@ class Chooser:
         drawn = hash2(seeds.astype(np.uint32), osds.astype(np.uint32)) & np.uint32(0xFFFF)
         out: Bools = (weight < FULL_WEIGHT) & (drawn.astype(np.int64) >= weight)
         return out
+
+
+def _ahead(first: int, tries: int, rows: int) -> int:
+    """How many tries to draw at once: one while many rows are open, many for the few hard to place."""
+    return 1 if first == 0 else max(1, min(tries - first, _DRAWN_AHEAD // rows))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actions.cluster.view import Pool
@@ -135,6 +135,7 @@ def reweighted(crush: CrushMap, osd: int, weight: int) -> CrushMap:
     return CrushMap(buckets, crush.rules)
 
 
+@pytest.mark.slow
 def test_a_generated_map_of_6000_osds_gives_osdmaptools_own_figures() -> None:
     """osdmaptool 16.2.15, same map: 82 PGs on osd.17; out changes 82, CRUSH weight 0 243, 238 between."""
     crush = tree(30, 10, 20, INDEP)
@@ -159,12 +160,12 @@ def test_a_generated_map_of_6000_osds_gives_osdmaptools_own_figures() -> None:
     assert gone == both
 
 
-def test_16384_pgs_on_450_osds_are_placed_in_under_a_second() -> None:
+def test_16384_pgs_on_450_osds_are_placed_in_under_a_second_of_cpu() -> None:
     crush = tree(3, 15, 10, FIRSTN)
     reweights = {OsdId(osd): 1.0 for osd in range(450)}
-    started = time.perf_counter()
+    started = time.process_time()
     placed = place(crush, pool(3, 16_384, erasure=False), reweights, {})
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
     assert len(placed) == 16_384
 
 
@@ -174,6 +175,7 @@ ALL_IN = {OsdId(osd): 1.0 for osd in range(10)}
 PG = PgId("1.0")
 
 
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from([0.0, 0.2, 0.7, 1.0]), min_size=10, max_size=10))
 def test_a_replicated_set_never_repeats_a_host_nor_uses_an_osd_that_is_out(weights: list[float]) -> None:
     reweights = {OsdId(osd): weight for osd, weight in enumerate(weights)}
@@ -182,6 +184,7 @@ def test_a_replicated_set_never_repeats_a_host_nor_uses_an_osd_that_is_out(weigh
         assert all(weights[osd] > 0 for osd in up)
 
 
+@settings(max_examples=40)
 @given(st.sets(st.integers(0, 63), max_size=20))
 def test_placing_a_few_pgs_gives_what_placing_all_gives(seeds: set[int]) -> None:
     pools = pool(3, 64, erasure=False)
