@@ -40,8 +40,10 @@ class Pace:
         self._due = time.monotonic()
 
     def wait(self, simulated: timedelta) -> None:
-        """Sleep until the real time that this much simulated time should take is over; lateness is not made up."""
+        """Sleep until this much simulated time has taken its real time; lateness is not made up."""
         if self.seconds_per_day is None:
             return
-        self._due = max(self._due + simulated.total_seconds() / 86400 * self.seconds_per_day, time.monotonic())
+        self._due = max(
+            self._due + simulated.total_seconds() / 86400 * self.seconds_per_day, time.monotonic()
+        )
         time.sleep(max(0.0, self._due - time.monotonic()))

@@ -1,7 +1,7 @@
 """Real drives in simulated slots: which drive sits under which OSD, what it says on a day, and when it dies.
 
-The calendar is the histories' own: day by day a drive reports what the real one reported. A drive's death is the
-operator's record (the first row with `failure` = 1); only the world and the closing table know it.
+The calendar is the histories' own: day by day a drive reports what the real one reported. A drive's death is
+the operator's record (the first row with `failure` = 1); only the world and the closing table know it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from data.device_id import device_id
 from data.history import EPOCH, History, HistoryFiles
 from data.ids import DeviceId, HostName, OsdId
+from data.lifespan import Lifespans, sources_of
 from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 from data.refusal import Refusal
 
@@ -33,13 +34,17 @@ COUNTER_OF = {
 }
 
 
+DOOMED_AT_MOST = 20
+"""One slot in so many may hold a drive that will die: histories of a large fleet hold hundreds of them."""
+
+
 class TooFewDrives(Refusal):
     """The histories hold too few drives for the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """One real drive. `death` is the last day it worked, None when it was still alive on the last day of the data."""
+    """One real drive. `death` is the last day it worked; None: it was alive when the data end."""
 
     index: int
     device: DeviceId
@@ -51,31 +56,33 @@ class Drive:
 class Fleet:
     """Drives in slots. Mutable: the world swaps dead and drained drives for spares."""
 
-    def __init__(self, history: History, deaths: dict[str, date], osds: Sequence[OsdId], seed: int, start: date) -> None:
-        """Put every drive that will die after `start` into a random slot, and living ones into the rest.
+    def __init__(self, known: Histories, osds: Sequence[OsdId], seed: int, start: date) -> None:
+        """Put drives that will die after `start` into random slots, and living ones into the rest.
 
         Raises TooFewDrives.
         """
+        history, spans = known.history, known.spans
         self._history = history
         rng = np.random.default_rng(seed)
         doomed: list[Drive] = []
         living: list[Drive] = []
-        last_day = int(history.day.max()) if len(history.day) else 0
-        for index, serial in enumerate(history.serials):
-            first, last = history.start[index], history.start[index + 1] - 1
-            model = history.model_names[history.model[last]]
-            name = device_id(None, model, str(serial))
-            if name is None or history.day[first] > _day(start):
+        last_day = int(spans.last.max(initial=0))
+        for index, place in enumerate(spans.of(history.serials)):
+            first = history.start[index]
+            if place < 0 or history.day[first] > _day(start) or spans.last[place] < _day(start):
                 continue
-            death = deaths.get(str(serial))
-            drive = Drive(index, name, str(serial), model, death)
-            if death is not None and death >= start:
-                doomed.append(drive)
-            elif death is None and history.day[last] == last_day:
-                living.append(drive)
-        if len(doomed) > len(osds) // 4:
-            keep = rng.permutation(len(doomed))[: len(osds) // 4]
-            doomed = [doomed[i] for i in sorted(keep)]
+            serial = str(history.serials[index])
+            model = history.model_names[history.model[first]]
+            name = device_id(None, model, serial)
+            if name is None:
+                continue
+            if spans.died[place]:
+                death = EPOCH + timedelta(days=int(spans.last[place]))
+                doomed.append(Drive(index, name, serial, model, death))
+            elif spans.last[place] == last_day:
+                living.append(Drive(index, name, serial, model, None))
+        most = max(1, len(osds) // DOOMED_AT_MOST)
+        doomed = [doomed[i] for i in sorted(rng.permutation(len(doomed))[:most])]
         if len(doomed) + len(living) < len(osds):
             raise TooFewDrives(
                 f"the histories hold {len(doomed) + len(living)} usable drives on {start}, the cluster has "
@@ -102,7 +109,7 @@ class Fleet:
         return spare
 
     def reading(self, osd: OsdId, host: HostName, at: datetime) -> Reading | None:
-        """What the drive under this OSD says at `at`; None when the slot is empty or the drive has no row yet."""
+        """What the drive under this OSD says at `at`; None when the slot is empty or nothing is known yet."""
         drive = self.seats[osd]
         if drive is None:
             return None
@@ -144,22 +151,22 @@ def _day(when: date) -> int:
     return (when - EPOCH).days
 
 
-def read_fleet(paths: Sequence[Path]) -> tuple[History, dict[str, date]]:
-    """Histories and the operator's record of deaths (serial number to last working day)."""
-    import duckdb
+@dataclass(frozen=True, slots=True)
+class Histories:
+    """Readings of drives, and the operator's record of their ends."""
 
-    files = HistoryFiles(paths)
-    history = files.read()
-    deaths: dict[str, date] = {}
-    for path in [*files.paths, *files.others]:
-        source = f"read_parquet('{path}')" if path.suffix == ".parquet" else f"read_csv('{path}')"
-        columns = {row[0] for row in duckdb.sql(f"DESCRIBE SELECT * FROM {source}").fetchall()}
-        day = "last_date" if "last_date" in columns else "date"
-        if "failure" not in columns:
-            continue
-        query = f"SELECT serial_number, min(CAST({day} AS DATE)) FROM {source} WHERE failure = 1 GROUP BY 1"  # noqa: S608
-        deaths.update({str(serial): died for serial, died in duckdb.sql(query).fetchall()})
-    return history, deaths
+    history: History
+    spans: Lifespans
+    paths: tuple[Path, ...]
+
+
+def read_histories(paths: Sequence[Path]) -> Histories:
+    """The newest of the sources among `paths` (daily files, or change points with a drives table), whole.
+
+    Raises UnreadableHistory.
+    """
+    newest = max(sources_of(paths), key=lambda source: int(source.lifespans.last.max(initial=0)))
+    return Histories(HistoryFiles(newest.files).read(), newest.lifespans, newest.files)
 
 
 def at_hour(day: date, hour: float) -> datetime:

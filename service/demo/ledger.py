@@ -111,16 +111,28 @@ def table(watched: Ledger, unwatched: Ledger) -> tuple[DemoRow, ...]:
             f"{len(lead)}" + (f" (median {median(lead):.1f} days before)" if lead else ""),
             "0",
         ),
-        DemoRow("  died while draining", f"{len(partly)}" + (f" ({max(partly):.0%} moved)" if partly else ""), "0"),
-        DemoRow("  missed, had shown symptoms", f"{watched.missed(silent=False)}", f"{unwatched.missed(silent=False)}"),
-        DemoRow("  missed, no sign before", f"{watched.missed(silent=True)}", f"{unwatched.missed(silent=True)}"),
+        DemoRow(
+            "  died while draining", f"{len(partly)}" + (f" ({max(partly):.0%} moved)" if partly else ""), "0"
+        ),
+        DemoRow(
+            "  missed, had shown symptoms",
+            f"{watched.missed(silent=False)}",
+            f"{unwatched.missed(silent=False)}",
+        ),
+        DemoRow(
+            "  missed, no sign before", f"{watched.missed(silent=True)}", f"{unwatched.missed(silent=True)}"
+        ),
         DemoRow("needless drains (lived on)", f"{len(watched.needless)}", "0"),
         DemoRow("TiB moved off in time", _tib(watched.saved_bytes), _tib(0)),
         DemoRow("TiB moved for nothing", _tib(sum(watched.needless)), _tib(0)),
         DemoRow("TiB rebuilt after a death", _tib(watched.rebuilt_bytes), _tib(unwatched.rebuilt_bytes)),
         both("PG-hours with a copy missing", "thin_pg_hours"),
         DemoRow("client ops served", _share(watched), _share(unwatched)),
-        DemoRow("hours with p99 above 1.2x", f"{watched.felt_seconds / 3600:.1f}", f"{unwatched.felt_seconds / 3600:.1f}"),
+        DemoRow(
+            "hours with p99 above 1.2x",
+            f"{watched.felt_seconds / 3600:.1f}",
+            f"{unwatched.felt_seconds / 3600:.1f}",
+        ),
         both("client ops over 250 ms", "slow_ops"),
         DemoRow("slowest client op", f"{watched.worst_ms:,.0f} ms", f"{unwatched.worst_ms:,.0f} ms"),
     )

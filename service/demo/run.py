@@ -1,4 +1,4 @@
-"""`predrain demo`: the world with a house that watches, served on loopback, and the same world without one beside it."""
+"""`predrain demo`: the world with a house that watches, served on loopback, and the world without one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from data.store.sqlite import SqliteStore
 from service import tokens
 from service.changes import Kind
 from service.demo.clock import Pace
-from service.demo.fleet import Fleet, read_fleet
+from service.demo.fleet import Fleet, read_histories
 from service.demo.ledger import Ledger, table
 from service.demo.world import Calendar, World
 from service.house import DemoRow, DemoStatus, House, Ports
@@ -31,8 +31,8 @@ from service.up import forecaster_of
 FLEET = Path(__file__).resolve().parents[2] / "data" / "fleets" / "demo.parquet"
 WARM_UP = timedelta(days=21)
 NOTE = (
-    "Every disk lives the real life of an ST4000DM000 of 2018 that the bundle has never seen; more of them die than in a "
-    "fleet of this size. About 4 in 10 real failures show no sign first: those cannot be foretold."
+    "Every disk lives the real life of an ST4000DM000 of 2018 that the bundle has never seen; more of them "
+    "die than in a fleet of this size. About 4 in 10 real failures show no sign first: those cannot be foretold."
 )
 
 
@@ -56,14 +56,14 @@ class Demo:
     def build(self) -> tuple[World, date]:
         """The world and the day on which the histories begin. The same for the same demo."""
         spec = self.spec()
-        history, deaths = read_fleet(self.histories)
-        first = EPOCH + timedelta(days=int(history.day.min()))
-        last = EPOCH + timedelta(days=int(history.day.max()))
+        known = read_histories(self.histories)
+        first = EPOCH + timedelta(days=int(known.history.day.min()))
+        last = EPOCH + timedelta(days=int(known.spans.last.max()))
         start = self.start or first + WARM_UP
         end = last + timedelta(days=1)
         if self.days is not None:
             end = min(end, start + timedelta(days=self.days))
-        fleet = Fleet(history, deaths, [osd.id for osd in spec.osds], self.seed, start)
+        fleet = Fleet(known, [osd.id for osd in spec.osds], self.seed, start)
         return World(spec, fleet, Calendar(start, end), self.seed), first
 
     def spec(self) -> ClusterSpec:
@@ -109,7 +109,7 @@ def run(
 ) -> None:
     """Run to the end of the calendar. With `served` the page answers meanwhile, and on until Ctrl-C.
 
-    Raises what is in the way (a taken port, too few drives, a corrupt bundle) as a Refusal before anything starts.
+    Raises what is in the way (a taken port, too few drives, a corrupt bundle) as a Refusal, before it starts.
     """
     with ExitStack() as closing:
         listener = bind(settings.service) if served else None
@@ -157,7 +157,9 @@ def pace_out() -> None:
 
 
 def _told(day: int, world_: World, house: House) -> DayTold:
-    drains = [drain for drain in house.store.drains() if drain.state.value in ("preparing", "draining", "holding")]
+    drains = [
+        drain for drain in house.store.drains() if drain.state.value in ("preparing", "draining", "holding")
+    ]
     shown = world_.calendar.start + timedelta(days=day - 1)
     ledger = world_.ledger
     return DayTold(day, world_.calendar.days, shown, len(drains), len(ledger.deaths), len(ledger.emptied))

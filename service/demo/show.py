@@ -43,7 +43,8 @@ class Progress:
             description=f"{told.date:%d %b %Y}",
             total=told.days,
             completed=told.day,
-            now=f"day {told.day} of {told.days}: {told.drains} draining, {told.drained} drained, {told.failed} failed",
+            now=f"day {told.day} of {told.days}: {told.drains} draining, {told.drained} drained, "
+            f"{told.failed} failed",
         )
 
     def table_stands(self, rows: tuple[DemoRow, ...]) -> None:

@@ -1,7 +1,7 @@
-"""The world of the demo: time, disks that die, people who swap them, and a house that may or may not be watching.
+"""The world of the demo: time, disks that die, people who swap them, and a house that may be watching or not.
 
-The same world runs twice from one seed: with predrain (a house) and without. Disks die on the hour that seed and history
-give; a technician swaps a dead disk two days later and a drained one the day after it was verified.
+The same world runs twice from one seed: with predrain (a house) and without. Disks die on the hour that seed
+and history give; a technician swaps a dead disk two days later and a drained one the day after it was verified.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ class World:
             reading
             for osd in self.fleet.seats
             for day in _days(since, self.calendar.start)
-            if (reading := self.fleet.reading(osd, self._hosts[osd], at_hour(day, self._hour(osd)))) is not None
+            if (reading := self.fleet.reading(osd, self._hosts[osd], at_hour(day, self._hour(osd))))
+            is not None
         ]
         house.store.add_readings(readings)
 
@@ -114,7 +115,7 @@ class World:
         while self._deaths and self._deaths[0][0] <= until:
             self._die(*self._deaths.pop(0), house)
         while self._swaps and self._swaps[0][0] <= until:
-            self._swap(*self._swaps.pop(0))
+            self._swap(*self._swaps.pop(0)[1:])
         if house is not None:
             if until.hour in READING_HOURS and until.minute == 0 and until.second == 0:
                 self._read(house, until)
@@ -170,7 +171,9 @@ class World:
             return
         moved = 0.0
         if house is not None:
-            moved = max((_share(drain) for drain in house.store.drains() if drain.device == drive.device), default=0.0)
+            moved = max(
+                (_share(drain) for drain in house.store.drains() if drain.device == drive.device), default=0.0
+            )
             house.conclude(Outcome(drive.device, when, Fate.FAILED, "the operator", "the disk died"))
         self.ledger.died(drive, when, silent=self.fleet.silent(drive), share_moved=moved)
         self.fleet.died_of[osd] = drive
@@ -180,8 +183,10 @@ class World:
             self._swaps.append((when + SWAP_DEAD, osd, drive))
             self._swaps.sort(key=lambda swap: swap[0])
 
-    def _swap(self, when: datetime, osd: OsdId, drive: Drive) -> None:
+    def _swap(self, osd: OsdId, drive: Drive) -> None:
         """A new disk in the slot. The slot stays empty when there is no spare."""
+        if self.fleet.seats[osd] is not drive:
+            return
         self.fleet.died_of.pop(osd, None)
         spare = self.fleet.swap(osd)
         if spare is None:

@@ -1,0 +1,67 @@
+"""`predrain demo`."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+
+def demo(
+    *,
+    once: Annotated[
+        bool, Parameter(negative="", help="as fast as it can, print the table, exit with 0")
+    ] = False,
+    cluster: Annotated[str, Parameter(help="the simulated cluster")] = "cisco",
+    replay: Annotated[Path | None, Parameter(help="folder of real histories to replay instead")] = None,
+    start: Annotated[date | None, Parameter(name="--from", help="first day shown")] = None,
+    days: Annotated[int | None, Parameter(help="days to show")] = None,
+    seed: int = 8,
+    speed: Annotated[float, Parameter(help="real seconds a simulated day")] = 1.0,
+    mode: Annotated[
+        Literal["act", "propose", "observe"],
+        Parameter(help="propose: drains wait for your approval on the page"),
+    ] = "act",
+    host: str = "127.0.0.1",
+    port: int = 8080,
+) -> int:
+    """Watch a simulated cluster with the lives of real drives: read, scored, drained before they fail.
+
+    Example: predrain demo --once
+    """
+    from rich.console import Console
+
+    from actions.policy import Mode
+    from service import logs
+    from service.cli.up import with_options
+    from service.demo import show
+    from service.demo.run import Demo, run
+    from service.settings import Settings
+
+    logs.configure()
+    console = Console()
+    settings = with_options(Settings(), host=host, port=port, state=None)
+    wanted = Demo(
+        cluster=cluster,
+        seed=seed,
+        start=start,
+        days=days,
+        mode=Mode(mode),
+        seconds_per_day=None if once else speed,
+    )
+    if replay is not None:
+        from service.demo.replay import replayed
+
+        wanted = replayed(wanted, replay, lambda line: console.print(line, highlight=False))
+    with show.Progress(console) as progress:
+        run(
+            wanted,
+            settings,
+            served=not once,
+            tell=progress.say,
+            day_over=progress.day_over,
+            table_stands=progress.table_stands,
+        )
+    return 0
