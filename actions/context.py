@@ -4,7 +4,7 @@ process did.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -32,8 +32,8 @@ class Memory:
     dump_version: int = 0
     changed: Mapping[PgId, int] = field(default_factory=dict)
     """PGs whose mapping our last commands changed, with the epoch that their reports must have reached."""
-    attempts: Mapping[PgId, int] = field(default_factory=dict)
-    """How often each PG was pinned by this process."""
+    attempts: Mapping[str, int] = field(default_factory=dict)
+    """How often this process wrote each key of the ledger without ever seeing it in the map."""
     planned: Mapping[str, tuple[int, datetime]] = field(default_factory=dict)
     """Fingerprint of the map under which each drain was planned, and when."""
     new_mgr: bool = False
@@ -45,8 +45,8 @@ class Memory:
 
     def looked(self, view: ClusterView, now: datetime, policy: Policy) -> Memory:
         """After a look: a new mgr, or a dump whose version fell, must be waited for (ceph.md e)."""
-        settled = {pg: epoch for pg, epoch in self.changed.items() if not _reported(view, pg, epoch)}
-        memory = self if settled == self.changed else replace(self, changed=settled)
+        silent = {pg: epoch for pg, epoch in self.changed.items() if not _reported(view, pg, epoch)}
+        memory = self if silent == self.changed else replace(self, changed=silent)
         if view.mgr_id == self.mgr_id and view.dump_version >= self.dump_version:
             return replace(
                 memory,
@@ -58,17 +58,22 @@ class Memory:
             memory, mgr_id=view.mgr_id, dump_version=view.dump_version, trusted_from=later, new_mgr=True
         )
 
-    def sent(self, pgs: Mapping[PgId, int], pins: frozenset[PgId], now: datetime, policy: Policy) -> Memory:
-        """After commands: their PGs must report, and the rest of the statistics must be younger than this."""
+    def sent(self, pgs: Mapping[PgId, int], keys: Iterable[str], now: datetime, policy: Policy) -> Memory:
+        """After a command: its PGs must report, and the rest of the statistics must be younger than this."""
         attempts = dict(self.attempts)
-        for pg in pins:
-            attempts[pg] = attempts.get(pg, 0) + 1
+        for key in keys:
+            attempts[key] = attempts.get(key, 0) + 1
         return replace(
             self,
             changed={**self.changed, **pgs},
             attempts=attempts,
             trusted_from=max(self.trusted_from, now + _two_periods(policy)),
         )
+
+    def arrived(self, keys: Iterable[str]) -> Memory:
+        """After these keys were seen in the map as they were written."""
+        left = {key: count for key, count in self.attempts.items() if key not in set(keys)}
+        return self if left == self.attempts else replace(self, attempts=left)
 
     def settled(self, view: ClusterView) -> bool:
         """Whether the view can already show what our last commands did."""

@@ -14,18 +14,20 @@ from datetime import datetime, timedelta
 from threading import RLock
 from time import perf_counter
 
-from actions.cluster.port import Cluster, ClusterUnreachable, Command, RemoveUpmap, SetUpmap
+from actions.cluster.port import Cluster, ClusterUnreachable
 from actions.cluster.view import ClusterView
 from actions.context import Context, Memory
 from actions.decide import decide
 from actions.guards import Pass, Refuse, judge
+from actions.ledger import found, key_of, same
+from actions.ledger import found, same
 from actions.policy import Policy
 from actions.requests import Requests
 from actions.states import ENDED, Event, after, can
 from actions.steps import Answer, Decisions, Hold, Propose, Refusal, Step, Turn, Wait
 from actions.survey import Survey, survey
 from data.drain import Drain, DrainState, JournalEntry
-from data.ids import DeviceId, PgId
+from data.ids import DeviceId
 from data.outlook import Outlook, Status
 from data.store.port import RevisionConflict, Store
 
@@ -99,6 +101,7 @@ class Controller:
                 sentence = f"The cluster does not answer: {trouble}."
                 self._hold_all(drains, sentence, now)
                 return TickReport(now, None, (), 0, perf_counter() - began, halted, sentence)
+            self._read_back(view, drains)
             if self._idle(drains):
                 return TickReport(now, view, (), 0, perf_counter() - began, halted)
             decisions = self._decide(view, drains, now, halted)
@@ -126,6 +129,14 @@ class Controller:
             view = self._surveyed.view if self._surveyed else self._look(now)
             return self.requests.propose(view, target, caller, reason, self._context(now), **intent)
 
+    def hand_over(self, id_: str, caller: str, now: datetime) -> Drain:
+        """A verified disk may be pulled, by a person's word. Raises NotNow with every sentence that
+        refuses.
+        """
+        with self._lock:
+            view = self._look(now)
+            return self.requests.hand_over(id_, caller, view, self._context(now))
+
     def _look(self, now: datetime) -> ClusterView:
         view = self.cluster.view()
         self._memory = (
@@ -135,6 +146,22 @@ class Controller:
         )
         self._surveyed = survey(view, self._surveyed)
         return view
+
+    def _read_back(self, view: ClusterView, drains: tuple[Drain, ...]) -> None:
+        """Forget the attempts at what the map now shows, and at what a person stopped.
+
+        The mon answers "set" also to pins that it drops seconds later, so this waits until all has settled.
+        """
+        if self._memory is None or not self._memory.attempts or not self._memory.settled(view):
+            return
+        shown = [
+            key
+            for drain in drains
+            for key, value in drain.ours.items()
+            if key in self._memory.attempts
+            and (drain.state in (DrainState.PAUSED, DrainState.FAILED) or same(key, found(view, key), value))
+        ]
+        self._memory = self._memory.arrived(shown)
 
     def _idle(self, drains: tuple[Drain, ...]) -> bool:
         waiting = any(drain.state not in ENDED for drain in drains)
@@ -216,9 +243,7 @@ class Controller:
             if (why := self.store.halt_reason()) is not None:
                 said.append(f"not sent, halted: {why}")
                 break
-            self._memory = self._memory.sent(
-                dict.fromkeys(step.pgs, epoch), _pinned(command), now, self.policy
-            )
+            self._memory = self._memory.sent(dict.fromkeys(step.pgs, epoch), (), now, self.policy)
             try:
                 answer = self.cluster.apply(command)
             except ClusterUnreachable as trouble:
@@ -227,9 +252,11 @@ class Controller:
                 break
             sent += 1
             failed = failed or not answer.ok
+            if answer.ok:
+                self._memory = self._memory.sent({}, (key_of(command),), now, self.policy)
             said.append(answer.text or ("ok" if answer.ok else "refused"))
             epoch = max(epoch, answer.epoch or epoch + 1)
-        self._memory = self._memory.sent(dict.fromkeys(step.pgs, epoch), frozenset(), now, self.policy)
+        self._memory = self._memory.sent(dict.fromkeys(step.pgs, epoch), (), now, self.policy)
         self._write(step.drain.id, now, "", "", answered="; ".join(dict.fromkeys(said)), epoch=epoch)
         self._count_failure(step.drain, failed, said[-1] if said else "", now)
         return sent
@@ -308,13 +335,3 @@ def _same_reasons(refusals: tuple[Refuse, ...], drain: Drain, drains: tuple[Drai
 
 def _words(sentence: str) -> tuple[str, ...]:
     return tuple(word for word in sentence.split() if not any(letter.isdigit() for letter in word))
-
-
-def _pinned(command: Command) -> frozenset[PgId]:
-    match command:
-        case SetUpmap(pg=pg):
-            return frozenset({pg})
-        case RemoveUpmap(pg=pg):
-            return frozenset({pg})
-        case _:
-            return frozenset()

@@ -136,7 +136,7 @@ class _Desk:
         return go_on(drain)
 
     def _held(self, drain: Drain, refused: Sequence[Refuse]) -> Drain:
-        sentences = tuple(refuse.sentence for refuse in refused)
+        sentences = tuple(dict.fromkeys(refuse.sentence for refuse in refused))
         if can(drain, Event.REFUSED):
             return replace(after(drain, Event.REFUSED, self.context.now), held_by=sentences)
         if drain.held_by == sentences:
@@ -269,6 +269,8 @@ class _Desk:
         saved, ours = dict(drain.saved), dict(drain.ours)
         commands: list[Command] = []
         for key, (was, must) in wanted(self.view, drain, self.context).items():
+            if self.context.memory.attempts.get(key, 0) >= self.policy.pin_attempts:
+                continue  # the OSDs do not take it (mClock without its override): the throttle is unverified
             given_back = key in ours and same(key, ours[key], was) and not same(key, was, must)
             if drain.state is not S.PREPARING and not given_back:
                 continue

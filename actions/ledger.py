@@ -103,7 +103,9 @@ def found(view: ClusterView, key: str) -> str:
         return "on" if name in view.flags else "off"
     if kind == "balancer":
         return "on" if view.balancer_active else "off"
-    osd = view.osds[OsdId(int(kind.removeprefix("osd.")))]
+    osd = view.osds.get(OsdId(int(kind.removeprefix("osd."))))
+    if osd is None:
+        return ABSENT
     return repr(
         {"reweight": osd.reweight, "crush_weight": osd.crush_weight, "affinity": osd.primary_affinity}[name]
     )
@@ -111,7 +113,7 @@ def found(view: ClusterView, key: str) -> str:
 
 def same(key: str, one: str, other: str) -> bool:
     """Whether two values of a key mean the same: weights to the 16.16 grain in which Ceph keeps them."""
-    if key.startswith("osd."):
+    if key.startswith("osd.") and ABSENT not in (one, other):
         return abs(float(one) - float(other)) < 1.5 / 65536
     if key.startswith("upmap/"):
         return sorted(read_pairs(one)) == sorted(read_pairs(other))

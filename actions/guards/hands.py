@@ -8,6 +8,7 @@ from actions.context import Context
 from actions.guards.verdict import Pass, Refuse, count
 from actions.ledger import BEFORE, explained, found
 from actions.policy import Policy
+from actions.throttle import shared
 from data.drain import Drain
 from data.ids import OsdId
 
@@ -67,16 +68,14 @@ def conflict(view: ClusterView, drain: Drain, policy: Policy, context: Context) 
                 "somebody else changed it. Cancel the drain, or set it back.",
                 {"key": key, "ours": value, "found": now},
             )
-    for pg, attempts in context.memory.attempts.items():
-        pin = drain.ours.get(f"upmap/{pg}")
-        if attempts >= policy.pin_attempts and pin and not found(view, f"upmap/{pg}"):
-            members = view.pgs[pg].up if pg in view.pgs else ()
-            if any(osd in members for osd in drain.osds):
-                return Refuse(
-                    "conflict",
-                    f"The pin of PG {pg} ({pin}) was set {count(attempts, 'time')} and is not in the map.",
-                    {"pg": pg, "attempts": attempts},
-                )
+    for key, attempts in context.memory.attempts.items():
+        wanted = drain.ours.get(key)
+        if attempts >= policy.pin_attempts and wanted and not shared(key):
+            return Refuse(
+                "conflict",
+                f"{key} was set to {wanted} {count(attempts, 'time')} and the map never shows it.",
+                {"key": key, "attempts": attempts},
+            )
     return Pass("what this drain set still stands")
 
 

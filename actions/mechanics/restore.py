@@ -121,7 +121,7 @@ def _abandoned(
         now = found(view, key)
         if same(key, now, drain.saved[key]):
             continue
-        refused = is_pin(key) and context.memory.attempts.get(PgId(key[6:]), 0) >= 2 * policy.pin_attempts
+        refused = is_pin(key) and context.memory.attempts.get(key, 0) >= 2 * policy.pin_attempts
         if not explained(drain, key, now) or refused or _dead(view, key):
             del ours[key]
             ours.pop(key + BEFORE, None)

@@ -35,7 +35,9 @@ def tiny_spec(**changes: object) -> ClusterSpec:
     return replace(spec.with_devices(devices), **changes)  # type: ignore[arg-type]
 
 
-def wide_spec(hosts: int = 6, per_host: int = 2, racks: int = 3, pg_num: int = 64, used: float = 0.5) -> ClusterSpec:
+def wide_spec(
+    hosts: int = 6, per_host: int = 2, racks: int = 3, pg_num: int = 64, used: float = 0.5
+) -> ClusterSpec:
     """More hosts than copies, in racks."""
     osds = disks(hosts=hosts, per_host=per_host, size_bytes=100 * GB, racks=racks)
     pool = Pool(1, "rbd", size=3, min_size=2, pg_num=pg_num, pg_num_target=pg_num, rule=0, erasure=False)
@@ -52,7 +54,10 @@ def ec_spec(hosts: int = 4, per_host: int = 2, k: int = 2, m: int = 1, pg_num: i
     pool = Pool(1, "archive", k + m, k + (1 if m > 1 else 0), pg_num, pg_num, rule=1, erasure=True)
     shard = int(0.3 * len(osds) * 100 * GB / ((k + m) * pg_num))
     spec = ClusterSpec(
-        name="ec", osds=osds, pools=(PoolSpec(pool, shard_bytes=shard, data_shards=k),), crush=crush_tree(osds)
+        name="ec",
+        osds=osds,
+        pools=(PoolSpec(pool, shard_bytes=shard, data_shards=k),),
+        crush=crush_tree(osds),
     )
     return spec.with_devices({osd.id: (device(osd.id), "D100") for osd in osds})
 

@@ -124,7 +124,9 @@ def short_of_copies() -> tuple[ClusterView, Drain, Policy, Context]:
 
 def late() -> tuple[ClusterView, Drain, Policy, Context]:
     view = calm_view()
-    memory = Memory(NOW - timedelta(minutes=5), view.mgr_id, view.dump_version, changed={PgId("1.0"): view.epoch + 9})
+    memory = Memory(
+        NOW - timedelta(minutes=5), view.mgr_id, view.dump_version, changed={PgId("1.0"): view.epoch + 9}
+    )
     return world(memory=memory)
 
 
@@ -144,7 +146,11 @@ def version_fell() -> tuple[ClusterView, Drain, Policy, Context]:
 
 DANGERS = [
     Danger("halt", "Halted: smoke in the room", lambda: world(halted="smoke in the room")),
-    Danger("stale-view", "100 s ago, limit 60 s", lambda: world(replace(calm_view(), as_of=NOW - timedelta(seconds=100)))),
+    Danger(
+        "stale-view",
+        "100 s ago, limit 60 s",
+        lambda: world(replace(calm_view(), as_of=NOW - timedelta(seconds=100))),
+    ),
     Danger("stale-view", "nothing is known", lambda: world(replace(calm_view(), statistics_known=False))),
     Danger("stale-view", "1 PG did not report", late),
     Danger("stale-view", "Another mgr (y)", new_mgr),
@@ -159,9 +165,17 @@ DANGERS = [
     Danger("whole", "none", lambda: world(changed_pg(calm_view(), "1.0", up=(1, 2, NONE), acting=(1, 2, 3)))),
     Danger("whole", "one twice", lambda: world(changed_pg(calm_view(), "1.0", acting=(1, 5, 5)))),
     Danger("whole", "3 wanted", lambda: world(changed_pg(calm_view(), "1.0", up=(1, 5)))),
-    Danger("plan", "no legal place", lambda: world(drain=a_drain(plan=refused_plan("PG 1.0 has no legal place.")))),
+    Danger(
+        "plan",
+        "no legal place",
+        lambda: world(drain=a_drain(plan=refused_plan("PG 1.0 has no legal place."))),
+    ),
     Danger("operator-flags", "noout", lambda: world(replace(calm_view(), flags=frozenset({"noout"})))),
-    Danger("operator-flags", "norecover on osd.0", lambda: world(replace(calm_view(), osd_flags={OsdId(0): frozenset({"norecover"})}))),
+    Danger(
+        "operator-flags",
+        "norecover on osd.0",
+        lambda: world(replace(calm_view(), osd_flags={OsdId(0): frozenset({"norecover"})})),
+    ),
     Danger("redundancy", "has 2 of 3, serves from 2", short_of_copies),
     Danger("space", "limit 85%", full_target),
     Danger("space", "reports no sizes", unknown_target),
@@ -171,19 +185,31 @@ DANGERS = [
     Danger("autoscale", "from 64 to 128 PGs", lambda: world(replace(calm_view(), pools=grown()))),
     Danger("upgrade", "different releases", lambda: world(replace(calm_view(), mixed_versions=True))),
     Danger("upgrade", "upgrade is running", lambda: world(replace(calm_view(), upgrade_running=True))),
-    Danger("scrub-errors", "1 PG of the plan", lambda: with_states("active", "clean", "inconsistent", mine=True)),
+    Danger(
+        "scrub-errors", "1 PG of the plan", lambda: with_states("active", "clean", "inconsistent", mine=True)
+    ),
     Danger("unknown-release", "'umbra'", lambda: world(replace(calm_view(), release="umbra"))),
-    Danger("window", "22:00 to 06:00 UTC; it is 12:00", lambda: world(policy=replace(POLICY, window=(22, 6)))),
+    Danger(
+        "window", "22:00 to 06:00 UTC; it is 12:00", lambda: world(policy=replace(POLICY, window=(22, 6)))
+    ),
     Danger("lease", "Another controller", lambda: world(lease_held=False)),
-    Danger("conflict", "is now 0.5", lambda: world(changed_osd(calm_view(), 0, reweight=0.5), a_drain(ours={"osd.0/reweight": "1.0"}))),
+    Danger(
+        "conflict",
+        "is now 0.5",
+        lambda: world(changed_osd(calm_view(), 0, reweight=0.5), a_drain(ours={"osd.0/reweight": "1.0"})),
+    ),
     Danger("conflict", "is not in the map", lambda: world(drain=a_drain(77))),
-    Danger("conflict", "set 3 times", lambda: dropped_pin()),
+    Danger("conflict", "3 times and the map never shows it", lambda: dropped_pin()),
     Danger("conflict", "is now 1>9", lambda: foreign_pin()),
     Danger("balancer", "turned on again", lambda: world(replace(calm_view(), balancer_active=True))),
     Danger("trust", "no outlook", lambda: world(drain=automatic())),
     Danger("trust", "is warning, not bad", lambda: believed(automatic(), status=Status.WARNING)),
     Danger("trust", "48 h old, limit 36 h", lambda: believed(automatic(), at=NOW - timedelta(hours=48))),
-    Danger("trust", "1 reading over 0.0 h bear it out, 3 over 24 h", lambda: believed(automatic(), readings=1, span_hours=0.0)),
+    Danger(
+        "trust",
+        "1 reading over 0.0 h bear it out, 3 over 24 h",
+        lambda: believed(automatic(), readings=1, span_hours=0.0),
+    ),
     Danger("trust", "2 over 1 h", lambda: believed(automatic(), readings=1, span_hours=0.0, hard=True)),
     Danger("trust", "another 48 h", lambda: new_bundle()),
     Danger("safe-to-destroy", "PGs still name osd.0", lambda: world(drain=a_drain(state=S.VERIFIED))),
@@ -201,7 +227,7 @@ def grown() -> dict[int, object]:
 def dropped_pin() -> tuple[ClusterView, Drain, Policy, Context]:
     view = calm_view()
     pg = first_pg(view)
-    memory = replace(a_context(view).memory, attempts={pg: 3})
+    memory = replace(a_context(view).memory, attempts={f"upmap/{pg}": 3})
     return world(view, a_drain(ours={f"upmap/{pg}": "0>9"}), memory=memory)
 
 

@@ -1,0 +1,136 @@
+"""A controller on a simulated cluster, watched from outside; time passes only when a test says so."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from actions.cluster.port import Cluster
+from actions.cluster.simulated import SimulatedCluster
+from actions.cluster.simulated.spec import ClusterSpec
+from actions.controller import Controller, TickReport
+from actions.policy import Policy
+from data.drain import Drain, DrainState, JournalEntry
+from data.ids import DeviceId
+from data.outlook import Outlook
+from data.store.port import Store
+from data.store.sqlite import SqliteStore
+from tests.actions.checkers import Watched
+
+ENOUGH = 3_000
+"""Ticks after which a drain that has not ended is stuck."""
+
+
+def scratch() -> Path:
+    """A folder for one store; in memory where the machine has such a place, for nothing is measured on it."""
+    memory = Path("/dev/shm")
+    return Path(tempfile.mkdtemp(prefix="predrain-", dir=memory if memory.is_dir() else None))
+
+
+@dataclass
+class Run:
+    """One cluster, one store, one controller after another."""
+
+    spec: ClusterSpec
+    seed: int = 1
+    policy: Policy = field(default_factory=Policy)
+    tick_seconds: float = 10.0
+    outlooks: dict[DeviceId, Outlook] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.folder = scratch()
+        self.cluster = SimulatedCluster(self.spec, self.seed)
+        self.store: Store = SqliteStore(self.folder / "store.db")
+        self.watched = Watched(self.cluster, self.policy, lambda: self.store.halt_reason() is not None)
+        self.controller = self.started()
+
+    def close(self) -> None:
+        """Let go of the store and its folder."""
+        self.store.close()
+        for path in self.folder.iterdir():
+            path.unlink()
+        self.folder.rmdir()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def started(self, cluster: Cluster | None = None, store: Store | None = None) -> Controller:
+        """A new process on the same store."""
+        self.controller = Controller(cluster or self.watched, store or self.store, self.policy)
+        return self.controller
+
+    def tick(self, seconds: float | None = None) -> TickReport:
+        """Time passes, then the controller ticks."""
+        self.cluster.advance(self.tick_seconds if seconds is None else seconds)
+        report = self.controller.tick(self.cluster.now, self.outlooks)
+        self.watched.check_between(self.store.drains())
+        return report
+
+    def ticks(self, count: int) -> None:
+        """`count` ticks."""
+        for _ in range(count):
+            self.tick()
+
+    def drain(self, target: str) -> Drain:
+        """Propose and approve a drain by a person's word."""
+        if self.controller.view is None:
+            self.tick()
+        drain = self.controller.propose(target, "operator", "test", self.cluster.now)
+        return self.controller.requests.approve(drain.id, "operator", self.cluster.now)
+
+    def known(self, drain: Drain) -> Drain:
+        """The drain as the store has it."""
+        return self.controller.requests.known(drain.id)
+
+    def until(self, drain: Drain, *states: DrainState, most: int = ENOUGH) -> Drain:
+        """Tick until the drain is in one of `states`."""
+        for _ in range(most):
+            found = self.known(drain)
+            if found.state in states:
+                return found
+            self.tick()
+        found = self.known(drain)
+        raise AssertionError(f"{found.state} after {most} ticks, held by {found.held_by}, {found.progress}")
+
+    def transcript(self, drain: Drain) -> str:
+        """The drain's journal as text: seconds since the start, seen, decided, answered."""
+        lines = [self._line(entry) for entry in self.store.journal(drain.id)]
+        return "\n".join(lines) + "\n"
+
+    def _line(self, entry: JournalEntry) -> str:
+        at = (entry.at - self.cluster.now).total_seconds() + self.elapsed
+        words = [word for word in (entry.seen, entry.decided, entry.answered) if word]
+        return f"{at:7.0f} s  {' -> '.join(words)}" + (
+            f" ({entry.caller})" if entry.caller != "controller" else ""
+        )
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the simulation began."""
+        begun = SimulatedCluster(self.spec, self.seed).now
+        return (self.cluster.now - begun).total_seconds()
+
+
+def map_of(run: Run) -> Mapping[str, object]:
+    """Everything of the map and the settings that a drain may touch."""
+    view = run.cluster.view()
+    return {
+        "weights": {
+            osd.id: (osd.reweight, osd.crush_weight, osd.primary_affinity) for osd in view.osds.values()
+        },
+        "upmaps": dict(view.upmap_items),
+        "up": {pg.id: pg.up for pg in view.pgs.values()},
+        "flags": view.flags,
+        "settings": dict(view.settings),
+        "balancer": view.balancer_active,
+    }
+
+
+def whole(run: Run, ids: Iterable[str] | None = None) -> bool:
+    """Whether every PG really has all its copies."""
+    return all(pg.copies == pg.pool.size for pg in run.cluster.truth().pgs.values())

@@ -1,0 +1,486 @@
+"""The controller on simulated clusters: drains that go well, that are stopped, killed, refused, and undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from actions.cluster.port import Balancer, Reweight, SetOption
+from actions.cluster.simulated.spec import crush_tree
+from actions.cluster.view import ClusterView
+from actions.crush.map import Rule, RuleStep
+from actions.guards import AUTOMATIC
+from actions.policy import Mode, Policy
+from actions.proposals import NoSuchTarget
+from actions.requests import DrainStands, NoSuchDrain, NotNow
+from actions.states import NotInTable
+from data.drain import DrainState, Mechanic
+from data.ids import OsdId
+from data.outlook import Status
+from tests.actions.made import bad_outlook, device, ec_spec, tiny_spec, wide_spec
+from tests.actions.run import Run, map_of, whole
+
+S = DrainState
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    with Run(wide_spec()) as run:
+        yield run
+
+
+def empty(run: Run, osd: int) -> bool:
+    """Whether no PG names the OSD and nothing lies on it."""
+    truth = run.cluster.truth()
+    named = any(osd in pg.up or osd in pg.acting for pg in truth.pgs.values())
+    return not named and truth.used_bytes[OsdId(osd)] == 0
+
+
+def test_a_drain_empties_the_osd_and_leaves_every_pg_whole(run: Run) -> None:
+    drain = run.drain("osd.0")
+    before = run.cluster.truth().used_bytes[OsdId(0)]
+    ended = run.until(drain, S.VERIFIED)
+    assert empty(run, 0)
+    assert whole(run)
+    assert run.cluster.view().osds[OsdId(0)].reweight == 0.0
+    assert all(0 not in pair for pairs in run.cluster.view().upmap_items.values() for pair in pairs)
+    assert ended.progress.moved_pgs == ended.progress.planned_pgs > 0
+    assert run.cluster.recovered_bytes == 0
+    assert run.cluster.moved_bytes <= 1.1 * before
+
+
+def test_the_plan_says_beforehand_how_many_bytes_move(run: Run) -> None:
+    drain = run.drain("osd.0")
+    assert drain.plan is not None
+    run.until(drain, S.VERIFIED)
+    assert run.cluster.moved_bytes == pytest.approx(drain.plan.bytes, rel=0.1)
+
+
+def test_the_last_override_moves_nothing(run: Run) -> None:
+    drain = run.drain("osd.0")
+    while not any("override of osd.0" in entry.decided for entry in run.store.journal(drain.id)):
+        run.tick()
+    moved = run.cluster.moved_bytes
+    run.until(drain, S.VERIFIED)
+    assert run.cluster.moved_bytes == moved
+
+
+def test_ec_over_exactly_its_hosts_is_drained_onto_the_siblings_in_the_host() -> None:
+    with Run(ec_spec(hosts=3, per_host=3, k=2, m=1)) as run:
+        drain = run.drain("osd.0")
+        assert drain.plan is not None
+        assert {move.target for move in drain.plan.moves} <= {1, 2}
+        run.until(drain, S.VERIFIED)
+        assert empty(run, 0)
+        assert whole(run)
+
+
+def test_where_the_override_leaves_no_legal_choice_the_crush_weight_is_lowered_instead() -> None:
+    few_tries = {
+        1: Rule(
+            1,
+            "few",
+            (
+                RuleStep("set_chooseleaf_tries", item=1),
+                RuleStep("set_choose_tries", item=11),
+                RuleStep("take", item=-1),
+                RuleStep("chooseleaf_indep", type="host"),
+                RuleStep("emit"),
+            ),
+        )
+    }
+    spec = ec_spec(hosts=3, per_host=3, k=2, m=1)
+    with Run(replace(spec, crush=crush_tree(spec.osds, few_tries))) as run:
+        drain = run.drain("osd.0")
+        assert drain.plan is not None
+        assert drain.plan.mechanic is Mechanic.CRUSH_LADDER
+        assert "no spare failure domain" in drain.plan.why
+        assert {move.target for move in drain.plan.moves if move.source == 0} <= {1, 2}
+        run.until(drain, S.VERIFIED)
+        assert empty(run, 0)
+        assert whole(run)
+
+
+def test_ec_without_a_spare_host_or_disk_is_refused_with_the_reason() -> None:
+    with Run(ec_spec(hosts=3, per_host=1, k=2, m=1)) as run:
+        drain = run.drain("osd.0")
+        run.ticks(5)
+        held = run.known(drain)
+        assert held.state is S.APPROVED
+        assert any("It cannot be emptied" in sentence for sentence in held.held_by)
+        assert run.watched.commands == []
+
+
+def test_an_erasure_coded_drain_keeps_every_shard_in_its_place() -> None:
+    with Run(ec_spec(hosts=5, per_host=2, k=2, m=1)) as run:
+        run.until(run.drain("osd.3"), S.VERIFIED)
+        assert empty(run, 3)
+        assert whole(run)
+
+
+def test_a_cluster_of_old_clients_is_drained_by_rungs_of_the_override() -> None:
+    with Run(wide_spec(used=0.4)) as run:
+
+        class OldClients:
+            def view(self) -> ClusterView:
+                return replace(run.watched.view(), require_min_compat_client="jewel")
+
+            def apply(self, command: Any) -> Any:
+                return run.watched.apply(command)
+
+        run.started(OldClients())
+        drain = run.drain("osd.0")
+        assert drain.plan is not None
+        assert drain.plan.mechanic is Mechanic.OVERRIDE_LADDER
+        run.until(drain, S.VERIFIED)
+        assert empty(run, 0)
+        assert whole(run)
+        assert all(isinstance(command, Reweight) for command in run.watched.commands)
+
+
+def test_a_device_under_two_osds_is_one_drain_and_its_osds_go_one_by_one() -> None:
+    spec = wide_spec()
+    shared = {osd.id: (device(0), "D100") for osd in spec.osds if osd.id in (0, 1)}
+    with Run(spec.with_devices(shared)) as run:
+        drain = run.drain(device(0))
+        assert drain.osds == (0, 1)
+        half = False
+        while run.known(drain).state is not S.VERIFIED:
+            run.tick()
+            half = half or (empty(run, 0) and not empty(run, 1))
+        assert half
+        assert empty(run, 0)
+        assert empty(run, 1)
+
+
+# -- stopping -----------------------------------------------------------------------------------------------------
+
+
+def test_no_command_is_sent_while_halted_and_the_drain_goes_on_when_it_is_lifted(run: Run) -> None:
+    drain = run.drain("osd.0")
+    run.ticks(6)
+    run.store.set_halt("smoke")
+    sent = len(run.watched.commands)
+    run.ticks(20)
+    held = run.known(drain)
+    assert len(run.watched.commands) == sent
+    assert held.state is S.HOLDING
+    assert held.held_by[0].startswith("Halted: smoke")
+    run.store.set_halt(None)
+    run.until(drain, S.VERIFIED)
+
+
+def test_a_halt_between_two_commands_of_one_step_stops_the_second() -> None:
+    with Run(replace(wide_spec(), balancer=True, settings={"osd/osd_max_backfills": "8"})) as run:
+
+        class HaltsItself:
+            def view(self) -> ClusterView:
+                return run.watched.view()
+
+            def apply(self, command: Any) -> Any:
+                answer = run.watched.apply(command)
+                run.store.set_halt("enough")
+                return answer
+
+        run.started(HaltsItself())
+        drain = run.drain("osd.0")
+        run.ticks(10)
+        assert len(run.watched.commands) == 1
+        assert "not sent, halted: enough" in run.transcript(drain)
+
+
+def test_a_pause_stays_until_a_person_resumes(run: Run) -> None:
+    drain = run.drain("osd.0")
+    run.ticks(6)
+    run.controller.requests.pause(drain.id, "operator", run.cluster.now)
+    sent = len(run.watched.commands)
+    run.ticks(30)
+    assert run.known(drain).state is S.PAUSED
+    assert len(run.watched.commands) == sent
+    run.controller.requests.resume(drain.id, "operator", run.cluster.now)
+    run.until(drain, S.VERIFIED)
+
+
+@pytest.mark.parametrize("ticks", [2, 4, 20, 60])
+def test_a_cancel_puts_the_map_back_as_it_was(run: Run, ticks: int) -> None:
+    run.tick()
+    before = map_of(run)
+    drain = run.drain("osd.0")
+    run.ticks(ticks)
+    run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+    run.until(drain, S.CANCELLED)
+    run.cluster.advance(3600)
+    assert map_of(run) == before
+    assert whole(run)
+
+
+def test_a_cancel_after_the_drain_refills_the_disk_and_restores_all_settings() -> None:
+    options = {"osd/osd_max_backfills": "4", "osd/osd_recovery_max_active": "8"}
+    spec = replace(wide_spec(), settings=options, balancer=True)
+    with Run(spec) as run:
+        run.tick()
+        before = map_of(run)
+        drain = run.drain("osd.0")
+        run.until(drain, S.DRAINED)
+        run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+        run.until(drain, S.CANCELLED)
+        after = map_of(run)
+        assert {key: after[key] for key in ("weights", "flags", "settings", "balancer")} == {
+            key: before[key] for key in ("weights", "flags", "settings", "balancer")
+        }
+        assert after["up"] == before["up"]
+
+
+def test_what_the_table_lacks_is_refused_and_changes_nothing(run: Run) -> None:
+    run.tick()
+    drain = run.controller.propose("osd.0", "operator", "test", run.cluster.now)
+    with pytest.raises(NotInTable):
+        run.controller.requests.resume(drain.id, "operator", run.cluster.now)
+    assert run.known(drain) == drain
+
+
+def test_requests_name_what_they_do_not_find(run: Run) -> None:
+    run.tick()
+    with pytest.raises(NoSuchTarget, match="neither an OSD"):
+        run.controller.propose("osd.999", "operator", "test", run.cluster.now)
+    with pytest.raises(NoSuchDrain, match="drain list"):
+        run.controller.requests.cancel("nothing", "operator", run.cluster.now)
+    run.drain("osd.0")
+    with pytest.raises(DrainStands, match=r"osd\.0 already has drain"):
+        run.controller.propose("osd.0", "operator", "test", run.cluster.now)
+
+
+def test_every_request_is_journalled_with_its_caller(run: Run) -> None:
+    drain = run.drain("osd.0")
+    assert [(e.decided, e.caller) for e in run.store.journal(drain.id)] == [
+        ("propose", "operator"),
+        ("approve", "operator"),
+    ]
+
+
+def test_a_verified_disk_is_handed_over_and_a_half_drained_one_is_not(run: Run) -> None:
+    drain = run.drain("osd.0")
+    run.until(drain, S.DRAINING)
+    with pytest.raises((NotNow, NotInTable)):
+        run.controller.hand_over(drain.id, "operator", run.cluster.now)
+    run.until(drain, S.VERIFIED)
+    run.tick()
+    assert run.controller.hand_over(drain.id, "operator", run.cluster.now).state is S.HANDED_OVER
+
+
+# -- balancer and throttles -------------------------------------------------------------------------------------------
+
+
+def test_the_balancer_is_off_while_draining_and_on_again_after(run: Run) -> None:
+    with Run(replace(wide_spec(), balancer=True)) as run:
+        drain = run.drain("osd.0")
+        run.until(drain, S.DRAINING)
+        assert not run.cluster.view().balancer_active
+        run.until(drain, S.VERIFIED)
+        assert run.cluster.view().balancer_active
+
+
+def test_a_balancer_turned_on_again_holds_the_drain(run: Run) -> None:
+    with Run(replace(wide_spec(), balancer=True)) as run:
+        drain = run.drain("osd.0")
+        run.until(drain, S.DRAINING)
+        run.ticks(2)
+        run.cluster.apply(Balancer(True))
+        run.ticks(2)
+        assert any("balancer was turned on again" in sentence for sentence in run.known(drain).held_by)
+
+
+def test_throttles_above_the_seeds_are_lowered_never_raised_and_restored() -> None:
+    spec = replace(wide_spec(), settings={"osd/osd_max_backfills": "8", "osd/osd_recovery_op_priority": "1"})
+    with Run(spec) as run:
+        drain = run.drain("osd.0")
+        run.until(drain, S.DRAINING)
+        assert run.cluster.view().settings["osd/osd_max_backfills"] == "1"
+        assert run.cluster.view().settings["osd/osd_recovery_op_priority"] == "1"
+        run.until(drain, S.VERIFIED)
+        assert dict(run.cluster.view().settings) == dict(spec.settings)
+
+
+def test_a_death_elsewhere_gives_the_throttles_back_at_once_and_holds_until_it_has_healed() -> None:
+    spec = replace(wide_spec(hosts=8), settings={"osd/osd_max_backfills": "8"})
+    with Run(spec, policy=Policy(out_share_max=0.5)) as run:
+        drain = run.drain("osd.0")
+        run.until(drain, S.DRAINING)
+        run.ticks(6)
+        run.cluster.fail_osd(OsdId(9))
+        run.ticks(3)
+        assert run.cluster.view().settings["osd/osd_max_backfills"] == "8"
+        assert run.known(drain).state is S.HOLDING
+        run.until(drain, S.DRAINING)
+        run.ticks(3)
+        assert run.cluster.view().settings["osd/osd_max_backfills"] == "1"
+        run.until(drain, S.VERIFIED)
+        assert run.cluster.view().settings["osd/osd_max_backfills"] == "8"
+        assert whole(run)
+
+
+def test_two_drains_share_the_balancer_and_the_last_one_gives_it_back() -> None:
+    spec = replace(wide_spec(hosts=8, pg_num=128), balancer=True, settings={"osd/osd_max_backfills": "4"})
+    with Run(spec, policy=Policy(out_share_max=0.5)) as run:
+        first, second = run.drain("osd.0"), run.drain("osd.9")
+        run.until(first, S.VERIFIED)
+        if run.known(second).state is not S.VERIFIED:
+            assert not run.cluster.view().balancer_active
+            assert run.cluster.view().settings["osd/osd_max_backfills"] == "1"
+        run.until(second, S.VERIFIED)
+        run.until(first, S.VERIFIED)
+        assert run.cluster.view().balancer_active
+        assert run.cluster.view().settings["osd/osd_max_backfills"] == "4"
+        assert empty(run, 0)
+        assert empty(run, 9)
+
+
+# -- proposals --------------------------------------------------------------------------------------------------------
+
+
+def believe(run: Run, *osds: int, **changes: Any) -> None:
+    for osd in osds:
+        run.outlooks[device(osd)] = bad_outlook(osd, at=run.cluster.now, **changes)
+
+
+@pytest.mark.parametrize(
+    ("mode", "state"), [(Mode.OBSERVE, None), (Mode.PROPOSE, S.PROPOSED), (Mode.ACT, S.VERIFIED)]
+)
+def test_a_bad_disk_is_watched_proposed_or_drained_as_the_mode_says(
+    mode: Mode, state: DrainState | None
+) -> None:
+    with Run(wide_spec(), policy=Policy(mode=mode)) as run:
+        believe(run, 3)
+        for _ in range(400):
+            run.tick()
+        states = [drain.state for drain in run.store.drains()]
+        assert states == ([] if state is None else [state])
+        if mode is not Mode.ACT:
+            assert run.watched.commands == []
+
+
+def test_a_warning_proposes_nothing(run: Run) -> None:
+    believe(run, 3, status=Status.WARNING)
+    run.ticks(3)
+    assert run.store.drains() == ()
+
+
+def test_an_unconfirmed_bad_disk_is_not_proposed_and_the_report_says_why(run: Run) -> None:
+    believe(run, 3, readings=1, span_hours=0.0)
+    report = run.tick()
+    assert run.store.drains() == ()
+    assert "1 reading over 0.0 h" in report.refused[device(3)][0].sentence
+
+
+def test_a_mass_of_bad_disks_of_one_model_proposes_none_of_them(run: Run) -> None:
+    believe(run, *range(6))
+    report = run.tick()
+    assert run.store.drains() == ()
+    assert {refusal.code for refusals in report.refused.values() for refusal in refusals} == {
+        "mass-suspicion"
+    }
+
+
+def test_a_proposal_is_made_once_and_is_withdrawn_when_the_disk_has_long_been_better(run: Run) -> None:
+    believe(run, 3)
+    run.ticks(5)
+    (drain,) = run.store.drains()
+    assert drain.asked_by == AUTOMATIC
+    assert drain.reason.startswith("Pending sectors rose")
+    believe(run, 3, status=Status.GOOD, span_hours=80.0)
+    run.ticks(2)
+    assert run.known(drain).state is S.PROPOSED
+    run.cluster.advance(timedelta(days=4).total_seconds())
+    run.tick()
+    assert run.known(drain).state is S.CANCELLED
+
+
+def test_a_cancelled_disk_is_not_proposed_again_the_same_week(run: Run) -> None:
+    believe(run, 3)
+    run.tick()
+    (drain,) = run.store.drains()
+    run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+    run.ticks(5)
+    assert [found.state for found in run.store.drains()] == [S.CANCELLED]
+
+
+def test_a_new_disk_in_the_slot_ends_the_old_ones_drain(run: Run) -> None:
+    drain = run.drain("osd.0")
+    run.until(drain, S.VERIFIED)
+    run.cluster.replace(OsdId(0), device(99), "D100", reweight=1.0)
+    run.tick()
+    assert run.known(drain).state is S.HANDED_OVER
+
+
+def test_urgent_disks_go_before_healthier_ones(run: Run) -> None:
+    with Run(wide_spec(hosts=8, racks=0), policy=Policy(drains_per_cluster=1, out_share_max=0.5)) as run:
+        run.tick()
+        calm, urgent = run.drain("osd.0"), run.drain("osd.8")
+        run.outlooks[device(8)] = bad_outlook(8, at=run.cluster.now, p_fail_7d=0.9)
+        run.until(urgent, S.PREPARING)
+        assert run.known(calm).state is S.APPROVED
+
+
+# -- lost answers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+def test_a_lost_answer_is_read_back_and_never_counted_twice(run: Run, carried_out: bool) -> None:
+    drain = run.drain("osd.0")
+    run.until(drain, S.DRAINING)
+    run.cluster.lose_answers(2, carried_out=carried_out)
+    run.until(drain, S.VERIFIED)
+    assert empty(run, 0)
+    assert "no answer" in run.transcript(drain)
+
+
+def test_what_the_cluster_refuses_three_times_needs_a_person(run: Run) -> None:
+    drain = run.drain("osd.0")
+    run.until(drain, S.DRAINING)
+    run.cluster.lose_answers(3, carried_out=False)
+    failed = run.until(drain, S.FAILED)
+    assert "3 times running" in failed.ended_why
+    run.controller.requests.resume(drain.id, "operator", run.cluster.now)
+    run.until(drain, S.VERIFIED)
+
+
+def test_a_cluster_that_does_not_answer_is_held_with_the_reason(run: Run) -> None:
+    drain = run.drain("osd.0")
+    run.until(drain, S.DRAINING)
+    run.cluster.restart_mgr()
+    report = run.controller.tick(run.cluster.now, {})
+    assert report.view is None
+    assert "does not answer" in run.known(drain).held_by[0]
+    run.until(drain, S.VERIFIED)
+
+
+def test_an_operators_hand_on_the_weight_is_a_conflict_and_a_cancel_leaves_it(run: Run) -> None:
+    drain = run.drain("osd.0")
+    run.until(drain, S.DRAINING)
+    run.ticks(4)
+    run.cluster.apply(Reweight(OsdId(0), 0.5))
+    run.ticks(3)
+    assert any("somebody else changed it" in sentence for sentence in run.known(drain).held_by)
+    run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+    ended = run.until(drain, S.CANCELLED)
+    assert run.cluster.view().osds[OsdId(0)].reweight == 0.5
+    assert "left as found by others: osd.0/reweight" in run.transcript(ended)
+
+
+def test_settings_that_the_osds_ignore_are_not_written_for_ever() -> None:
+    spec = replace(wide_spec(), scheduler="mclock", settings={"osd/osd_recovery_op_priority": "9"})
+    with Run(spec) as run:
+        drain = run.drain("osd.0")
+        run.until(drain, S.VERIFIED)
+        written = [command for command in run.watched.commands if isinstance(command, SetOption)]
+        assert len(written) <= 8
+
+
+def test_the_tiny_world_is_drained_too() -> None:
+    with Run(tiny_spec()) as run:
+        run.until(run.drain("osd.5"), S.VERIFIED)
+        assert empty(run, 5)

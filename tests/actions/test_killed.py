@@ -1,0 +1,144 @@
+"""kill -9 between any two calls of store and cluster: the next process, from the store alone, ends where it would have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from actions.cluster.port import Answer, Command
+from actions.cluster.view import ClusterView
+from data.drain import DrainState
+from tests.actions.made import wide_spec
+from tests.actions.run import Run, map_of, whole
+
+S = DrainState
+
+_WRITES = ("save_drain", "add_journal")
+
+
+class Killed(BaseException):
+    """The process is gone; nothing of it may run any more."""
+
+
+class Fuse:
+    """Counts calls that change something, and kills before or after the chosen one."""
+
+    def __init__(self, at: int, *, after: bool) -> None:
+        self.at, self.after, self.calls = at, after, 0
+
+    def burn(self, call: Any, *arguments: Any) -> Any:
+        self.calls += 1
+        if self.calls == self.at and not self.after:
+            raise Killed
+        result = call(*arguments)
+        if self.calls == self.at and self.after:
+            raise Killed
+        return result
+
+
+class FusedCluster:
+    """The cluster's port, with a fuse on every command."""
+
+    def __init__(self, run: Run, fuse: Fuse) -> None:
+        self.run, self.fuse = run, fuse
+
+    def view(self) -> ClusterView:
+        return self.run.watched.view()
+
+    def apply(self, command: Command) -> Answer:
+        answer: Answer = self.fuse.burn(self.run.watched.apply, command)
+        return answer
+
+
+class FusedStore:
+    """The store, with a fuse on every write."""
+
+    def __init__(self, run: Run, fuse: Fuse) -> None:
+        self.run, self.fuse = run, fuse
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.run.store, name)
+        return (lambda *arguments: self.fuse.burn(found, *arguments)) if name in _WRITES else found
+
+
+def spec() -> Any:
+    settings = {"osd/osd_max_backfills": "8"}
+    return replace(
+        wide_spec(hosts=5, per_host=2, racks=0, pg_num=16, used=0.3), settings=settings, balancer=True
+    )
+
+
+def play(run: Run, fuse: Fuse | None, cancel_at: int | None) -> DrainState:
+    """One drain to its end, with a kill where the fuse says; a cancel by a person after `cancel_at` ticks."""
+
+    def start() -> None:
+        if fuse is None or fuse.calls >= fuse.at:
+            run.started()
+        else:
+            run.started(FusedCluster(run, fuse), FusedStore(run, fuse))  # type: ignore[arg-type]
+
+    run.tick()
+    asked = run.drain("osd.0")
+    start()
+    end = S.VERIFIED if cancel_at is None else S.CANCELLED
+    for tick in range(600):
+        state = run.known(asked).state
+        if state is end:
+            return state
+        try:
+            if cancel_at is not None and tick >= cancel_at and state not in (S.CANCELLING, S.CANCELLED):
+                run.started()
+                run.controller.requests.cancel(asked.id, "operator", run.cluster.now)
+                start()
+            run.tick()
+        except Killed:
+            run.started()
+    raise AssertionError(f"{run.known(asked)}")
+
+
+def outcome(run: Run) -> dict[str, object]:
+    run.cluster.advance(3600)
+    return dict(map_of(run))
+
+
+def calls_of(cancel_at: int | None) -> int:
+    """How many calls an undisturbed drain makes."""
+    with Run(spec()) as run:
+        fuse = Fuse(10**9, after=False)
+        play(run, fuse, cancel_at)
+        return fuse.calls
+
+
+ENDS = pytest.mark.parametrize(
+    "cancel_at", [None, 12, 30], ids=["to the end", "cancelled early", "cancelled late"]
+)
+
+
+@ENDS
+def test_a_kill_now_and_then_leads_to_the_same_end(cancel_at: int | None) -> None:
+    kill_every(17, cancel_at)
+
+
+@pytest.mark.slow
+@ENDS
+def test_a_kill_at_any_call_leads_to_the_same_end(cancel_at: int | None) -> None:
+    kill_every(1, cancel_at)
+
+
+def kill_every(stride: int, cancel_at: int | None) -> None:
+    """One life for each `stride`th call, killed before it and after it."""
+    with Run(spec()) as run:
+        play(run, None, cancel_at)
+        undisturbed = outcome(run)
+    calls = calls_of(cancel_at)
+    assert calls > 20
+    for at in range(1, calls + 1, stride):
+        for after in (False, True):
+            with Run(spec()) as run:
+                play(run, Fuse(at, after=after), cancel_at)
+                assert outcome(run) == undisturbed, (
+                    f"killed {'after' if after else 'before'} call {at} of {calls}"
+                )
+                assert whole(run)
