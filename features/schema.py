@@ -292,6 +292,14 @@ NAMES_IN_ORDER: Final = tuple(feature.name for feature in SCHEMA)
 POSITION: Final[Mapping[str, int]] = {name: index for index, name in enumerate(NAMES_IN_ORDER)}
 
 
+_TELLING: Final = [POSITION[f"smart_{n}"] for n in COUNTERS]
+
+
+def reported(x: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """(drives,) whether a drive reports any of SMART 5, 187, 188, 197, 198. x: (drives, features)."""
+    return np.asarray(np.isfinite(x[:, _TELLING]).any(axis=1), dtype=bool)
+
+
 def schema_hash() -> str:
     """SHA-256 over names, units and definitions, in order: a bundle fits only the schema it was trained
     on."""

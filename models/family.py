@@ -12,8 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,27 +71,38 @@ def years(hours: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.int64]
     return np.clip(age, 0, AGES - 1).astype(np.int64)
 
 
-def rates_of(landmarks: Landmarks, step: int) -> Rates:
-    """Rates from weekly landmarks: each stands for `step` days at risk and for a death inside them."""
+Counts = Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
+"""Of each model: deaths and drive-years, (AGES,) each."""
+
+
+def whole_lives() -> Counts:
+    """Counts of whole lives to 2025, as committed (models/tables): not for a forecaster of an earlier day."""
+    table = msgspec.json.decode(
+        (files("models.tables") / "lives.json").read_bytes(), type=dict[str, list[list[float]]]
+    )
+    return {model: (np.array(rows)[:, 0], np.array(rows)[:, 1]) for model, rows in table.items()}
+
+
+def rates_of(landmarks: Landmarks, step: int, lives: Counts | None = None) -> Rates:
+    """Rates from weekly landmarks: each stands for `step` days at risk and for a death inside them.
+
+    lives: counts of whole lives; of a model that they hold, they are used instead of the landmarks.
+    """
     age = years(landmarks.x[:, POSITION["hours"]])
     exposure = landmarks.weight * np.minimum(landmarks.follow, step) / YEAR
     deaths = landmarks.weight * (landmarks.died & (landmarks.follow <= step))
     names, model = np.unique(landmarks.model.astype(str), return_inverse=True)
-    maker = np.array([-1 if (m := maker_of(name)) is None else m for name in names])
     seen = np.zeros((len(names), AGES))
     died = np.zeros((len(names), AGES))
     np.add.at(seen, (model, age), exposure)
     np.add.at(died, (model, age), deaths)
-    return shrunk(
-        dict(zip(names, zip(died, seen, strict=True), strict=True)),
-        maker_by=dict(zip(names, maker, strict=True)),
-    )
+    counts = {str(name): (died[place], seen[place]) for place, name in enumerate(names)}
+    return shrunk(counts | dict(lives or {}))
 
 
-def shrunk(
-    tables: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]], maker_by: Mapping[str, int]
-) -> Rates:
-    """Rates from (deaths, drive-years) by age of each model."""
+def shrunk(tables: Counts) -> Rates:
+    """Rates from deaths and drive-years, drawn to what they have in common."""
+    maker_by = {name: maker_of(name) for name in tables}
     died_all = np.sum([died for died, _ in tables.values()], axis=0)
     seen_all = np.sum([seen for _, seen in tables.values()], axis=0)
     overall = (died_all.sum() + 1.0) / (seen_all.sum() + STRENGTH)
@@ -104,7 +117,7 @@ def shrunk(
         return float(level), (died + 5 * STRENGTH * expected) / (seen + 5 * STRENGTH)
 
     makers: dict[str, tuple[float, ...]] = {}
-    level_of: dict[int, float] = {}
+    level_of: dict[int | None, float] = {}
     for index, maker in enumerate(MAKERS):
         mine = [tables[name] for name in tables if maker_by[name] == index]
         if mine:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from data.ids import DeviceId
 from data.outlook import Life, Outlook, Reason, Status
+from features.schema import reported
 from features.state import DriveState, day_of, matrix
 from models.explain import not_judged, prescription
 from models.rules import judge
@@ -61,15 +62,15 @@ def _modelled(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> li
     x = matrix(states, day)
     model = np.array([state.face.model if state.face else "" for state in states], dtype=object)
     young = np.array([day - state.first_day + 1 < YOUNG for state in states])
-    reported: NDArray[np.bool_] = np.any(np.isfinite(x), axis=1)
-    forecast = bundle.forecast(x, model, ~young & reported)
+    told = reported(x)
+    forecast = bundle.forecast(x, model, ~young & told)
     reasons = bundle.reasons(x, model, forecast)
     made: list[Outlook] = []
     for i, state in enumerate(states):
         why: tuple[Reason, ...] = reasons[i]
         status = Status(forecast.status[i])  # numpy keeps a StrEnum as its plain text
         if status is Status.UNKNOWN:
-            why = (not_judged(bool(young[i]), bool(reported[i]), str(model[i])),)
+            why = (not_judged(bool(young[i]), bool(told[i]), str(model[i])),)
         p_7d, p_14d, p_30d = (float(p) for p in forecast.p_fail[i])
         made.append(
             Outlook(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from data.history import EPOCH, History, HistoryFiles, Told
 from data.outlook import Status
 from features.ledger import ledger_of
+from features.schema import reported
 from features.vector import rows_at, vectors
 from models.bundle import Bundle
 from models.explain import not_judged
@@ -88,12 +89,12 @@ def _table(
 ) -> pa.Table:
     import pyarrow as pa
 
-    reported: NDArray[np.bool_] = np.any(np.isfinite(x), axis=1)
-    forecast = bundle.forecast(x, model, (watched >= YOUNG) & reported)
+    told = reported(x)
+    forecast = bundle.forecast(x, model, (watched >= YOUNG) & told)
     reasons = [" ".join(reason.sentence for reason in why) for why in bundle.reasons(x, model, forecast)]
     for place in np.flatnonzero(forecast.status == Status.UNKNOWN):
         young = bool(watched[place] < YOUNG)
-        reasons[place] = not_judged(young, bool(reported[place]), str(model[place])).sentence
+        reasons[place] = not_judged(young, bool(told[place]), str(model[place])).sentence
     dates = (np.datetime64(EPOCH) + day.astype("timedelta64[D]")).astype("datetime64[D]")
     columns = {
         "serial_number": pa.array([str(s) for s in serials], pa.string()),

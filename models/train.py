@@ -26,9 +26,9 @@ from features.schema import NAMES_IN_ORDER, POSITION, schema_hash
 from models.bundle import Facts, save
 from models.calibrate import Calibration, Thresholds, calibrated, thresholds_of
 from models.explain import shares
-from models.family import COLUMNS, Rates, family_columns, rates_of
+from models.family import COLUMNS, Rates, family_columns, rates_of, whole_lives
 from models.hazard import INTERVALS, Recipe, failing, grow, hazards, person_periods
-from models.landmarks import Landmarks, Thinning, crc, draw, joined
+from models.landmarks import WEEKLY, Landmarks, Thinning, crc, draw, joined
 from models.life import fading_of
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def train(
         raise TooLittleHistory(
             f"Only {deaths} deaths have readings in the 30 days before; give a history with 20 or more."
         )
-    rates = rates_of(landmarks, Thinning().step)
+    rates = rates_of(landmarks, WEEKLY.step, whole_lives() if until is None else None)
     x = _matrix(landmarks, rates)
     unseen, boosters = _cross_fitted(landmarks, x, recipe, seed, threads, tell)
     calibration = _calibration(landmarks, unseen)
@@ -107,6 +107,7 @@ def train(
             "deaths": deaths,
             "landmarks": len(landmarks),
             "models": len(rates.models),
+            "excluded": len(exclude),
         },
         shares=told,
         window=((EPOCH + timedelta(days=first)).isoformat(), (EPOCH + timedelta(days=last)).isoformat()),

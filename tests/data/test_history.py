@@ -115,7 +115,8 @@ def test_a_file_of_another_shape_is_refused_with_the_cure(
 
 
 def test_the_day_of_death_is_the_first_row_with_failure_and_later_rows_do_not_count(tmp_path: Path) -> None:
-    rows = "date,serial_number,model,failure\n2018-01-01,A,M,0\n2018-01-02,A,M,1\n2018-01-03,A,M,0\n2018-01-03,B,M,0\n"
+    head = "date,serial_number,model,failure\n"
+    rows = head + "2018-01-01,A,M,0\n2018-01-02,A,M,1\n2018-01-03,A,M,0\n2018-01-03,B,M,0\n"
     (source,) = sources_of([csv(tmp_path, "a.csv", rows)], threads=1)
     life = source.lifespans
     assert life.died.tolist() == [True, False]

@@ -1,4 +1,4 @@
-# ruff: noqa: S608 - paths and serial numbers are our own
+
 """Cut the small real samples of this folder out of the shared histories.
 
 Run: python tests/data/drives/make.py FOLDER_WITH_THE_SHARED_DRIVES
@@ -49,7 +49,8 @@ def write(sql: duckdb.DuckDBPyConnection, rows: str, serials: set[str], order: s
     sql.execute("CREATE OR REPLACE TABLE wanted AS SELECT unnest(?) AS serial", [sorted(serials)])
     sql.execute(
         f"COPY (SELECT * FROM ({rows}) WHERE serial_number::VARCHAR IN (SELECT serial FROM wanted) "
-        f"ORDER BY {order}) TO '{HERE / name}.parquet' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 19)"
+        f"ORDER BY {order}) TO '{HERE / name}.parquet' "
+        "(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 19)"
     )
 
 

@@ -1,0 +1,1 @@
+"""Counts of whole lives, made by `python -m models.tables.make`."""
