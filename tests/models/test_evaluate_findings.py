@@ -93,9 +93,9 @@ def test_a_counter_above_nought_separates_as_was_found(
     known = cohort.known(30)
     label = cohort.label[30][known]
     above = (at(raw[smart_id], truth, cohort) > 0)[known]
-    assert share(above, label, 1) == pytest.approx(failing, rel=0.12)
-    assert share(above, label, 0) == pytest.approx(healthy, rel=0.06)
-    assert 100 * label[above].mean() == pytest.approx(chance, rel=0.15)
+    assert share(above, label, 1) == pytest.approx(failing, rel=0.05)
+    assert share(above, label, 0) == pytest.approx(healthy, abs=0.015)
+    assert 100 * label[above].mean() == pytest.approx(chance, abs=0.15)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_a_rise_separates_as_was_found(
     rose = np.zeros(len(label), dtype=bool)
     for smart_id in (197, 187, 5):
         rose |= (at(raw[smart_id], truth, cohort) > at(raw[smart_id], truth, cohort, days))[known]
-    assert share(rose, label, 1) == pytest.approx(failing, rel=0.12)
-    assert share(rose, label, 0) == pytest.approx(healthy, rel=0.12)
-    assert 100 * label[rose].mean() == pytest.approx(chance, rel=0.12)
+    assert share(rose, label, 1) == pytest.approx(failing, rel=0.05)
+    assert share(rose, label, 0) == pytest.approx(healthy, rel=0.05)
+    assert 100 * label[rose].mean() == pytest.approx(chance, rel=0.05)
 
 
 def test_smart_197_ranks_as_it_did_on_later_months(
