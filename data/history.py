@@ -132,6 +132,18 @@ def believable(smart_id: int, raw: NDArray[np.float64]) -> tuple[NDArray[np.floa
     return value, int(np.count_nonzero(negative)), int(np.count_nonzero(absurd))
 
 
+def believable_one(smart_id: int, raw: float) -> float:
+    """`believable` for a single value, without its counts: the stream's way through the same rule."""
+    if not 0 <= raw <= LIMITS[smart_id]:
+        return np.nan
+    if smart_id == 188:
+        return raw % WORD
+    if smart_id == 194:
+        celsius = raw % 256.0
+        return np.nan if celsius == 0 or celsius > HOTTEST else celsius
+    return raw
+
+
 def columns_of(connection: duckdb.DuckDBPyConnection, path: Path) -> frozenset[str]:
     """Names of the columns of one file. Raises UnreadableHistory."""
     import duckdb

@@ -81,28 +81,44 @@ def first_row(day: int, values: Mapping[int, float]) -> Floats:
 
 def next_row(before: Floats, day: int, values: Mapping[int, float]) -> Floats:
     """The ledger's row after one more daily value, later than `before`'s."""
-    row = before.copy()
-    row[AT["day"]] = day
-    for n in LEVELS:
-        value, column = values.get(n, np.nan), AT[f"level_{n}"]
-        if np.isnan(value):
+    row: list[float] = before.tolist()
+    row[0] = day
+    for n, value in values.items():
+        place = _PLACES.get(n)
+        if place is None or value != value:
             continue
-        old = before[column]
-        row[column] = value
-        if n in RISING and value > old:
-            row[AT[f"risen_{n}"]] += value - old
-            if n in COUNTERS:
-                row[AT[f"rises_{n}"]] += 1.0
-                row[AT[f"rose_on_{n}"]] = day
-                if old == 0.0 and before[AT[f"first_on_{n}"]] == NEVER:
-                    row[AT[f"first_on_{n}"]] = day
-    pending, celsius = values.get(197, np.nan), values.get(194, np.nan)
-    if pending > row[AT["most_197"]]:
-        row[AT["most_197"]] = pending
-    if not np.isnan(celsius):
-        row[AT["heat"]] += celsius
-        row[AT["warm_days"]] += 1.0
-    return row
+        old, row[place.level] = row[place.level], value
+        if value > old and place.risen:
+            row[place.risen] += value - old
+            if place.rises:
+                row[place.rises] += 1.0
+                row[place.rose_on] = day
+                if old == 0.0 and row[place.first_on] == NEVER:
+                    row[place.first_on] = day
+        if n == 197 and value > row[_MOST]:
+            row[_MOST] = value
+        elif n == 194:
+            row[_HEAT] += value
+            row[_HEAT + 1] += 1.0
+    return np.array(row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Columns of one SMART attribute; 0 where it has none."""
+
+    level: int
+    risen: int
+    rises: int
+    rose_on: int
+    first_on: int
+
+
+_PLACES: Final = {
+    n: _Places(*(AT.get(f"{what}_{n}", 0) for what in ("level", "risen", "rises", "rose_on", "first_on")))
+    for n in LEVELS
+}
+_MOST, _HEAT = AT["most_197"], AT["heat"]
 
 
 def ledger_of(history: History) -> Ledger:

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from data.history import EPOCH, LIMITS, believable
+from data.history import EPOCH, LIMITS, believable_one
 from data.ids import DeviceId
 from data.reading import Counters, Protocol, Reading, Smart, Unreadable
 from features.ledger import AT, COLUMNS, COUNTERS, RISING, Floats, Ledger, first_row, next_row
@@ -181,7 +181,7 @@ def values_of(smart: Smart) -> dict[int, float]:
     for n, count in ((241, smart.counters.bytes_written), (242, smart.counters.bytes_read)):
         if count is not None:
             found[n] = float(count // 512)
-    return {n: float(believable(n, np.array([value]))[0][0]) for n, value in found.items()}
+    return {n: believable_one(n, value) for n, value in found.items()}
 
 
 def day_of(at: datetime) -> int:

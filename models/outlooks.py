@@ -65,6 +65,7 @@ def _modelled(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> li
     told = reported(x)
     forecast = bundle.forecast(x, model, ~young & told)
     reasons = bundle.reasons(x, model, forecast)
+    curves = forecast.survival.tolist()
     made: list[Outlook] = []
     for i, state in enumerate(states):
         why: tuple[Reason, ...] = reasons[i]
@@ -83,7 +84,7 @@ def _modelled(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> li
                 p_fail_7d=p_7d,
                 p_fail_14d=p_14d,
                 p_fail_30d=p_30d,
-                survival=tuple(float(s) for s in forecast.survival[i]),
+                survival=tuple(curves[i]),
                 life=_life(forecast.life[i]),
             )
         )

@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from data.history import EPOCH, History, HistoryFiles, UnreadableHistory, believable
+from data.history import EPOCH, LIMITS, History, HistoryFiles, UnreadableHistory, believable, believable_one
 from data.lifespan import sources_of
 
 SAMPLES = Path(__file__).parent / "drives"
@@ -80,6 +82,15 @@ def test_packed_timeouts_keep_their_low_word_and_temperature_zero_is_no_sensor()
     celsius = believable(194, np.array([25.0, 0.0, 25 + 256 * 7.0]))[0]
     assert celsius[[0, 2]].tolist() == [25, 25]
     assert np.isnan(celsius[1])
+
+
+@given(
+    st.sampled_from(sorted(LIMITS)),
+    st.one_of(st.integers(-5, 2**50).map(float), st.integers(0, 99_999).map(float)),
+)
+def test_one_value_and_a_column_of_values_pass_the_same_rule(smart_id: int, raw: float) -> None:
+    column, _, _ = believable(smart_id, np.array([raw]))
+    assert np.array([believable_one(smart_id, raw)]).tobytes() == column.tobytes()
 
 
 def test_a_serial_number_that_changes_model_keeps_each_rows_own(tmp_path: Path) -> None:
