@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from actions.policy import Mode, Policy
@@ -66,6 +66,12 @@ class ServiceTable(_Table):
     body_limit_bytes: int = Field(
         default=16 * 1024 * 1024, ge=1024, description="Largest request body taken, in bytes."
     )
+
+    @model_validator(mode="after")
+    def _certificate_with_key(self) -> ServiceTable:
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("set tls_certificate and tls_key together")
+        return self
 
 
 class ForecastTable(_Table):

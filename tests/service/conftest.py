@@ -53,7 +53,9 @@ def smart_reading(
     raw = {5: 0, 9: hours, 187: 0, 188: 0, 193: 1000, 194: 28, 197: pending, 198: pending, 199: 0}
     seen = Smart(
         protocol=Protocol.ATA,
-        identity=Identity(model="ST4000DM000", serial=serial, capacity_bytes=4_000_787_030_016, rotation_rpm=5900),
+        identity=Identity(
+            model="ST4000DM000", serial=serial, capacity_bytes=4_000_787_030_016, rotation_rpm=5900
+        ),
         passed=passed,
         counters=counters,
         attributes={number: Attribute(f"smart_{number}", count) for number, count in raw.items()},
@@ -88,7 +90,11 @@ class Place:
     def house(self, *, log: Log | None = None, cluster: Cluster | None = None) -> House:
         """A house as a start of the service makes it."""
         ports = Ports(
-            log or SqliteLog(self.state.log), SqliteStore(self.state.store), self.clock, lambda: self.forecaster, cluster
+            log or SqliteLog(self.state.log),
+            SqliteStore(self.state.store),
+            self.clock,
+            lambda: self.forecaster,
+            cluster,
         )
         return House(ports, self.policy, self.settings)
 
@@ -143,7 +149,9 @@ def serve(place: Place) -> Iterator[Serve]:
 
     def serving(house: House) -> Site:
         listener = bind(house.settings.service)
-        tokens = gather(place.state.token).adding(INGEST_TOKEN, Caller("collectors", frozenset({Scope.INGEST})))
+        tokens = gather(place.state.token).adding(
+            INGEST_TOKEN, Caller("collectors", frozenset({Scope.INGEST}))
+        )
         up = threading.Event()
         stop = Server(house, tokens, listener, started=up.set).serve_aside()
         assert up.wait(10)

@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.log.memory import MemoryLog
@@ -70,7 +70,9 @@ def test_a_duplicate_has_one_effect(house: House) -> None:
     assert len(house.store.readings(reading.device)) == 1
 
 
-def test_a_late_reading_gives_the_outlooks_that_it_would_have_given_in_order(place: Place, house: House) -> None:
+def test_a_late_reading_gives_the_outlooks_that_it_would_have_given_in_order(
+    place: Place, house: House
+) -> None:
     readings = week_of("A", pending=40)
     late, rest = readings[4], [*readings[:4], *readings[5:]]
     house.ingest(rest)
@@ -87,6 +89,7 @@ def test_a_late_reading_gives_the_outlooks_that_it_would_have_given_in_order(pla
     shut(other)
 
 
+@settings(max_examples=12)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=6), st.integers(0, 60))
 def test_outlooks_do_not_depend_on_how_readings_were_batched(sizes: list[int], pending: int) -> None:
     readings = [r for serial in "AB" for r in week_of(serial, pending=pending)]
@@ -126,7 +129,9 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("step", ["add_readings", "append", "save_outlooks", "commit"])
 @pytest.mark.parametrize("after", [False, True])
-def test_a_worker_killed_at_any_call_is_made_good_by_the_next_start(place: Place, step: str, after: bool) -> None:
+def test_a_worker_killed_at_any_call_is_made_good_by_the_next_start(
+    place: Place, step: str, after: bool
+) -> None:
     readings = [r for serial in "ABC" for r in week_of(serial, pending=400 if serial == "B" else 0)]
     undisturbed = place.house()
     undisturbed.start()

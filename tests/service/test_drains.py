@@ -1,0 +1,288 @@
+"""A drain from a person's wish to an empty disk: over REST, on a simulated cluster, with the real controller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import pytest
+
+from actions.cluster.port import Answer, ClusterUnreachable, Command
+from actions.cluster.simulated import SimulatedCluster
+from actions.cluster.view import ClusterView
+from actions.cluster.worlds import tiny
+from actions.guards import AUTOMATIC
+from actions.policy import Mode
+from data.drain import Intent
+from data.ids import DeviceId
+from data.outcome import Fate
+from service import seals
+from service.house import House
+from tests.service.conftest import NOON, Place, Serve, Site, shut, week_of
+from tests.service.test_worker import work
+
+
+@dataclass
+class ClusterClock:
+    """The cluster's own time, so that house and cluster agree."""
+
+    cluster: SimulatedCluster
+
+    def now(self) -> datetime:
+        return self.cluster.now
+
+    def sleep(self, seconds: float) -> None:
+        self.cluster.advance(seconds)
+
+
+class Seated:
+    """The simulated cluster, with a drive of ours under osd.0, and out of reach when a test says so."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self.cluster, self.reachable = cluster, True
+        self.commands: list[Command] = []
+
+    def view(self) -> ClusterView:
+        if not self.reachable:
+            raise ClusterUnreachable("no answer in 10 s")
+        return self.cluster.view()
+
+    def apply(self, command: Command) -> Answer:
+        self.commands.append(command)
+        return self.cluster.apply(command)
+
+
+@dataclass
+class World:
+    """A house over a tiny cluster."""
+
+    house: House
+    cluster: SimulatedCluster
+    reach: Seated
+
+    def tick(self, times: int = 1, seconds: float = 10.0) -> None:
+        for _ in range(times):
+            self.cluster.advance(seconds)
+            self.house.step_controller()
+
+
+@pytest.fixture
+def world(place: Place) -> Iterator[World]:
+    yield from made(place)
+
+
+def made(place: Place) -> Iterator[World]:
+    cluster = seated()
+    reach = Seated(cluster)
+    on_its_time = replace(place, clock=ClusterClock(cluster))  # type: ignore[arg-type]
+    house = on_its_time.house(cluster=reach)
+    house.start()
+    world = World(house, cluster, reach)
+    yield world
+    shut(house)
+
+
+def seated() -> SimulatedCluster:
+    """The tiny world, with the drive that readings speak of under osd.0."""
+    spec = tiny(1)
+    osds = (replace(spec.osds[0], device=DeviceId("ST4000DM000_A"), model="ST4000DM000"), *spec.osds[1:])
+    return SimulatedCluster(replace(spec, osds=osds), 1, NOON)
+
+
+@pytest.fixture
+def site(world: World, serve: Serve) -> Site:
+    world.tick(5)
+    return serve(world.house)
+
+
+def proposed(site: Site, target: str = "osd.0") -> dict:
+    answer = site.client.post(
+        "/api/v1/drains", json={"target": target, "reason": "noisy"}, headers=site.acting
+    )
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def wish(site: Site, drain: dict, what: str, **headers: str) -> object:
+    return site.client.post(f"/api/v1/drains/{drain['id']}/{what}", headers={**site.acting, **headers})
+
+
+def test_osds_are_shown_with_their_hosts_and_what_is_unknown(site: Site) -> None:
+    rows = site.client.get("/api/v1/osds").json()["items"]
+    assert len(rows) == 12
+    assert [row["slot"] for row in rows[:4]] == [0, 1, 2, 0]
+    assert {row["status"] for row in rows} == {"unknown"}
+    assert rows[0]["in"] is True
+    assert rows[0]["p_fail_30d"] is None
+
+
+def test_an_osd_shows_the_outlook_of_its_disk_and_how_it_was_a_week_ago(world: World, site: Site) -> None:
+    world.house.ingest(week_of("A", world.house.clock.now(), pending=400))
+    work(world.house)
+    row = site.client.get("/api/v1/osds").json()["items"][0]
+    assert row["status"] == "bad"
+    assert row["why"]
+    assert row["p_fail_30d_week_ago"] is not None
+    assert row["p_fail_30d_week_ago"] < row["p_fail_30d"]
+    (alert, *_) = site.client.get("/api/v1/alerts").json()["items"]
+    assert alert["osd"] == 0
+
+
+def test_a_wish_becomes_an_empty_disk(world: World, site: Site) -> None:
+    drain = proposed(site)
+    assert drain["state"] == "proposed"
+    assert drain["plan"]["bytes"] > 0
+    assert wish(site, drain, "approve", **{"If-Match": drain["etag"]}).status_code == 200
+    for _ in range(2000):
+        world.tick()
+        now = site.client.get(f"/api/v1/drains/{drain['id']}").json()
+        if now["state"] == "verified":
+            break
+    assert now["state"] == "verified"
+    assert now["progress"]["moved_pgs"] == now["progress"]["planned_pgs"] > 0
+    assert world.cluster.truth().used_bytes[0] == 0
+    line = now["timeline"]
+    assert len(line["t"]) == len(line["bytes_left"]) == len(line["latency_ratio"])
+    assert line["bytes_left"][0] == drain["plan"]["bytes"]
+    assert line["bytes_left"][-1] == 0
+    journal = site.client.get(f"/api/v1/drains/{drain['id']}/journal").json()["items"]
+    assert {entry["caller"] for entry in journal} == {"controller", "token-file"}
+    row = site.client.get("/api/v1/osds").json()["items"][0]
+    assert row["drain"]["state"] == "verified"
+
+
+def test_an_approval_must_say_which_plan_it_means(site: Site) -> None:
+    drain = proposed(site)
+    assert wish(site, drain, "approve").status_code == 428
+
+
+def test_an_approval_of_a_plan_that_has_moved_starts_nothing_and_shows_the_new_one(
+    world: World, site: Site
+) -> None:
+    drain = proposed(site)
+    stored = world.house.store.drain(drain["id"])
+    assert stored is not None
+    assert stored.plan is not None
+    fewer = replace(stored.plan, moves=stored.plan.moves[: len(stored.plan.moves) // 2])
+    world.house.store.save_drain(replace(stored, plan=fewer, revision=stored.revision + 1))
+    answer = wish(site, drain, "approve", **{"If-Match": drain["etag"]})
+    assert answer.status_code == 412
+    assert "bytes to move" in answer.json()["detail"]
+    assert answer.json()["drain"]["plan"]["bytes"] == fewer.bytes
+    assert site.client.get(f"/api/v1/drains/{drain['id']}").json()["state"] == "proposed"
+
+
+def test_a_tag_of_somebody_else_approves_nothing(site: Site) -> None:
+    drain = proposed(site)
+    assert wish(site, drain, "approve", **{"If-Match": '"other"'}).status_code == 412
+
+
+def test_a_second_drain_of_the_same_osd_is_refused(site: Site) -> None:
+    proposed(site)
+    answer = site.client.post("/api/v1/drains", json={"target": "ST4000DM000_A"}, headers=site.acting)
+    assert answer.status_code == 409
+    assert "already has drain" in answer.json()["detail"]
+
+
+def test_a_target_that_nobody_knows_is_refused(site: Site) -> None:
+    for path in ("/api/v1/plan?target=osd.999", "/api/v1/plan?target=NOBODY"):
+        assert site.client.get(path).status_code == 422
+
+
+def test_a_plan_can_be_seen_without_a_trace(world: World, site: Site) -> None:
+    plan = site.client.get("/api/v1/plan?target=osd.3").json()
+    assert plan["moves"]
+    assert sum(move["bytes"] for move in plan["moves"]) == plan["bytes"]
+    assert sum(rack["bytes"] for rack in plan["targets"]) == plan["bytes"]
+    assert world.house.store.drains() == ()
+
+
+def test_what_the_state_does_not_allow_is_refused_with_a_sentence(site: Site) -> None:
+    drain = proposed(site)
+    answer = wish(site, drain, "resume")
+    assert answer.status_code == 409
+    assert answer.json()["detail"]
+    assert wish(site, {"id": "nobody"}, "pause").status_code == 404
+
+
+def test_a_cancelled_drain_puts_everything_back(world: World, site: Site) -> None:
+    before = world.cluster.view()
+    drain = proposed(site)
+    wish(site, drain, "approve", **{"If-Match": drain["etag"]})
+    world.tick(30)
+    assert site.client.get(f"/api/v1/drains/{drain['id']}").json()["progress"]["moved_pgs"] > 0
+    assert wish(site, drain, "cancel").status_code == 200
+    for _ in range(2000):
+        world.tick()
+        if site.client.get(f"/api/v1/drains/{drain['id']}").json()["state"] == "cancelled":
+            break
+    after = world.cluster.view()
+    assert after.upmap_items == before.upmap_items
+    assert after.osds[0].reweight == before.osds[0].reweight
+
+
+def test_a_halt_stops_a_drain_and_the_status_says_so(world: World, site: Site) -> None:
+    drain = proposed(site)
+    wish(site, drain, "approve", **{"If-Match": drain["etag"]})
+    world.tick(3)
+    site.client.post("/api/v1/halt", json={"why": "look first"}, headers=site.acting)
+    assert site.client.get("/api/v1/status").json()["controller"] == "holding: halted (look first)"
+    sent = list(world.reach.commands)
+    world.tick(20)
+    assert sent
+    assert world.reach.commands == sent
+    guards = site.client.get(f"/api/v1/drains/{drain['id']}").json()["guards"]
+    assert {guard["code"]: guard["ok"] for guard in guards}["halt"] is False
+
+
+def test_a_cluster_that_does_not_answer_holds_and_what_was_seen_stays_with_its_age(
+    world: World, site: Site
+) -> None:
+    world.reach.reachable = False
+    world.tick(6)
+    status = site.client.get("/api/v1/status").json()
+    assert status["controller"].startswith("holding: The cluster does not answer")
+    assert status["view_age_seconds"] >= 60
+    assert len(site.client.get("/api/v1/osds").json()["items"]) == 12
+
+
+def test_a_drains_curve_survives_a_restart(place: Place, serve: Serve) -> None:
+    worlds = made(place)
+    world = next(worlds)
+    world.tick(5)
+    drain = world.house.propose("osd.0", "test", "noisy", Intent.REPLACE)
+    world.house.ask(lambda control, now: control.approve(drain.id, seals.seal(drain), "test", now))
+    world.tick(60)
+    before = world.house.timelines.of(drain.id)
+    assert before
+    again = replace(place, clock=ClusterClock(world.cluster)).house(cluster=world.reach)  # type: ignore[arg-type]
+    assert again.timelines.of(drain.id) == before
+    shut(again)
+    next(worlds, None)
+
+
+def test_an_osd_that_goes_down_is_a_suspected_death_said_once(world: World, site: Site) -> None:
+    world.cluster.fail_osd(world.cluster.view().osds[0].id)
+    world.tick(4)
+    said = [one for one in world.house.store.outcomes() if one.device == "ST4000DM000_A"]
+    assert [one.fate for one in said] == [Fate.SUSPECTED]
+
+
+def test_in_mode_act_a_bad_disk_is_drained_by_itself_once_it_is_believed(place: Place, serve: Serve) -> None:
+    worlds = made(replace(place, policy=replace(place.policy, mode=Mode.ACT)))
+    world = next(worlds)
+    for day in range(4):
+        now = world.house.clock.now()
+        readings = week_of("A", now, pending=400) if day == 0 else week_of("A", now, pending=400)[-1:]
+        world.house.ingest(readings)
+        work(world.house)
+        world.tick(3)
+        world.cluster.advance(86400)
+    world.house.ingest(week_of("A", world.house.clock.now(), pending=400)[-1:])
+    work(world.house)
+    world.tick(600)
+    (drain,) = world.house.store.drains()
+    assert drain.asked_by == AUTOMATIC
+    assert drain.state.value in ("verified", "handed_over")
+    next(worlds, None)

@@ -1,0 +1,122 @@
+"""Settings: every mistake is named with its cure, and every key is explained."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from actions.policy import Policy
+from service.cli import main
+from service.settings import BadSettings, PolicyTable, keys, load
+
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "predrain.toml"
+    file.write_text(text)
+    return file
+
+
+def test_without_a_file_everything_has_its_default() -> None:
+    settings = load(environment={})
+    assert settings.service.port == 8080
+    assert settings.policy.policy() == Policy()
+
+
+def test_every_limit_of_the_policy_can_be_set() -> None:
+    set_by = set(PolicyTable().policy().snapshot())
+    names = {name.rsplit("_", 1)[0] for name in PolicyTable.model_fields} | set(PolicyTable.model_fields)
+    assert {field.name for field in fields(Policy)} - names == {"known_releases"}
+    assert set_by == {field.name for field in fields(Policy)}
+
+
+def test_a_duration_is_set_in_the_unit_that_its_key_names(tmp_path: Path) -> None:
+    settings = load(written(tmp_path, "[policy]\noutlook_age_max_hours = 12\nwithdraw_after_days = 2"), {})
+    policy = settings.policy.policy()
+    assert policy.outlook_age_max == timedelta(hours=12)
+    assert policy.withdraw_after == timedelta(days=2)
+
+
+def test_an_unknown_key_names_the_nearest_one(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match=r"unknown key service\.prot; did you mean service\.port\?"):
+        load(written(tmp_path, "[service]\nprot = 1"), {})
+
+
+def test_an_unknown_table_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match="unknown key servise"):
+        load(written(tmp_path, "[servise]\nport = 1"), {})
+
+
+def test_a_value_out_of_range_says_what_would_do(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match=r"service\.port: .*65535.*given: 70000"):
+        load(written(tmp_path, "[service]\nport = 70000"), {})
+
+
+def test_a_file_that_is_no_toml_names_the_line(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match="line 2"):
+        load(written(tmp_path, "[service]\nport = = 1"), {})
+
+
+def test_a_missing_file_is_an_error_when_it_was_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match="does not exist"):
+        load(tmp_path / "nowhere.toml", {})
+
+
+def test_a_certificate_needs_its_key(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match="tls_key together"):
+        load(written(tmp_path, '[service]\ntls_certificate = "/a.pem"'), {})
+
+
+def test_a_variable_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREDRAIN_SERVICE__PORT", "9001")
+    settings = load(written(tmp_path, '[service]\nport = 9000\ncluster_name = "x"'))
+    assert (settings.service.port, settings.service.cluster_name) == (9001, "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("PREDRAIN_SERVISE__PORT", "PREDRAIN_SERVICE__PORT"), ("PREDRAIN_PORT", "")],
+)
+def test_a_misspelt_variable_is_an_error(name: str, near: str) -> None:
+    with pytest.raises(BadSettings, match=f"{name}.*{near}"):
+        load(environment={name: "1"})
+
+
+def test_the_folder_of_test_data_is_no_setting() -> None:
+    load(environment={"PREDRAIN_DATA": "somewhere", "HOME": "x"})
+
+
+def test_config_check_exits_with_1_and_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["config", "check", "--config", str(written(tmp_path, "[policy]\nmod = 'act'"))]) == 1
+    told = capsys.readouterr().err
+    assert "policy.mod; did you mean policy.mode?" in told
+    assert "Traceback" not in told
+
+
+def test_every_setting_is_explained_with_its_default() -> None:
+    import json
+
+    text = (DOCS / "settings.md").read_text()
+    for table, key, default, told in keys():
+        assert told, f"{table}.{key} has no description"
+        shown = "" if table == "tokens" else f"`{'none' if default is None else json.dumps(default)}`"
+        assert f"| `{table}.{key}` | {shown} | {told} |" in text
+
+
+def test_every_command_is_in_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    from service.cli import app
+
+    text = (DOCS / "cli.md").read_text()
+    for name in app:
+        if name.startswith("-"):
+            continue
+        group = app[name]
+        under = [sub for sub in group if not sub.startswith("-")] if group.default_command is None else []
+        for command in [f"{name} {sub}" for sub in under] or [name]:
+            assert f"`predrain {command}`" in text, command

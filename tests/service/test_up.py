@@ -1,0 +1,307 @@
+"""`predrain up` as a process: what is in its way, how it begins, how it ends, and the commands beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from data.log.port import Record, Topic
+from data.log.sqlite import SqliteLog
+from data.store.sqlite import SqliteStore
+from models.bundle import DEFAULT
+from service.cli import main
+from service.settings import Settings
+from service.state import StateDir, StateInUse
+from service.tokens import TokenFileOpen, gather
+from tests.service.conftest import INGEST_TOKEN, smart_reading
+
+PREDRAIN = (sys.executable, "-c", "from service.cli import run; run()")
+
+
+@contextlib.contextmanager
+def running(state: Path, *options: str, **popen: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`predrain up` on a free port; gives the process and its address."""
+    process = subprocess.Popen(
+        [*PREDRAIN, "up", "--port", "0", "--state", str(state), *options],
+        stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2],
+        env={**os.environ, "OMP_NUM_THREADS": "1"}, **popen,  # type: ignore[call-overload]
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        first = process.stderr.readline()
+        assert first.startswith("predrain answers at "), first + process.stderr.read()
+        yield process, first.removeprefix("predrain answers at ").strip()
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def until(seconds: float, true: object) -> bool:
+    """Whether `true()` came true within so many seconds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if true():  # type: ignore[operator]
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def acting(state: Path) -> dict[str, str]:
+    return {"Authorization": f"Bearer {(state / 'token').read_text().strip()}"}
+
+
+@pytest.mark.slow
+def test_it_answers_scores_what_comes_in_and_ends_within_three_seconds(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with running(state) as (process, url):
+        assert httpx2.get(f"{url}/api/v1/status").status_code == 200
+        now = datetime.now(UTC)
+        house_file = json.loads(_envelope(now))
+        sent = httpx2.post(f"{url}/api/v1/readings", json=[house_file], headers=acting(state))
+        assert sent.json() == {"accepted": 1, "refused": []}
+        assert until(60, lambda: httpx2.get(f"{url}/api/v1/outlooks").json()["items"])
+        with httpx2.stream("GET", f"{url}/api/v1/events", timeout=30) as events:
+            next(events.iter_lines())
+            began = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) == 0
+        assert time.monotonic() - began < 3
+    assert not (state / "url").exists()
+
+
+def _envelope(now: datetime) -> bytes:
+    from data.wire import encode
+
+    return encode(smart_reading("UP", now), producer="test", sequence=0, sent_at=now)
+
+
+@pytest.mark.slow
+def test_what_was_accepted_before_a_kill_is_scored_after_the_next_start(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with running(state) as (process, url):
+        sent = httpx2.post(
+            f"{url}/api/v1/readings", json=[json.loads(_envelope(datetime.now(UTC)))], headers=acting(state)
+        )
+        assert sent.json()["accepted"] == 1
+        process.kill()
+    with running(state) as (_, url):
+        assert until(60, lambda: httpx2.get(f"{url}/api/v1/outlooks").json()["items"])
+
+
+def test_a_disk_that_is_really_full_refuses_readings_and_serves_what_it_has(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    limit = 400_000
+
+    def small_files() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    with running(state, preexec_fn=small_files) as (_, url):
+        accepted, answer = 0, None
+        for _ in range(200):
+            now = datetime.now(UTC)
+            body = [json.loads(_envelope(now)) for _ in range(50)]
+            answer = httpx2.post(f"{url}/api/v1/readings", json=body, headers=acting(state), timeout=30)
+            if answer.status_code != 200:
+                break
+            accepted += 50
+        assert answer is not None
+        assert answer.status_code == 503, answer.text
+        assert "Nothing of this request was accepted" in answer.json()["detail"]
+        assert httpx2.get(f"{url}/api/v1/status").status_code == 200
+        assert accepted > 0
+    log = SqliteLog(state / "log.sqlite")
+    kept = log.read(Topic.READINGS, "count", 100_000)
+    log.close()
+    assert len(kept) == accepted
+
+
+def test_a_taken_port_is_named_with_the_cure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["up", "--port", str(port), "--state", str(tmp_path / "s")]) == 1
+    told = capsys.readouterr().err
+    assert f"port {port} of 127.0.0.1 is in use" in told
+    assert "--port" in told
+
+
+def test_an_address_of_the_network_needs_tls_or_a_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["up", "--host", "0.0.0.0", "--port", "0", "--state", str(tmp_path / "s")]) == 1
+    told = capsys.readouterr().err
+    assert "tls_certificate" in told
+    assert "--insecure-without-tls" in told
+
+
+def test_two_services_on_one_state_directory_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with StateDir(tmp_path / "s"):
+        assert main(["up", "--port", "0", "--state", str(tmp_path / "s")]) == 1
+    assert f"in use by process {os.getpid()}" in capsys.readouterr().err
+
+
+def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
+    with StateDir(tmp_path / "s"), pytest.raises(StateInUse):
+        StateDir(tmp_path / "s").__enter__()
+    with StateDir(tmp_path / "s"):
+        pass
+
+
+@pytest.mark.slow
+def test_a_corrupt_bundle_is_told_and_readings_are_still_accepted(tmp_path: Path) -> None:
+    bundle, state = tmp_path / "bundle", tmp_path / "state"
+    shutil.copytree(DEFAULT, bundle)
+    with (bundle / "model.txt").open("a") as file:
+        file.write("tampered\n")
+    config = tmp_path / "predrain.toml"
+    config.write_text(f'[forecast]\nbundle = "{bundle}"\n')
+    with running(state, "--config", str(config)) as (_, url):
+        assert until(60, lambda: "SHA256SUMS" in httpx2.get(f"{url}/readyz").text)
+        now = datetime.now(UTC)
+        body = [json.loads(_envelope(now))]
+        assert httpx2.post(f"{url}/api/v1/readings", json=body, headers=acting(state)).json()["accepted"] == 1
+
+
+def test_the_token_file_is_for_its_owner_only(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    gather(token)
+    assert token.stat().st_mode & 0o777 == 0o600
+    token.chmod(0o644)
+    with pytest.raises(TokenFileOpen, match="chmod 600"):
+        gather(token)
+
+
+def test_tokens_are_held_as_hashes_only(tmp_path: Path) -> None:
+    tokens = gather(tmp_path / "token")
+    secret = (tmp_path / "token").read_text().strip()
+    assert secret not in repr(tokens)
+    assert tokens.caller(secret) is not None
+    assert tokens.caller(INGEST_TOKEN) is None
+
+
+def test_a_token_made_for_the_settings_lets_its_holder_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["config", "token", "--name", "hosts", "--scope", "ingest"]) == 0
+    printed = capsys.readouterr().out
+    secret = printed.split("token: ")[1].split()[0]
+    toml = tmp_path / "predrain.toml"
+    toml.write_text(printed[printed.index("[[tokens]]") :])
+    from service.settings import load
+
+    settings = load(toml, {})
+    tokens = gather(tmp_path / "token", ((one.name, one.scopes, one.sha256) for one in settings.tokens))
+    caller = tokens.caller(secret)
+    assert caller is not None
+    assert (caller.name, {scope.value for scope in caller.scopes}) == ("hosts", {"ingest"})
+
+
+def test_halt_works_with_the_service_down_and_with_it_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = tmp_path / "state"
+    store = SqliteStore(StateDir(state).make().store)
+    assert main(["halt", "--why", "storm", "--state", str(state)]) == 0
+    assert store.halt_reason() == "storm"
+    assert main(["unhalt", "--state", str(state)]) == 0
+    assert store.halt_reason() is None
+    store.close()
+    with running(state) as (_, url):
+        assert main(["halt", "--why", "storm", "--state", str(state), "--json"]) == 0
+        assert httpx2.get(f"{url}/api/v1/halt").json() == {"halted": "storm"}
+    assert json.loads(capsys.readouterr().out.split("\n", 2)[2]) == {"halted": "storm"}
+
+
+def test_halt_without_a_store_says_where_it_looked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["halt", "--state", str(tmp_path / "nowhere")]) == 1
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_drain_commands_say_that_no_service_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["drain", "list", "--state", str(tmp_path)]) == 1
+    assert "start it (predrain up)" in capsys.readouterr().err
+
+
+def test_a_drain_without_a_cluster_is_done_in_part(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(tmp_path / "state"):
+        assert main(["drain", "apply", "osd.1", "--state", str(tmp_path / "state")]) == 3
+    assert "No cluster is configured" in capsys.readouterr().err
+
+
+def test_dead_letters_are_listed_and_sent_again_with_the_service_down(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from data.clock import SystemClock
+    from data.log.port import Delivered
+    from data.wire import DeadLetter
+    from service.sender import Sender
+
+    state = StateDir(tmp_path / "state").make()
+    log = SqliteLog(state.log)
+    letter = DeadLetter.of(Topic.READINGS, Delivered(4, "disk", b"broken"), "no JSON", datetime.now(UTC))
+    log.append(Topic.DEAD_LETTERS, [Record("disk", Sender("test", SystemClock()).seal(letter))])
+    assert main(["deadletter", "list", "--state", str(state.path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["reason"] == "no JSON"
+    assert main(["deadletter", "replay", "--state", str(state.path)]) == 0
+    assert [one.value for one in log.read(Topic.READINGS, "test", 10)] == [b"broken"]
+    assert main(["deadletter", "list", "--state", str(state.path)]) == 0
+    assert "no dead letters" in capsys.readouterr().out
+    log.close()
+
+
+def test_the_doctor_names_what_is_wrong_and_the_cure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = StateDir(tmp_path / "state").make()
+    gather(state.token)
+    assert main(["doctor", "--state", str(state.path), "--json"]) == 0
+    found = {one["what"]: one for one in json.loads(capsys.readouterr().out)}
+    assert found["bundle"]["state"] == "ok"
+    assert found["service"]["state"] == "note"
+    state.token.chmod(0o644)
+    assert main(["doctor", "--state", str(state.path), "--json"]) == 1
+    found = {one["what"]: one for one in json.loads(capsys.readouterr().out)}
+    assert "chmod 600" in found["token"]["told"]
+
+
+def test_heavy_packages_are_not_imported_before_the_first_answer() -> None:
+    heavy = "{'numpy', 'lightgbm', 'duckdb', 'pandas', 'sklearn', 'scipy', 'pyarrow'}"
+    code = f"import sys, service.up, service.cli.up; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path.cwd()
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_settings_of_the_command_line_win(tmp_path: Path) -> None:
+    from service.cli.up import with_options
+
+    settings = with_options(Settings(), host=None, port=9, state=tmp_path)
+    assert (settings.service.host, settings.service.port, settings.service.state) == (
+        "127.0.0.1",
+        9,
+        tmp_path,
+    )
