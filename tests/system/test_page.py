@@ -1,6 +1,6 @@
 """The page in a real browser over a running service: what a person sees, reaches by key, and can stop.
 
-`base_url` is where the service answers, `token` what lets the page act; both come from this folder's conftest.
+`base_url` is where the service answers, `token` what lets the page act; both are this folder's fixtures.
 """
 
 from __future__ import annotations
@@ -244,7 +244,9 @@ def test_every_view_is_accessible_in_light_and_dark(browser: Browser, base_url: 
         page = settled(opened.go(path))
         page.evaluate(AXE.read_text())
         report = page.evaluate("axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })")
-        for violation in report["violations"]:
-            found.append((path, violation["id"], [node["html"][:160] for node in violation["nodes"][:3]]))
+        found += [
+            (path, violation["id"], [node["html"][:160] for node in violation["nodes"][:3]])
+            for violation in report["violations"]
+        ]
     context.close()
     assert found == []

@@ -12,10 +12,11 @@ export interface Answer {
   moved: { sentence: string; drain: Drain | null } | null;
 }
 
-async function ask(path: string, body: unknown, said: string, etag?: string): Promise<Answer> {
+/** `said` is what the page answers when it was done; null where the page shows it anyway. */
+async function ask(path: string, body: unknown, said: string | null, etag?: string): Promise<Answer> {
   try {
     await post(path, body, etag);
-    notice.value = { kind: "done", text: said };
+    notice.value = said === null ? null : { kind: "done", text: said };
     return { done: true, moved: null };
   } catch (error) {
     if (error instanceof Problem && error.status === 412) {
@@ -45,6 +46,6 @@ export const tellOutcome = (device: string, fate: string, note: string): Promise
   ask(`devices/${encodeURIComponent(device)}/outcome`, { fate, note }, `Noted: ${device} ${fate}.`);
 
 export const holdAll = (): Promise<Answer> =>
-  ask("halt", { why: "held by a person on the page" }, "All drains are held. No command is sent until a person lifts it.");
+  ask("halt", { why: "held by a person on the page" }, null);
 
 export const liftHold = (): Promise<Answer> => ask("halt", { why: null }, "The hold is lifted; drains go on when their guards pass.");

@@ -71,7 +71,7 @@ export function brief(osd: Osd, shown: Condition): string {
     case "down":
       return "down";
     case "unknown":
-      return osd.unreadable ? "no reading" : osd.as_of === null ? "new" : "unknown";
+      return osd.unreadable ? "no reading" : osd.source?.startsWith("rule:") ? "not judged" : "new";
     case "old":
       return `as of ${clockOf(osd.as_of)}`;
     case "draining":

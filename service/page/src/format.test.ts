@@ -17,6 +17,7 @@ import {
   sentence,
   share,
   span,
+  statement,
   tib,
   within30,
 } from "./format.ts";
@@ -107,6 +108,11 @@ test("seconds between two times, and none when one is unknown", () => {
   assert.equal(seconds("2026-11-21T03:12:00Z", "2026-11-21T03:12:30Z"), 30);
   assert.equal(seconds(null, "2026-11-21T03:12:30Z"), null);
   assert.equal(seconds("nonsense", "2026-11-21T03:12:30Z"), null);
+});
+
+test("a fragment becomes a sentence, a name keeps its small letter", () => {
+  assert.equal(statement("the outlook is better"), "The outlook is better.");
+  assert.equal(statement("osd.4 would be 86 % full, limit 85 %"), "osd.4 would be 86 % full, limit 85 %.");
 });
 
 test("every sentence ends with one full stop", () => {

@@ -165,6 +165,12 @@ function instant(time: Maybe<string | number>): Date | null {
   return Number.isNaN(at.getTime()) ? null : at;
 }
 
+/** A fragment as a sentence: a capital first unless it begins with a name such as osd.4, a full stop last. */
+export function statement(text: string): string {
+  const trimmed = sentence(text);
+  return /^[a-z]+[ ,.]/.test(trimmed) && !/^osd[.]/.test(trimmed) ? trimmed.charAt(0).toUpperCase() + trimmed.slice(1) : trimmed;
+}
+
 /** A sentence ends with a full stop, whoever wrote it. */
 export function sentence(text: string): string {
   const trimmed = text.trim();

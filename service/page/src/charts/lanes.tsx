@@ -2,7 +2,7 @@
 import { useRef } from "preact/hooks";
 import { moment } from "../format.ts";
 import { useWidth } from "../width.ts";
-import { gapOf, last, linear, roundUp, runs, timeTicks, type Point } from "./scale.ts";
+import { last, linear, roundUp, runs, timeTicks, type Point } from "./scale.ts";
 
 export interface Limit {
   at: number;
@@ -57,7 +57,10 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
   const width = useWidth(frame);
   const narrow = width < 520;
   const left = narrow ? 44 : 150;
-  const right = lanes.some((lane) => lane.ahead) ? 12 : narrow ? 62 : 84;
+  const words = narrow ? 62 : 84;
+  const ahead = now === null ? 0 : ((to - now) / (to - from)) * (width - left);
+  // Last values stand beside their lines: right of the chart, or in the room of what is to come.
+  const right = ahead > words + 12 ? 12 : words;
   const start = left;
   const end = Math.max(left + 40, width - right);
   const x = linear(from, to, start, end);
@@ -75,7 +78,7 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
           {bands.map((band) => (
             <Shaded key={`${band.kind}${band.from}`} band={band} x={x} start={start} end={end} bottom={bottom} />
           ))}
-          {timeTicks(from, to, end - start).map((tick) => (
+          {timeTicks(from, to, end - start).filter((tick) => now === null || now >= to || Math.abs(x(tick.at) - x(now)) > 40).map((tick) => (
             <g key={tick.at}>
               <line class="grid" x1={x(tick.at)} x2={x(tick.at)} y1={0} y2={bottom} />
               <text class="axis" x={x(tick.at)} y={bottom + 16} text-anchor="middle">
@@ -139,7 +142,7 @@ function LaneRow({ lane, top, x, start, end, narrow }: RowProps) {
   const ending = last(lane.points);
   const mid = top + height / 2 + 4;
   const tick = lane.tick ?? lane.write;
-  const parts = runs(lane.points, gapOf(lane.points));
+  const parts = runs(lane.points);
   return (
     <g class={`lane ${lane.tone ? `tone-${lane.tone}` : ""}`}>
       {narrow ? (
@@ -211,7 +214,7 @@ function LaneRow({ lane, top, x, start, end, narrow }: RowProps) {
         </g>
       ))}
       {ending ? (
-        <text class="value" x={Math.min(x(ending[0]), end) + 8} y={Math.min(top + height, y(ending[1]) + 4)}>
+        <text class="value" x={Math.min(x(ending[0]), end) + 8} y={Math.min(top + height, y(ending[1]) + (lane.ahead ? -8 : 4))}>
           {lane.write(ending[1])}
         </text>
       ) : (

@@ -36,29 +36,35 @@ export function roundUp(value: number): number {
 
 export type Point = readonly [number, number | null];
 
-/** Runs without a gap: broken by null, and where the next point is over `gap` ms away. */
-export function runs(points: readonly Point[], gap: number): [number, number][][] {
+/**
+ * Where an instant lies too far behind the one before it: over three times nine tenths of all distances, or over three
+ * times both of its neighbours', so that days before hours are no gaps.
+ */
+export function gapsIn(times: readonly number[]): boolean[] {
+  const apart = times.map((at, index) => (index === 0 ? 0 : at - (times[index - 1] ?? at)));
+  const sorted = apart.slice(1).sort((a, b) => a - b);
+  const wide = 3 * (sorted[Math.floor(sorted.length * 0.9)] ?? Infinity);
+  return apart.map((own, index) => {
+    if (index === 0 || times.length < 4) return false;
+    const beside = Math.max(index > 1 ? (apart[index - 1] ?? 0) : 0, apart[index + 1] ?? 0);
+    return own > wide || own > 3 * beside;
+  });
+}
+
+/** Runs without a gap: broken by null, and where an instant lies too far behind. */
+export function runs(points: readonly Point[]): [number, number][][] {
+  const gaps = gapsIn(points.map((point) => point[0]));
   const all: [number, number][][] = [];
   let run: [number, number][] = [];
-  let before: number | null = null;
-  for (const [at, value] of points) {
-    if (value === null || (before !== null && at - before > gap)) {
+  points.forEach(([at, value], index) => {
+    if (value === null || gaps[index]) {
       if (run.length) all.push(run);
       run = [];
     }
     if (value !== null) run.push([at, value]);
-    before = at;
-  }
+  });
   if (run.length) all.push(run);
   return all;
-}
-
-/** Three times the usual distance of points, in ms: further apart is a gap. */
-export function gapOf(points: readonly Point[]): number {
-  if (points.length < 3) return Infinity;
-  const apart = points.slice(1).map((point, index) => point[0] - (points[index]?.[0] ?? 0));
-  apart.sort((a, b) => a - b);
-  return 3 * (apart[Math.floor(apart.length / 2)] ?? Infinity) + 1;
 }
 
 export function last(points: readonly Point[]): [number, number] | null {

@@ -107,8 +107,13 @@ function aliveAt(curve: readonly SurvivalPoint[], day: number): number | null {
 }
 
 function path(curve: readonly SurvivalPoint[], days: number, x: (day: number) => number, y: (p: number) => number): string {
-  return curve
-    .filter((point) => point.day <= days)
+  const inside = curve.filter((point) => point.day <= days);
+  const before = inside.at(-1);
+  const after = curve[inside.length];
+  if (before && after && before.day < days) {
+    inside.push({ day: days, p: before.p + ((after.p - before.p) * (days - before.day)) / (after.day - before.day) });
+  }
+  return inside
     .map((point, index) => `${index ? "L" : "M"}${x(point.day).toFixed(1)} ${y(point.p).toFixed(1)}`)
     .join("");
 }

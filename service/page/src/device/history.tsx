@@ -1,7 +1,7 @@
 /** What the disk reported: forecast, the counters that moved, latency and temperature, on one time axis. */
 import type { History, Outlook } from "../api/contract.ts";
 import { Lanes, type Band } from "../charts/lanes.tsx";
-import { gapOf } from "../charts/scale.ts";
+import { gapsIn } from "../charts/scale.ts";
 import { plural } from "../format.ts";
 import { Loading, Refused } from "../pieces.tsx";
 import { route, withQuery } from "../route.ts";
@@ -51,7 +51,7 @@ export function HistoryCard({ history, refused, outlook, days, now }: Props) {
           from={Date.parse(history.from)}
           to={Date.parse(history.to)}
           now={now ? Date.parse(now) : null}
-          bands={gaps(history)}
+          bands={silences(history)}
           sentence={inWords(drawn.lanes)}
         />
       )}
@@ -60,12 +60,12 @@ export function HistoryCard({ history, refused, outlook, days, now }: Props) {
 }
 
 /** Where no series has a point, nothing was read: shaded over all lanes. */
-function gaps(history: History): Band[] {
+function silences(history: History): Band[] {
   const times = [...new Set(history.series.flatMap((one) => one.points.filter((p) => p[1] !== null).map((p) => p[0])))].sort((a, b) => a - b);
-  const usual = gapOf(times.map((at) => [at, 0] as const));
-  return times.slice(1).flatMap((at, index): Band[] => {
-    const before = times[index] ?? at;
-    return at - before > usual ? [{ from: before, to: at, word: "no reading", kind: "gap" }] : [];
+  const gaps = gapsIn(times);
+  return times.flatMap((at, index): Band[] => {
+    const before = times[index - 1];
+    return gaps[index] && before !== undefined ? [{ from: before, to: at, word: "no reading", kind: "gap" }] : [];
   });
 }
 

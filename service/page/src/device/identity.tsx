@@ -11,6 +11,7 @@ export function Identity({ facts, osds }: { facts: Device; osds: readonly Osd[] 
   const host = osds[0]?.host ?? facts.host;
   const slot = osds[0]?.slot ?? null;
   const hours = facts.power_on_hours;
+  const capacity = facts.capacity_bytes ?? identity?.capacity_bytes ?? osds[0]?.size_bytes ?? null;
   return (
     <dl class="card identity">
       <Fact name="Device">{facts.device}</Fact>
@@ -33,7 +34,7 @@ export function Identity({ facts, osds }: { facts: Device; osds: readonly Osd[] 
       </Fact>
       <Fact name="Kind">
         {kind(identity?.rotation_rpm ?? null, facts.protocol)}
-        <span class="muted"> {tib(facts.capacity_bytes ?? identity?.capacity_bytes ?? null)}</span>
+        <span class="muted"> {capacity === null ? "size not reported" : tib(capacity)}</span>
       </Fact>
       <Fact name="Firmware">{identity?.firmware ?? "not reported"}</Fact>
       <Fact name="Powered on">{hours === null ? "not reported" : age(hours / 24)}</Fact>

@@ -96,7 +96,15 @@ function lane(series: Series, outlook: Outlook | null): Lane {
   }
   const percentage = series.name === "percentage_used" || series.name === "available_spare_pct";
   if (percentage) return { ...base, draw: "step", from: 0, to: 100, write: (value) => `${Math.round(value)} %`, tick: (value) => String(Math.round(value)) };
-  return { ...base, draw: "step", from: 0, write: (value) => count(value), tick: (value) => short(value) };
+  return { ...base, draw: "step", from: floorOf(series.points), write: (value) => count(value), tick: (value) => short(value) };
+}
+
+/** 0, unless the counter stood so high before that its rise would not be seen from there. */
+function floorOf(points: readonly Point[]): number {
+  const values = points.flatMap((point) => (point[1] === null ? [] : [point[1]]));
+  const low = Math.min(...values);
+  const high = Math.max(...values);
+  return values.length > 0 && high > low && low > high / 2 ? low : 0;
 }
 
 /** Large numbers on an axis: "12k", "3.4M". */

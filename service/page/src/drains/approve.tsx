@@ -2,13 +2,16 @@
 import { useState } from "preact/hooks";
 import { drainVerb } from "../act.ts";
 import type { DrainWhole, Osd, Plan } from "../api/contract.ts";
-import { about, evenOdds, life, moment, percent, plural, sentence, share, tib } from "../format.ts";
+import { about, evenOdds, life, moment, percent, plural, sentence, share, statement, tib } from "../format.ts";
 import { Acting, WhyOff } from "../pieces.tsx";
 import { Shape } from "../shape.tsx";
 import { actingOff, now, osdByNumber, status } from "../state.ts";
 import { targetOf } from "./drains.tsx";
 import { Flow } from "./flow.tsx";
 import { Guards } from "./guards.tsx";
+
+/** Guards that pass by themselves in time: an approved drain waits for them, and so may be approved before. */
+const PASSING: ReadonlySet<string> = new Set(["stale-view", "unhealthy", "budget", "window", "balancer", "lease", "autoscale"]);
 
 interface Fact {
   name: string;
@@ -21,8 +24,11 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
   const target = targetOf(drain);
   const osd = osdByNumber.value.get(drain.osds[0] ?? -1) ?? null;
   const { plan } = drain;
-  const refusals = [...(plan?.refusals ?? []), ...drain.guards.filter((guard) => !guard.ok).map((guard) => guard.sentence)];
-  const off = !plan ? "there is no plan yet" : refusals[0] ? refusals[0] : status.value?.halted ? "all drains are held" : null;
+  const refusing = drain.guards.filter((guard) => !guard.ok);
+  const standing = refusing.filter((guard) => !PASSING.has(guard.code)).map((guard) => guard.sentence);
+  const refusals = [...new Set([...(plan?.refusals ?? []), ...standing])];
+  const waits = refusing.filter((guard) => PASSING.has(guard.code)).map((guard) => guard.sentence);
+  const off = !plan ? "there is no plan yet" : (refusals[0] ?? (status.value?.halted ? "all drains are held" : null));
 
   const approve = async (): Promise<void> => {
     const answer = await drainVerb(drain.id, "approve", `Approved: ${target} is drained as its guards allow.`, drain.etag);
@@ -52,10 +58,11 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
         {refusals.length > 0 && (
           <ul class="refusals">
             {refusals.map((refusal) => (
-              <li key={refusal}>{sentence(refusal)}</li>
+              <li key={refusal}>{statement(refusal)}</li>
             ))}
           </ul>
         )}
+        {waits.length > 0 && <p class="waits">Once approved it waits: {waits.map(statement).join(" ")}</p>}
         {moved && <Moved {...moved} />}
         <div class="buttons left">
           <Acting kind="primary" off={actingOff.value ?? off} onPress={() => void approve()}>
@@ -147,7 +154,7 @@ function Moved({ sentence: said, changes }: { sentence: string; changes: readonl
   return (
     <div class="moved" role="status">
       <p>
-        <b>Nothing has started.</b> {sentence(said)} Look again, then approve.
+        <b>Nothing has started.</b> {statement(said)} Look again, then approve.
       </p>
       {changes.length > 0 && (
         <ul>

@@ -2,7 +2,7 @@
 import type { Drain, DrainState } from "../api/contract.ts";
 import { isOpen, movedText, type Condition } from "../condition.ts";
 import { HoldAll } from "../frame/halt.tsx";
-import { about, sentence, tib } from "../format.ts";
+import { about, sentence, statement, tib } from "../format.ts";
 import { At, Loading } from "../pieces.tsx";
 import { deviceLink, drainLink } from "../route.ts";
 import { Shape } from "../shape.tsx";
@@ -123,7 +123,7 @@ function Table({ title, drains: rows }: { title: string; drains: readonly Drain[
                 <td class="nowrap">
                   <At time={drain.updated_at} />
                 </td>
-                <td class="muted">{drain.ended_why || drain.held_by[0] || drain.reason}</td>
+                <td class="muted">{statement(drain.ended_why || drain.held_by[0] || drain.reason)}</td>
               </tr>
             ))}
           </tbody>

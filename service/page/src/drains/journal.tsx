@@ -10,9 +10,23 @@ export interface Folded extends JournalLine {
   until: string;
 }
 
+/** The cluster's answer may come as a line of its own: it belongs to the decision before it. */
+function answered(lines: readonly JournalLine[]): JournalLine[] {
+  const whole: JournalLine[] = [];
+  for (const line of [...lines].sort((a, b) => a.at.localeCompare(b.at))) {
+    const before = whole.at(-1);
+    if (before && !line.seen && !line.decided && !before.answered) {
+      whole[whole.length - 1] = { ...before, answered: line.answered, epoch: line.epoch ?? before.epoch };
+    } else {
+      whole.push(line);
+    }
+  }
+  return whole;
+}
+
 /** Newest first; runs of the same decision and answer become one line with how long and how many looks. */
 export function fold(lines: readonly JournalLine[]): Folded[] {
-  const sorted = [...lines].sort((a, b) => b.at.localeCompare(a.at));
+  const sorted = answered(lines).reverse();
   const folded: Folded[] = [];
   for (const line of sorted) {
     const over = folded.at(-1);

@@ -3,7 +3,7 @@ import type { DrainWhole, Timeline } from "../api/contract.ts";
 import { Lanes, type Band, type Lane } from "../charts/lanes.tsx";
 import type { Point } from "../charts/scale.ts";
 import { moved, movedText } from "../condition.ts";
-import { about, clockOf, count, moment, plural, ratio, sentence, span, tib } from "../format.ts";
+import { about, clockOf, count, moment, plural, ratio, span, statement, tib } from "../format.ts";
 import { deviceLink } from "../route.ts";
 import { Shape } from "../shape.tsx";
 import { now, osdByNumber } from "../state.ts";
@@ -43,13 +43,13 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
       {(drain.state === "holding" || refusing.length > 0) && drain.held_by.length > 0 && (
         <ul class="refusals">
           {drain.held_by.map((why) => (
-            <li key={why}>{sentence(why)}</li>
+            <li key={why}>{statement(why)}</li>
           ))}
         </ul>
       )}
-      {drain.ended_why && <p>{sentence(drain.ended_why)}</p>}
+      {drain.ended_why && <p>{statement(drain.ended_why)}</p>}
       {drain.state === "verified" && <HandOver drain={drain} />}
-      {drain.timeline && drain.timeline.t.length > 1 ? <Chart drain={drain} timeline={drain.timeline} /> : <p class="muted">No step has been taken yet, so there is nothing to draw.</p>}
+      {drain.timeline && drain.timeline.t.length > 1 ? <Chart drain={drain} timeline={drain.timeline} /> : <p class="muted">No step was taken, so there is nothing to draw.</p>}
       {refusing.length > 0 && <Guards guards={drain.guards} />}
     </div>
   );

@@ -121,17 +121,17 @@ function needOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known): 
     const why = drain?.ended_why || drain?.held_by[0] || "";
     return { ...whole, shape: "bad", next: `The drain stopped and needs a person. ${why}`, button: "See why", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 2 };
   }
-  if (state === "proposed") return { ...whole, ...proposed(osd, drain) };
+  if (state === "proposed") return startsByItself(drain, known.status) ? null : { ...whole, ...proposed(osd, drain) };
   if (state === "verified") {
     const next = "All copies are counted elsewhere. Swap the disk, then hand over; the OSD keeps its id.";
     return { ...whole, next, button: "Hand over", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 0.05 };
   }
-  if (shape === "bad") return { ...whole, next: nothingProposed(osd, known.status) };
+  if (shape === "bad") return startsByItself(null, known.status) ? null : { ...whole, next: nothingProposed(osd, known.status) };
   if (shape === "down") {
     const next = "Ceph rebuilds its data from the other copies. Replace the disk.";
     return { ...whole, sure: "The OSD is down", before: "", likely: osd.in ? "still in: recovery has not begun" : "out: its data is being rebuilt", next, rank: 0.9 };
   }
-  if (shape === "unknown" || shape === "old") {
+  if (shape === "old" || (shape === "unknown" && osd.unreadable)) {
     const since = osd.unreadable ? `No reading since ${moment(osd.unreadable.since, known.now)}: ${osd.unreadable.why}` : null;
     const next = `${osd.prescription ? sentence(osd.prescription) : ""} An unknown disk is never drained.`.trim();
     return {
@@ -146,6 +146,11 @@ function needOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known): 
     };
   }
   return null;
+}
+
+/** In mode act a drain begins without a person, unless it is held or something stands against it. */
+function startsByItself(drain: Drain | null, status: ClusterStatus | null): boolean {
+  return status?.mode === "act" && status.halted === null && !drain?.plan?.refusals.length && !drain?.held_by.length;
 }
 
 function proposed(osd: Osd, drain: Drain | null): Partial<Need> {
@@ -190,7 +195,10 @@ function handOf(osd: Osd, shape: Condition, drain: Drain | null): InHand {
   if (shape === "drained" && osd.drain) {
     return { ...item, href: drainLink(osd.drain.id), text: osd.drain.state === "drained" ? "drained, being verified" : "handed over", rank: 2 };
   }
+  if (shape === "unknown") return { ...item, text: brief(osd, shape), rank: -1 };
   if (shape === "slow") return { ...item, text: `${brief(osd, shape)} its host's other disks`, rank: 1.5 };
+  if (osd.drain?.state === "proposed") return { ...item, href: drainLink(osd.drain.id), text: `${brief(osd, shape)}, its drain starts by itself`, rank: 2.5 };
+  if (shape === "bad") return { ...item, text: `${brief(osd, shape)}, drained once confirmed`, rank: 2.5 };
   return { ...item, text: `${brief(osd, shape)}${osd.p_fail_30d === null ? "" : ", watched"}` };
 }
 

@@ -75,7 +75,7 @@ function paintNames(ctx: CanvasRenderingContext2D, scene: Scene, block: Block, c
   ctx.font = `600 11px ${font}`;
   const rows = layout.style === "rows";
   const trouble = (index: number): boolean => conditions[index] !== "good" && scene.shown(index);
-  ctx.fillText(rows && block.rack !== "no rack" ? `rack ${block.rack}` : block.rack, block.x, block.y + 9);
+  ctx.fillText(fit(ctx, /^(no )?rack/.test(block.rack) || !rows ? block.rack : `rack ${block.rack}`, rows ? block.cellsX - block.x - 4 : block.width - 24), block.x, block.y + 9);
   ctx.font = `400 11px ${font}`;
   ctx.fillStyle = colour("muted");
   if (!rows) {

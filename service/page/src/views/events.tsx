@@ -5,7 +5,7 @@ import type { JournalLine } from "../api/contract.ts";
 import type { Condition } from "../condition.ts";
 import { STATE_SHAPE, targetOf } from "../drains/drains.tsx";
 import { fold } from "../drains/journal.tsx";
-import { moment, plural, sentence } from "../format.ts";
+import { moment, plural, sentence, statement } from "../format.ts";
 import { At, Loading } from "../pieces.tsx";
 import { deviceLink, drainLink, route, withQuery } from "../route.ts";
 import { Shape } from "../shape.tsx";
@@ -92,8 +92,8 @@ function happenings(journals: ReadonlyMap<string, JournalLine[]>): Happening[] {
         shape: STATE_SHAPE[drain.state] === "bad" ? "bad" : "draining",
         who: targetOf(drain),
         href: drainLink(drain.id),
-        text: line.decided || line.seen,
-        more: [line.seen, line.answered, line.looks > 1 ? plural(line.looks, "look") : ""].filter(Boolean).join("; "),
+        text: statement(line.decided || line.seen),
+        more: [line.decided ? line.seen : "", line.answered, line.looks > 1 ? plural(line.looks, "look") : ""].filter(Boolean).join("; "),
         device: drain.device,
       });
     }
