@@ -53,12 +53,12 @@ class SimulatedCluster:
         self._out_by_mon: dict[int, int] = {}
         self.osdmap = OsdMap(spec)
         self._clients = Clients(spec.physics, list(self._osds), len(self.osdmap.pgs))
-        self._life = Lifecycle(
+        self.life = Lifecycle(
             spec, self.osdmap, self._time, self._random, self._clients, self._limits, self._note
         )
-        self._recovery = self._life.recovery
+        self._recovery = self.life.recovery
         self._mgr = Mgr(self._time, spec.physics, self._random, self.osdmap.pgs, self._report)
-        self._mon = Mon(spec, self.osdmap, self._mgr, self._time, self._remap, self._replan, self._life.pgs)
+        self._mon = Mon(spec, self.osdmap, self._mgr, self._time, self._remap, self._replan, self.life.pgs)
 
     # ---- the port
 
@@ -88,12 +88,12 @@ class SimulatedCluster:
     def truth(self) -> Truth:
         """What really is, whatever dumps say."""
         return Truth(
-            pgs=self._life.truth,
+            pgs=self.life.truth,
             used_bytes={OsdId(osd): self._recovery.used[osd] for osd in self._osds},
             size_bytes={OsdId(osd): spec.size_bytes for osd, spec in self._osds.items()},
             up=frozenset(OsdId(osd) for osd in self.osdmap.up),
             dead=frozenset(OsdId(osd) for osd in self._dead),
-            lost=frozenset(self._life.lost),
+            lost=frozenset(self.life.lost),
         )
 
     def client(self) -> ClientLoad:
@@ -122,15 +122,15 @@ class SimulatedCluster:
         if osd in self._dead:
             return
         self._dead.add(osd)
-        touched = self._life.holding(osd)
-        self._life.lose_disk(osd)
+        touched = self.life.holding(osd)
+        self.life.lose_disk(osd)
         if osd in self.osdmap.up:
             self._go_down(osd, touched)
 
     def stop_osd(self, osd: OsdId) -> None:
         """The daemon stops; its disk keeps its data."""
         if osd in self.osdmap.up:
-            self._go_down(osd, self._life.holding(osd))
+            self._go_down(osd, self.life.holding(osd))
 
     def revive(self, osd: OsdId) -> None:
         """A stopped OSD comes back with its data, and in again where the mon had marked it out.
@@ -195,7 +195,7 @@ class SimulatedCluster:
     # ---- the inside
 
     def _report(self, index: int) -> Pg:
-        return self._life.pgs[index].reported(self.osdmap.epoch)
+        return self.life.pgs[index].reported(self.osdmap.epoch)
 
     def _ratios(self) -> dict[OsdId, float]:
         ratios = {OsdId(osd): 1.0 for osd in self.osdmap.up}
@@ -235,8 +235,8 @@ class SimulatedCluster:
         if since is None:
             return
         away = self._time.now - since
-        self._life.come_back(osd, away)
-        touched = self.osdmap.set_up(osd, up=True) | self._life.holding(osd)
+        self.life.come_back(osd, away)
+        touched = self.osdmap.set_up(osd, up=True) | self.life.holding(osd)
         weight = self._out_by_mon.pop(osd, None)
         if weight is not None:
             touched |= self.osdmap.set_reweight(osd, weight)
@@ -245,7 +245,7 @@ class SimulatedCluster:
 
     def _remap(self, touched: Iterable[int]) -> None:
         """The map changed: these PGs may have new places."""
-        self._life.remap(touched)
+        self.life.remap(touched)
         self._mon.map_changed()
 
     def _note(self, index: int) -> None:

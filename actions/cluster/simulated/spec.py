@@ -100,13 +100,21 @@ class ClusterSpec:
         return replace(self, osds=plugged)
 
 
-def crush_weight(size_bytes: int) -> int:
+def crush_weight(size_bytes: float) -> int:
     """A disk's CRUSH weight: TiB in 16.16 fixed point."""
     return round(size_bytes / TIB * 0x10000)
 
 
-def crush_tree(osds: Sequence[OsdSpec], rules: Mapping[int, Rule] | None = None) -> CrushMap:
-    """root > racks (where named) > hosts > OSDs, straw2; rule 0 spreads copies by host, rule 1 shards."""
+def crush_tree(
+    osds: Sequence[OsdSpec],
+    rules: Mapping[int, Rule] | None = None,
+    scale: Mapping[OsdId, float] | None = None,
+) -> CrushMap:
+    """root > racks (where named) > hosts > OSDs, straw2; rule 0 spreads copies by host, rule 1 shards.
+
+    scale: what an OSD's CRUSH weight is of its size, where that is not 1.
+    """
+    scale = scale or {}
     by_host: dict[tuple[str | None, HostName], list[OsdSpec]] = {}
     for osd in osds:
         by_host.setdefault((osd.rack, osd.host), []).append(osd)
@@ -114,7 +122,7 @@ def crush_tree(osds: Sequence[OsdSpec], rules: Mapping[int, Rule] | None = None)
     tops: dict[str | None, list[int]] = {}
     for number, ((rack, host), members) in enumerate(by_host.items()):
         host_id = -2 - number
-        weights = tuple(crush_weight(osd.size_bytes) for osd in members)
+        weights = tuple(crush_weight(osd.size_bytes * scale.get(osd.id, 1.0)) for osd in members)
         buckets[host_id] = Bucket(host_id, host, "host", tuple(osd.id for osd in members), weights)
         tops.setdefault(rack, []).append(host_id)
     top: list[int] = []
