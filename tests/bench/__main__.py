@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +65,7 @@ def _run(figure: Figure, side: str) -> int:
     except MissingInput as absent:
         print(json.dumps({"absent": str(absent)}))
         return 0
-    answer = {
-        "amount": work.amount,
-        "seconds": work.seconds,
-        "gigabytes": peak_gigabytes(),
-        "note": work.note,
-    }
-    print(json.dumps(answer))
+    print(json.dumps({**asdict(work), "gigabytes": peak_gigabytes()}))
     return 0
 
 
@@ -94,7 +89,7 @@ def _row(figure: Figure, ours: dict[str, Any], baseline: dict[str, Any]) -> tupl
         ratio = f"{work.rate / (baseline['amount'] / baseline['seconds']):.2f}"
     return (
         figure.name,
-        f"{work.amount:,.0f} {figure.unit} in {work.seconds:.2f} s: {work.rate:,.0f}/s",
+        f"{work.amount:,.0f} {figure.unit} in {work.seconds:.2f} s ({ours['cpu']:.2f} s CPU): {work.rate:,.0f}/s",
         f"{ours['gigabytes']:.2f} GB",
         ratio,
         figure.beside,

@@ -21,14 +21,17 @@ class Work:
 
     amount: float = 0.0
     seconds: float = 0.0
+    cpu: float = 0.0
+    """Processor seconds of all threads: what is left of a figure on a busy machine."""
     note: str = ""
 
     @contextmanager
     def timed(self) -> Iterator[None]:
         """Add the time of this block."""
-        began = time.perf_counter()
+        began, burnt = time.perf_counter(), time.process_time()
         yield
         self.seconds += time.perf_counter() - began
+        self.cpu += time.process_time() - burnt
 
     @property
     def rate(self) -> float:
