@@ -1,0 +1,154 @@
+"""The demo: real lives in simulated slots, two worlds of one seed, and a table that adds up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from actions.cluster.simulated import ClientLoad
+from actions.policy import Mode, Policy
+from data.log.memory import MemoryLog
+from data.reading import Smart
+from data.store.sqlite import SqliteStore
+from service.demo.fleet import Fleet, TooFewDrives, at_hour, read_histories
+from service.demo.ledger import Ledger, table
+from service.demo.run import FLEET, Demo, closed, without_predrain
+from service.demo.world import World
+from service.house import House, Ports
+from service.settings import Settings
+from service.up import forecaster_of
+
+SMALL = Demo(cluster="tiny", days=40, seconds_per_day=None)
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Fleet:
+    known = read_histories((FLEET,))
+    return Fleet(known, list(range(450)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
+
+
+def watched(demo: Demo) -> tuple[World, House]:
+    world, first = demo.build()
+    ports = Ports(MemoryLog(), SqliteStore(":memory:"), world.clock, forecaster_of(None), world.cluster)
+    house = House(ports, replace(Policy(), mode=demo.mode), Settings())
+    world.warm_up(house, first)
+    house.start()
+    for _ in world.days(house):
+        pass
+    return world, house
+
+
+def test_every_slot_has_a_drive_and_every_drive_that_dies_is_among_them(fleet: Fleet) -> None:
+    assert len(fleet.seats) == 450
+    assert all(drive is not None for drive in fleet.seats.values())
+    assert len(fleet.doomed) >= 10
+    assert len({drive.serial for drive in fleet.seats.values() if drive}) == 450
+
+
+def test_the_drives_shown_were_left_out_of_training(fleet: Fleet) -> None:
+    held_out = (FLEET.parent / "heldout_serials.txt").read_text().split()
+    shown = {drive.serial for drive in fleet.seats.values() if drive} | {
+        drive.serial for drive in fleet.spares
+    }
+    assert shown <= set(held_out)
+
+
+def test_a_seated_drive_says_on_a_day_what_the_real_one_said(fleet: Fleet) -> None:
+    import duckdb
+
+    osd, drive = fleet.doomed[-1]
+    day = date(2018, 3, 1)
+    reading = fleet.reading(osd, "stor-01", at_hour(day, 7))  # type: ignore[arg-type]
+    assert reading is not None
+    assert isinstance(reading.seen, Smart)
+    real = duckdb.execute(
+        "SELECT smart_9_raw, smart_197_raw FROM read_parquet(?) WHERE serial_number = ? AND CAST(date AS DATE) = ?",
+        [str(FLEET), drive.serial, day],
+    ).fetchone()
+    assert real is not None
+    assert (reading.seen.power_on_hours, reading.seen.counters.pending) == tuple(map(int, real))
+    assert reading.taken_at == at_hour(day, 7)
+
+
+def test_a_drive_shows_nothing_of_the_days_to_come(fleet: Fleet) -> None:
+    osd, drive = fleet.doomed[0]
+    early = fleet.reading(osd, "stor-01", at_hour(date(2018, 1, 22), 7))  # type: ignore[arg-type]
+    late = fleet.reading(osd, "stor-01", at_hour((drive.death or date.max) + timedelta(days=30), 7))  # type: ignore[arg-type]
+    assert early is not None
+    assert late is not None
+    assert isinstance(early.seen, Smart)
+    assert isinstance(late.seen, Smart)
+    assert (early.seen.power_on_hours or 0) < (late.seen.power_on_hours or 0)
+
+
+def test_a_cluster_larger_than_the_fleet_is_refused_with_the_numbers() -> None:
+    known = read_histories((FLEET,))
+    with pytest.raises(TooFewDrives, match=r"9000 OSDs"):
+        Fleet(known, list(range(9000)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
+
+
+def test_the_same_seed_gives_the_same_world_and_another_seed_another() -> None:
+    assert without_predrain(SMALL) == without_predrain(SMALL)
+    seats = [SMALL.build()[0].fleet.seats, replace(SMALL, seed=9).build()[0].fleet.seats]
+    assert seats[0] != seats[1]
+
+
+def test_predrain_that_only_observes_changes_nothing_in_the_world() -> None:
+    world, house = watched(replace(SMALL, mode=Mode.OBSERVE, days=20))
+    alone = without_predrain(replace(SMALL, days=20))
+    assert house.store.drains() == ()
+    assert closed(world).deaths == alone.deaths
+    assert closed(world).rebuilt_bytes == alone.rebuilt_bytes
+
+
+def test_every_death_is_counted_once_as_foretold_partly_moved_or_missed() -> None:
+    world, _ = watched(SMALL)
+    ledger = closed(world)
+    missed = ledger.missed(silent=True) + ledger.missed(silent=False)
+    assert len(ledger.foretold) + len(ledger.partly) + missed == len(ledger.deaths)
+    rows = {row.what.strip(): row.with_predrain for row in table(ledger, without_predrain(SMALL))}
+    assert rows["disks that failed"] == str(len(ledger.deaths))
+
+
+def test_no_data_is_lost_and_every_pg_is_whole_when_the_demo_ends() -> None:
+    world, _ = watched(SMALL)
+    truth = world.cluster.truth()
+    assert truth.lost == frozenset()
+    assert min(pg.copies for pg in truth.pgs.values()) >= 2
+
+
+def test_hours_felt_are_those_with_a_tail_above_one_fifth_more_than_quiet() -> None:
+    ledger = Ledger()
+    quiet = ClientLoad(3600, 100, 100, 3, 10, 20, 0)
+    ledger.sample(quiet)
+    ledger.sample(replace(quiet, p99_ms=11.9))
+    ledger.sample(replace(quiet, p99_ms=12.1, served_iops=90, slow_ops=3))
+    assert ledger.felt_seconds == 3600
+    assert ledger.served / ledger.offered == pytest.approx(290 / 300)
+    assert ledger.slow_ops == 3
+
+
+@pytest.mark.slow
+def test_demo_once_prints_the_table_and_exits_with_zero() -> None:
+    ran = subprocess.run(
+        [str(Path(sys.executable).parent / "predrain"), "demo", "--once", "--cluster", "tiny", "--days", "10"],
+        capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "disks that failed" in ran.stdout
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.slow
+def test_demo_of_an_unknown_cluster_names_those_there_are() -> None:
+    ran = subprocess.run(
+        [str(Path(sys.executable).parent / "predrain"), "demo", "--once", "--cluster", "atlantis"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 1
+    assert "cisco" in ran.stderr
