@@ -19,6 +19,7 @@ def train(
     ] = None,
     seed: int = 20180630,
     threads: int = 2,
+    track: Annotated[str | None, Parameter(help="MLflow tracking URI, such as sqlite:///runs.db")] = None,
     name: Annotated[str | None, Parameter(help="the bundle's name; by default the folder's")] = None,
 ) -> int:
     """Train a bundle on drive histories (Backblaze-shaped parquet or CSV, with `failure` or a drives table).
@@ -50,6 +51,10 @@ def train(
         tell=lambda line: print(line, file=sys.stderr, flush=True),
     )
     write(trained, out, card_of(trained.facts))
+    if track is not None:
+        from models.registry import track as write_down
+
+        print(f"tracked as run {write_down(track, trained.facts, out)}", file=sys.stderr)
     print(
         f"wrote {out}: {trained.facts.counts['drives']:,} drives, {trained.facts.counts['deaths']:,} deaths"
     )
