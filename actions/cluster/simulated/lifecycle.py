@@ -98,10 +98,7 @@ class Lifecycle:
             return
         pg.peering = False
         self._clients.end_peering()
-        behind = [pg.behind[osd] for osd in pg.acting if osd in pg.behind]
-        if behind:
-            seconds = self._physics.log_recovery_seconds + max(behind) * self._physics.missed_write_share
-            self._time.after(seconds, _CaughtUp(self, pg, interval))
+        self._catch_up(pg)
         self.recovery.want(pg)
         self._purge(pg)
         self._settled(pg)
@@ -156,6 +153,13 @@ class Lifecycle:
         self._time.after(seconds, _Peered(self, pg, pg.interval))
         self._settled(pg)
 
+    def _catch_up(self, pg: PlacementGroup) -> None:
+        """Members that were away are brought up from the log, in a time that grows with what they missed."""
+        behind = [pg.behind[osd] for osd in pg.acting if osd in pg.behind]
+        if behind:
+            seconds = self._physics.log_recovery_seconds + max(behind) * self._physics.missed_write_share
+            self._time.after(seconds, _CaughtUp(self, pg, pg.interval))
+
     def _filled(self, pg: PlacementGroup) -> None:
         """All targets are whole: `up` takes over and strays go."""
         for held in pg.holders:
@@ -165,6 +169,7 @@ class Lifecycle:
         if acting != pg.acting:
             self._osdmap.epoch += 1
             pg.acting = acting
+            self._catch_up(pg)
         self._purge(pg)
         self._settled(pg)
 
