@@ -229,3 +229,12 @@ def test_norebalance_lets_lost_copies_be_restored() -> None:
     cluster.fail_osd(SUSPECT)
     cluster.advance(24 * HOUR)
     assert all(pg.copies == 3 for pg in cluster.truth().pgs.values())
+
+
+def test_a_flapping_osd_whose_disk_dies_stays_down() -> None:
+    cluster = simulated()
+    cluster.flap(SUSPECT, times=3, seconds=40)
+    cluster.advance(10)
+    cluster.fail_osd(SUSPECT)
+    cluster.advance(400)
+    assert not cluster.view().osds[SUSPECT].up

@@ -273,7 +273,7 @@ class _Flap:
     up: bool
 
     def __call__(self) -> None:
-        if self.up:
-            self.cluster.revive(self.osd)
-        else:
+        if not self.up:
             self.cluster.stop_osd(self.osd)
+        elif self.osd not in self.cluster.truth().dead:
+            self.cluster.revive(self.osd)
