@@ -18,6 +18,8 @@ export interface Lane {
   /** Counters are steps: between two readings nothing is known to have moved. */
   draw: "step" | "line";
   filled?: boolean;
+  /** Given only where something changed: far apart is then no gap. */
+  changesOnly?: boolean;
   tone?: "bad" | "warning" | "acting" | undefined;
   /** Ends of the value axis; the upper grows with the data. */
   from?: number;
@@ -109,14 +111,16 @@ function Shaded({ band, x, start, end, bottom }: { band: Band; x: (at: number) =
   const b = Math.min(end, x(band.to));
   if (b <= a) return null;
   const wide = Math.max(2, b - a);
-  const flip = a > (start + end) / 2;
+  const words = band.word.length * 6.4;
+  const inside = wide > words + 12;
+  const flip = !inside && b + words > end;
   return (
     <g>
       <rect class={`band ${band.kind}`} x={a} y={0} width={wide} height={bottom}>
         <title>{band.word}</title>
       </rect>
       {band.kind === "hold" && wide > 6 && (
-        <text class="axis text-warning" x={flip ? a - 5 : b + 5} y={12} text-anchor={flip ? "end" : "start"}>
+        <text class="axis text-warning" x={inside ? a + 6 : flip ? a - 5 : b + 5} y={12} text-anchor={flip ? "end" : "start"}>
           {band.word}
         </text>
       )}
@@ -142,7 +146,7 @@ function LaneRow({ lane, top, x, start, end, narrow }: RowProps) {
   const ending = last(lane.points);
   const mid = top + height / 2 + 4;
   const tick = lane.tick ?? lane.write;
-  const parts = runs(lane.points);
+  const parts = runs(lane.points, !lane.changesOnly);
   return (
     <g class={`lane ${lane.tone ? `tone-${lane.tone}` : ""}`}>
       {narrow ? (

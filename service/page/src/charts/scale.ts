@@ -51,9 +51,9 @@ export function gapsIn(times: readonly number[]): boolean[] {
   });
 }
 
-/** Runs without a gap: broken by null, and where an instant lies too far behind. */
-export function runs(points: readonly Point[]): [number, number][][] {
-  const gaps = gapsIn(points.map((point) => point[0]));
+/** Runs without a gap: broken by null and, where points come at an interval, by an instant too far behind. */
+export function runs(points: readonly Point[], atIntervals = true): [number, number][][] {
+  const gaps = atIntervals ? gapsIn(points.map((point) => point[0])) : [];
   const all: [number, number][][] = [];
   let run: [number, number][] = [];
   points.forEach(([at, value], index) => {

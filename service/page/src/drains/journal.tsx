@@ -53,7 +53,7 @@ interface Props {
 function told(line: Folded): string {
   const folded = line.looks > 1 ? ` (${span(seconds(line.at, line.until))}, ${plural(line.looks, "look")})` : "";
   const parts = [
-    line.decided + folded,
+    line.decided.replace(/\.$/, "") + folded,
     line.answered,
     line.epoch === null ? "" : `epoch ${line.epoch}`,
     line.caller === null || line.caller === "controller" ? "" : `by ${line.caller}`,

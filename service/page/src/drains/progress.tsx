@@ -50,7 +50,14 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
       {drain.ended_why && <p>{statement(drain.ended_why)}</p>}
       {drain.state === "verified" && <HandOver drain={drain} />}
       {drain.timeline && drain.timeline.t.length > 1 ? <Chart drain={drain} timeline={drain.timeline} /> : <p class="muted">No step was taken, so there is nothing to draw.</p>}
-      {refusing.length > 0 && <Guards guards={drain.guards} />}
+      {refusing.length > 0 && (
+        <details class="as-table">
+          <summary>
+            {refusing.length} of {drain.guards.length} guards refuse
+          </summary>
+          <Guards guards={drain.guards} />
+        </details>
+      )}
     </div>
   );
 }
@@ -96,13 +103,18 @@ function HandOver({ drain }: { drain: DrainWhole }) {
 
 function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
   const { t } = timeline;
-  const pair = (values: readonly (number | null)[]): Point[] => t.map((at, index) => [at, values[index] ?? null]);
   const first = t[0] ?? 0;
-  const end = t.at(-1) ?? first;
-  const running = ["draining", "holding", "preparing"].includes(drain.state);
+  const sampled = t.at(-1) ?? first;
+  const running = ["draining", "holding", "preparing", "paused"].includes(drain.state);
+  const end = running && now.value ? Math.max(sampled, Date.parse(now.value)) : sampled;
+  // Samples are taken where something changed; until now the last one holds.
+  const pair = (values: readonly (number | null)[]): Point[] => [
+    ...t.map((at, index): Point => [at, values[index] ?? null]),
+    ...(end > sampled ? [[end, values.at(-1) ?? null] as const] : []),
+  ];
   const share = moved(drain.progress);
   const hours = drain.plan?.eta_hours ?? null;
-  const left = running && hours !== null && share !== null && share < 1 ? hours * (1 - share) * 3_600_000 : 0;
+  const left = drain.state === "draining" && hours !== null && share !== null && share < 1 ? hours * (1 - share) * 3_600_000 : 0;
   const done = end + left;
   const to = left > 0 ? end + left * 1.15 : end;
   const lanes: Lane[] = [
@@ -111,7 +123,8 @@ function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
       title: "Data left",
       under: "TiB",
       points: pair(timeline.bytes_left),
-      draw: "line",
+      draw: "step",
+      changesOnly: true,
       filled: true,
       tone: "acting",
       from: 0,
@@ -127,6 +140,7 @@ function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
       under: drain.progress.budget === null ? "budget not reported" : `at most ${drain.progress.budget} now`,
       points: pair(timeline.in_flight),
       draw: "step",
+      changesOnly: true,
       filled: true,
       from: 0,
       write: (value) => String(value),
@@ -136,7 +150,8 @@ function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
       title: "Client latency",
       under: "to the hour before",
       points: pair(timeline.latency_ratio),
-      draw: "line",
+      draw: "step",
+      changesOnly: true,
       from: 0.9,
       to: 1.6,
       write: ratio,

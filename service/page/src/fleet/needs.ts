@@ -45,6 +45,8 @@ interface Known {
 }
 
 const WHOLE_HOST_AT_LEAST = 3;
+/** A hold that lasted so long does not end by itself: a person should look. */
+const LONG_HOLD_SECONDS = 86_400;
 
 export function needsOf(osds: readonly Osd[], known: Known): Needs {
   const needs: Need[] = [];
@@ -120,6 +122,11 @@ function needOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known): 
   if (state === "failed") {
     const why = drain?.ended_why || drain?.held_by[0] || "";
     return { ...whole, shape: "bad", next: `The drain stopped and needs a person. ${why}`, button: "See why", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 2 };
+  }
+  if (state === "holding" && drain && (seconds(drain.updated_at, known.now) ?? 0) > LONG_HOLD_SECONDS) {
+    const why = drain.held_by.at(-1) ?? "a guard refuses";
+    const next = `Its drain is held since ${moment(drain.updated_at, known.now)}: ${sentence(why)}`;
+    return { ...whole, next, button: "See why", buttonHref: drainLink(drain.id), rank: 1 + (osd.p_fail_30d ?? 0.6) };
   }
   if (state === "proposed") return startsByItself(drain, known.status) ? null : { ...whole, ...proposed(osd, drain) };
   if (state === "verified") {
