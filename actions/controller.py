@@ -20,7 +20,6 @@ from actions.context import Context, Memory
 from actions.decide import decide
 from actions.guards import Pass, Refuse, judge
 from actions.ledger import found, key_of, same
-from actions.ledger import found, same
 from actions.policy import Policy
 from actions.requests import Requests
 from actions.states import ENDED, Event, after, can
@@ -121,13 +120,13 @@ class Controller:
         """What a person may ask of the controller's drains."""
         return Requests(self.store, self.policy, self._lock)
 
-    def propose(self, target: str, caller: str, reason: str, now: datetime, **intent: str) -> Drain:
+    def propose(self, target: str, caller: str, reason: str, now: datetime, intent: str = "replace") -> Drain:
         """A person's drain of `osd.N` or a device, with its plan, to be approved. Raises
         NoSuchTarget, DrainStands.
         """
         with self._lock:
             view = self._surveyed.view if self._surveyed else self._look(now)
-            return self.requests.propose(view, target, caller, reason, self._context(now), **intent)
+            return self.requests.propose(view, target, caller, reason, self._context(now), intent)
 
     def hand_over(self, id_: str, caller: str, now: datetime) -> Drain:
         """A verified disk may be pulled, by a person's word. Raises NotNow with every sentence that

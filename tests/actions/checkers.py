@@ -1,4 +1,6 @@
-"""Checkers that stand outside the engine: they sit between it and the simulated cluster and read what really is."""
+"""Checkers that stand outside the engine: they sit between it and the simulated cluster and read what
+really is.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _MOVING = (DrainState.PREPARING, DrainState.DRAINING, DrainState.HOLDING)
 _MAP_CHANGES = (SetUpmap, RemoveUpmap, Reweight, CrushReweight, PrimaryAffinity)
 
 
-class UnsafeStep(AssertionError):
+class UnsafeStep(AssertionError):  # noqa: N818  (it is a verdict)
     """The engine did what it must never do."""
 
 

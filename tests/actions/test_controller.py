@@ -1,4 +1,6 @@
-"""The controller on simulated clusters: drains that go well, that are stopped, killed, refused, and undone."""
+"""The controller on simulated clusters: drains that go well, that are stopped, killed, refused, and
+undone.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +159,8 @@ def test_a_device_under_two_osds_is_one_drain_and_its_osds_go_one_by_one() -> No
         assert empty(run, 1)
 
 
-# -- stopping -----------------------------------------------------------------------------------------------------
+# -- stopping
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_no_command_is_sent_while_halted_and_the_drain_goes_on_when_it_is_lifted(run: Run) -> None:
@@ -272,7 +275,8 @@ def test_a_verified_disk_is_handed_over_and_a_half_drained_one_is_not(run: Run) 
     assert run.controller.hand_over(drain.id, "operator", run.cluster.now).state is S.HANDED_OVER
 
 
-# -- balancer and throttles -------------------------------------------------------------------------------------------
+# -- balancer and throttles
+# -------------------------------------------------------------------------------------------
 
 
 def test_the_balancer_is_off_while_draining_and_on_again_after(run: Run) -> None:
@@ -339,7 +343,8 @@ def test_two_drains_share_the_balancer_and_the_last_one_gives_it_back() -> None:
         assert empty(run, 9)
 
 
-# -- proposals --------------------------------------------------------------------------------------------------------
+# -- proposals
+# --------------------------------------------------------------------------------------------------------
 
 
 def believe(run: Run, *osds: int, **changes: Any) -> None:
@@ -425,7 +430,8 @@ def test_urgent_disks_go_before_healthier_ones(run: Run) -> None:
         assert run.known(calm).state is S.APPROVED
 
 
-# -- lost answers -----------------------------------------------------------------------------------------------------
+# -- lost answers
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("carried_out", [True, False])

@@ -1,4 +1,6 @@
-"""kill -9 between any two calls of store and cluster: the next process, from the store alone, ends where it would have."""
+"""kill -9 between any two calls of store and cluster: the next process, from the store alone, ends
+where it would have.
+"""
 
 from __future__ import annotations
 
