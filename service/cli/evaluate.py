@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from models.evaluate import Report, Scores, Truncation
     from models.evaluate.arrays import Ints
 
-MANY = Parameter(consume_multiple=True)
+MANY = Parameter(consume_multiple=True, negative="")
 WIDTH = 130
 """Columns of a table that goes into a file."""
 
@@ -43,17 +43,28 @@ def evaluate(
 
     Parameters
     ----------
-    scores: parquet or CSV as `predrain score` writes it.
-    truth: daily histories with a `failure` column, or change points with their drives table.
-    baseline: other scores, judged on the same drives; differences get paired intervals.
-    truncated: the same landmarks scored from a history cut at them: exit 1 when they are not equal.
-    life_long: ends known years later: parquet of serial_number, end_date, event (failed|removed|in service).
-    resamples: drive resamples behind each interval.
-    seed: of the resamples.
-    from_: first landmark; without it the landmarks are the days of the scores.
-    to: last landmark.
-    every: days between landmarks, with --from.
-    json: print JSON.
+    scores
+        parquet or CSV as `predrain score` writes it.
+    truth
+        daily histories with a `failure` column, or change points with their drives table.
+    baseline
+        other scores, judged on the same drives; differences get paired intervals.
+    truncated
+        the same landmarks scored from a history cut at them: exit 1 when they are not equal.
+    life_long
+        ends known years later: parquet of serial_number, end_date, event (failed|removed|in service).
+    resamples
+        drive resamples behind each interval.
+    seed
+        of the resamples.
+    from_
+        first landmark; without it the landmarks are the days of the scores.
+    to
+        last landmark.
+    every
+        days between landmarks, with --from.
+    json
+        print JSON.
     """
     from models.evaluate import DuplicateScores, compare, read_ends, read_scores, read_truth
     from models.evaluate import evaluate as judge
