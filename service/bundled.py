@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
+
 from data.ids import DeviceId
 from data.outlook import Outlook
 from data.reading import Reading
-from features.state import DriveState, observe
-from models.bundle import Bundle
+from features.state import DriveState, matrix, observe
+from models.bundle import Bundle, trees_hash
 from models.outlooks import outlooks
 
 
@@ -30,6 +32,11 @@ class BundledForecaster:
         """The bundle's name."""
         return self._bundle.name
 
+    @property
+    def fingerprint(self) -> str:
+        """The name and a hash of the trees."""
+        return f"{self.name}-{trees_hash(self._bundle.booster.model_to_string())[:12]}"
+
     def fold(self, state: DriveState | None, readings: Sequence[Reading]) -> DriveState:
         """What is remembered after `readings`, of which there is at least one."""
         for reading in readings:
@@ -42,3 +49,13 @@ class BundledForecaster:
     ) -> Sequence[Outlook]:
         """One outlook a device, as of its newest reading."""
         return outlooks(self._bundle, list(states.values()), now, before)
+
+    def family(self, state: DriveState) -> tuple[float, ...] | None:
+        """The curve of drives of the same model and age, whatever this one's counters say."""
+        if state.face is None or not len(state.latest):
+            return None
+        model = np.array([state.face.model], dtype=object)
+        if not self._bundle.facts.rates.knows(state.face.model):
+            return None
+        curve = self._bundle.forecast(matrix([state], state.day), model, np.zeros(1, dtype=bool)).survival[0]
+        return tuple(float(p) for p in curve)

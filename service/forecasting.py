@@ -23,6 +23,11 @@ class Forecaster(Protocol[State]):
         """The bundle's name, as outlooks quote it."""
         ...
 
+    @property
+    def fingerprint(self) -> str:
+        """Tells two bundles of one name apart."""
+        ...
+
     def fold(self, state: State | None, readings: Sequence[Reading]) -> State:
         """What is remembered of a device after `readings` (one or more, by time); None: nothing yet."""
         ...
@@ -31,6 +36,10 @@ class Forecaster(Protocol[State]):
         self, states: Mapping[DeviceId, State], now: datetime, before: Mapping[DeviceId, Outlook]
     ) -> Sequence[Outlook]:
         """One outlook a device, as of its newest reading; trust counts on from the ones `before`."""
+        ...
+
+    def family(self, state: State) -> tuple[float, ...] | None:
+        """Survival on the fixed grid by model and age alone; None where the family is not known."""
         ...
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
@@ -17,7 +18,8 @@ import structlog
 from actions.cluster.port import Cluster
 from actions.policy import Policy
 from data.clock import Clock
-from data.drain import Drain, Intent
+from data.drain import Drain, Intent, JournalEntry
+from data.ids import DeviceId
 from data.log.port import Log, Record, Topic
 from data.outcome import Outcome
 from data.outlook import Outlook
@@ -25,6 +27,7 @@ from data.reading import Reading
 from data.refusal import Refusal
 from data.store.port import Store
 from data.wire import accept, decode
+from service import succession
 from service.alerts import Announcements
 from service.changes import Changes, Kind
 from service.fleet import Fleet, Sight
@@ -200,6 +203,8 @@ class House:
     def halt(self, why: str | None, caller: str) -> str | None:
         """Halt everything with a reason, or lift the halt (None); returns the reason that stands now."""
         self.store.set_halt(why)
+        decided = f"halt: {why}" if why else "lift the halt"
+        self.store.add_journal([JournalEntry("halt", self.clock.now(), "", decided, caller=caller)])
         structlog.get_logger().warning("halted" if why else "halt lifted", why=why, caller=caller)
         self.changes.tell(Kind.HALT, Kind.STATUS, Kind.DRAINS)
         return self.store.halt_reason()
@@ -216,9 +221,15 @@ class House:
             self.log, self.store, self.clock, forecaster, self.fleet, self.announcements, self._sender
         )
         devices = worker.rebuild()
+        if self._control is not None:
+            self._control.new_bundle(succession.since(self.log, forecaster.fingerprint, self.clock.now()))
         self._forecaster, self._worker = forecaster, worker
         structlog.get_logger().info("scoring", bundle=forecaster.name, devices=devices)
         self.changes.tell(Kind.STATUS)
+
+    def family_survival(self, device: DeviceId) -> tuple[float, ...] | None:
+        """How long drives of this device's family and age live, on the fixed grid; None where that is not known."""
+        return self._worker.family(device) if self._worker else None
 
     def step_worker(self) -> Worked:
         """Take one batch from the log. Raises NotReady before `start`."""
@@ -248,13 +259,14 @@ class House:
             thread.start()
             self._threads.append(thread)
 
-    def stop(self, seconds: float = 2.0) -> None:
+    def stop(self, seconds: float = 1.5) -> None:
         """End the loops, let listeners go. A thread that is late is left: all it does is resumable."""
         self._stopping.set()
         self._arrived.set()
         self.changes.close()
+        deadline = monotonic() + seconds
         for thread in self._threads:
-            thread.join(seconds)
+            thread.join(max(0.0, deadline - monotonic()))
 
     def _recall(self) -> None:
         """Read back what earlier processes announced and how their drains ran."""
@@ -264,6 +276,8 @@ class House:
             except Refusal as refusal:
                 structlog.get_logger().warning("an announcement cannot be read", why=str(refusal))
         for record_ in self.log.read(Topic.ACTIONS, MEMORY, MEMORY_LIMIT):
+            if record_.key == succession.KEY:
+                continue
             try:
                 self.timelines.take([parse(record_)])
             except Refusal as refusal:

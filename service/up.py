@@ -18,8 +18,11 @@ from service.settings import Settings
 from service.state import StateDir
 
 
-def up(settings: Settings, tell: Callable[[str], None]) -> None:
-    """Run until SIGINT or SIGTERM. Raises what is in the way as a Refusal, before anything was started."""
+def up(settings: Settings, tell: Callable[[str], None], *, watched: bool) -> None:
+    """Run until SIGINT or SIGTERM. Raises what is in the way as a Refusal, before anything was started.
+
+    `watched`: a person reads what is told, and gets an address that may act; a journal must not keep one.
+    """
     with ExitStack() as closing:
         listener = bind(settings.service)
         closing.callback(listener.close)
@@ -38,10 +41,9 @@ def up(settings: Settings, tell: Callable[[str], None]) -> None:
 
         def started() -> None:
             state.url.write_text(url + "\n")
-            tell(
-                f"predrain answers at {url}\nopen {url}/#token={once}\n"
-                f"(this address may act until the process ends; programs use the token in {state.token})"
-            )
+            tell(f"predrain answers at {url}\nprograms act with the token in {state.token}")
+            if watched:
+                tell(f"open {url}/#token={once}\n(this address may act until the process ends)")
             house.run()
 
         Server(house, known, listener, started=started).serve_here()

@@ -99,6 +99,11 @@ class Worker(Generic[State]):
         self._fleet.take(readings, outlooks)
         return Worked(len(records), len(letters), len(outlooks), len(news))
 
+    def family(self, device: DeviceId) -> tuple[float, ...] | None:
+        """The survival of the device's family at its age; None for a device that was not read yet."""
+        state = self._states.get(device)
+        return None if state is None else self._forecaster.family(state)
+
     def _judge(self, records: Sequence[Delivered]) -> tuple[list[Reading], list[DeadLetter]]:
         """Readings in the order of their times, and a letter with the reason for each record that is none."""
         readings, letters, now = [], [], self._clock.now()

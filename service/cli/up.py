@@ -39,7 +39,7 @@ def up(
 
     settings = with_options(load(config), host=host, port=port, state=state, insecure=insecure_without_tls)
     logs.configure()
-    run(settings, lambda text: print(text, file=sys.stderr, flush=True))
+    run(settings, lambda text: print(text, file=sys.stderr, flush=True), watched=sys.stderr.isatty())
     return 0
 
 

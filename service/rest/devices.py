@@ -17,7 +17,16 @@ from data.outlook import Status
 from data.reading import Counters, Protocol, Reading, Smart
 from service.fleet import Sight
 from service.rest import caching
-from service.rest.bodies import Body, OutlookBody, UnreadableBody, outlook_body, smart_of, unreadable_body
+from service.rest.bodies import (
+    Body,
+    OutlookBody,
+    PointBody,
+    UnreadableBody,
+    curve_body,
+    outlook_body,
+    smart_of,
+    unreadable_body,
+)
 from service.rest.guarding import Actor, Reader
 from service.rest.outlooks import Cursor, Limit
 from service.rest.problems import Problem, declared
@@ -88,7 +97,7 @@ class WholeDeviceBody(DeviceBody):
     outlook: OutlookBody | None
     drains: list[DeviceDrainBody]
     outcomes: list[OutcomeBody]
-    family_survival: None = None
+    family_survival: list[PointBody] | None
 
 
 class OutcomeRequest(BaseModel):
@@ -136,7 +145,7 @@ def device(request: Request, house: TheHouse, _: Reader, id: Id) -> Response:  #
     sight, name = house.sight(), DeviceId(id)
     osds = _known(sight, name)
     reading, outlook = sight.readings.get(name), sight.outlooks.get(name)
-    smart = smart_of(reading)
+    smart, family = smart_of(reading), house.family_survival(name)
     body = WholeDeviceBody(
         **_row(sight, name, osds),
         identity=_identity(smart) if smart else None,
@@ -149,6 +158,7 @@ def device(request: Request, house: TheHouse, _: Reader, id: Id) -> Response:  #
             for drain in sight.drains
             if drain.device == name
         ],
+        family_survival=curve_body(family) if family is not None else None,
         outcomes=[
             OutcomeBody(at=one.at, fate=one.fate, source=one.source, note=one.note)
             for one in house.store.outcomes()

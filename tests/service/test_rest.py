@@ -45,6 +45,8 @@ def test_envelopes_that_are_sent_come_out_as_outlooks(site: Site) -> None:
     device = site.client.get("/api/v1/devices/ST4000DM000_A").json()
     assert device["outlook"]["as_of"] == "2026-03-10T12:00:00Z"
     assert device["identity"]["rotation_rpm"] == 5900
+    assert device["family_survival"][0] == {"day": 0, "p": 1.0}
+    assert device["family_survival"][30]["p"] > device["outlook"]["survival"][30]["p"]
     history = site.client.get("/api/v1/devices/ST4000DM000_A/history?days=10").json()
     series = {one["name"]: one["points"] for one in history["series"]}
     assert [value for _, value in series["pending"]] == [0] * 7 + [40]
@@ -186,6 +188,8 @@ def test_halt_stands_until_it_is_lifted(site: Site) -> None:
         "halted": None
     }
     assert site.client.get("/api/v1/halt").json() == {"halted": None}
+    lines = [(line.decided, line.caller) for line in site.house.store.journal("halt")]
+    assert lines == [("halt: maintenance", "token-file"), ("lift the halt", "token-file")]
 
 
 def test_a_foreign_host_header_is_refused(site: Site) -> None:

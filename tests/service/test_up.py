@@ -70,6 +70,8 @@ def test_it_answers_scores_what_comes_in_and_ends_within_three_seconds(tmp_path:
     state = tmp_path / "state"
     with running(state) as (process, url):
         assert httpx2.get(f"{url}/api/v1/status").status_code == 200
+        assert process.stderr is not None
+        assert "#token=" not in process.stderr.readline(), "a journal must not keep an address that may act"
         now = datetime.now(UTC)
         house_file = json.loads(_envelope(now))
         sent = httpx2.post(f"{url}/api/v1/readings", json=[house_file], headers=acting(state))

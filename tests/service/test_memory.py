@@ -1,0 +1,140 @@
+"""What a house remembers and tells: announcements, curves, changes, seals, bundles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.drain import Drain, DrainState, Intent, Mechanic, Move, Plan, Progress
+from data.ids import DeviceId, OsdId, PgId
+from data.log.memory import MemoryLog
+from data.outlook import Outlook, Status
+from service import seals, succession
+from service.alerts import Announcements, Why, why_announce
+from service.changes import Changes, Kind
+from service.timeline import Hold, Sample, Timelines, holds
+from tests.service.conftest import NOON
+
+MINUTE = timedelta(minutes=1)
+
+
+def outlook(status: Status, p: float | None = None, readings: int = 1, minute: int = 0) -> Outlook:
+    return Outlook(
+        DeviceId("A"), NOON + minute * MINUTE, status, "model:x", (), "", p_fail_30d=p, readings=readings
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "why"),
+    [
+        (None, outlook(Status.GOOD), None),
+        (None, outlook(Status.UNKNOWN), None),
+        (None, outlook(Status.WARNING), Why.WORSE),
+        (outlook(Status.WARNING), outlook(Status.BAD), Why.WORSE),
+        (outlook(Status.BAD, 0.3), outlook(Status.BAD, 0.5), None),
+        (outlook(Status.BAD, 0.3), outlook(Status.BAD, 0.6), Why.DOUBLED),
+        (outlook(Status.WARNING, 0.01), outlook(Status.WARNING, 0.04), None),
+        (outlook(Status.BAD), outlook(Status.WARNING), None),
+        (outlook(Status.BAD), outlook(Status.GOOD, readings=2), None),
+        (outlook(Status.BAD), outlook(Status.GOOD, readings=3), Why.BETTER),
+        (outlook(Status.BAD), outlook(Status.UNKNOWN, readings=9), None),
+    ],
+)
+def test_only_news_is_announced(before: Outlook | None, now: Outlook, why: Why | None) -> None:
+    assert why_announce(before, now) is why
+
+
+def test_an_announcement_heard_twice_is_told_once() -> None:
+    told = Announcements()
+    news = told.news([outlook(Status.BAD), outlook(Status.BAD, minute=1)])
+    assert len(news) == 1
+    told.take(news)
+    told.take(news)
+    assert told.news([outlook(Status.BAD)]) == ()
+    assert len(told.newest()) == 1
+
+
+@given(st.lists(st.sets(st.sampled_from(list(Kind)), min_size=1), max_size=30), st.integers(0, 30))
+def test_a_listener_hears_every_kind_that_changed_since_it_last_asked(
+    told: list[set[Kind]], asked: int
+) -> None:
+    changes = Changes(remembered=8)
+    for kinds in told:
+        changes.tell(*kinds)
+    number, heard = changes.since(min(asked, len(told)))
+    assert number == len(told)
+    missed = set().union(*told[min(asked, len(told)) :])
+    assert heard >= missed
+    if len(told) - asked <= 8:
+        assert heard == missed
+
+
+def sample(minute: int, left: int, *why: str) -> Sample:
+    return Sample("d", NOON + minute * MINUTE, left, 1, None, why)
+
+
+def test_a_hold_lasts_from_its_first_look_to_the_first_without_it() -> None:
+    line = [sample(0, 9), sample(1, 8, "full"), sample(2, 7, "full"), sample(3, 6), sample(4, 5, "halt")]
+    assert holds(line) == (
+        Hold(NOON + MINUTE, NOON + 3 * MINUTE, "full"),
+        Hold(NOON + 4 * MINUTE, None, "halt"),
+    )
+
+
+def test_a_long_curve_loses_detail_but_neither_end() -> None:
+    lines = Timelines(kept=100)
+    lines.take(sample(minute, 10_000 - minute) for minute in range(1000))
+    kept = lines.of("d")
+    assert len(kept) <= 100
+    assert (kept[0].at, kept[-1].at) == (NOON, NOON + 999 * MINUTE)
+    assert [one.at for one in kept] == sorted(one.at for one in kept)
+
+
+def test_a_look_that_tells_nothing_new_is_not_kept() -> None:
+    lines = Timelines()
+    assert lines.take([sample(0, 9), sample(1, 9), sample(2, 8)]) == (sample(0, 9), sample(2, 8))
+
+
+def drain(**changed: object) -> Drain:
+    moves = tuple(Move(PgId(f"1.{n}"), OsdId(0), OsdId(n + 1), 100) for n in range(20))
+    plan = Plan(Mechanic.UPMAP_WALK, "", 7, moves, OsdId(3), 0.7, 0.5, 10.0, "osd.0")
+    one = Drain("d", None, (OsdId(0),), DrainState.PROPOSED, Intent.REPLACE, "x", "", NOON, NOON, plan=plan)
+    plan = replace(plan, **changed)  # type: ignore[arg-type]
+    return replace(one, plan=plan, progress=Progress())
+
+
+def test_a_plan_that_moved_by_less_than_a_twentieth_may_be_approved() -> None:
+    assert seals.changes(seals.seal(drain()), drain(moves=drain().plan.moves[1:], eta_hours=10.4)) == ()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"moves": ()}, "bytes to move"),
+        ({"eta_hours": 20.0}, "hours"),
+        ({"fullest_after": 0.84}, "fullest"),
+        ({"fullest_after": None}, "unknown"),
+        ({"mechanic": Mechanic.OVERRIDE_LADDER}, "mechanic"),
+        ({"refusals": ("osd.4 would be full",)}, "reasons against it"),
+    ],
+)
+def test_a_plan_that_moved_by_more_is_named(changed: dict[str, object], word: str) -> None:
+    (told,) = seals.changes(seals.seal(drain()), drain(**changed))
+    assert word in told
+
+
+@given(st.text())
+def test_a_tag_that_is_none_of_ours_never_passes(tag: str) -> None:
+    assert seals.changes(tag, drain())
+
+
+def test_a_first_bundle_needs_no_quiet_and_a_second_one_is_remembered_over_restarts() -> None:
+    log = MemoryLog()
+    assert succession.since(log, "one", NOON) is None
+    assert succession.since(log, "one", NOON + MINUTE) is None
+    assert succession.since(log, "two", NOON + 2 * MINUTE) == NOON + 2 * MINUTE
+    assert succession.since(log, "two", NOON + 3 * MINUTE) == NOON + 2 * MINUTE
