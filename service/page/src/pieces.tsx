@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { bothClocks, moment } from "./format.ts";
-import { deviceLink, osdLink } from "./route.ts";
+import { deviceLink, osdLink } from "./links.ts";
 import { actingOff, now, osds } from "./state.ts";
 
 /** An instant in UTC; hover or focus adds the reader's own clock. */

@@ -57,12 +57,6 @@ export function withQuery(changes: Record<string, string | null>): string {
   return location.pathname + (text ? `?${text}` : "");
 }
 
-export const deviceLink = (device: string): string => `/devices/${encodeURIComponent(device)}`;
-export const osdLink = (osd: { osd: number; device: string | null }): string =>
-  osd.device ? deviceLink(osd.device) : `/osds/${osd.osd}`;
-export const drainLink = (id: string): string => `/drains/${encodeURIComponent(id)}`;
-export const hostLink = (host: string): string => `/fleet?q=${encodeURIComponent(host)}`;
-
 /** Links stay plain links; those of ours are followed without loading the page anew. */
 export function followLinks(): void {
   addEventListener("popstate", () => {

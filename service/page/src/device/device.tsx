@@ -5,7 +5,8 @@ import { evenOdds, life, percent, seconds, sentence, span, within30 } from "../f
 import { HoldAll } from "../frame/halt.tsx";
 import { Acting, At, Loading, Refused, WhyOff } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
-import { drainLink, hostLink, route } from "../route.ts";
+import { drainLink, hostLink } from "../links.ts";
+import { route } from "../route.ts";
 import { proposeDrain } from "../act.ts";
 import { Shape } from "../shape.tsx";
 import { drainById, now, osds } from "../state.ts";

@@ -5,7 +5,7 @@ import type { Device, Drain, Osd, Outlook } from "../api/contract.ts";
 import { moved, movedText } from "../condition.ts";
 import { about, sentence, tib } from "../format.ts";
 import { Acting, At, Question, WhyOff } from "../pieces.tsx";
-import { drainLink } from "../route.ts";
+import { drainLink } from "../links.ts";
 import { alerts, status } from "../state.ts";
 
 interface Line {

@@ -4,7 +4,7 @@ import { BASE } from "../api/client.ts";
 import type { Device, Osd } from "../api/contract.ts";
 import { fullness } from "../condition.ts";
 import { age, count, share, tib } from "../format.ts";
-import { hostLink, osdLink } from "../route.ts";
+import { hostLink, osdLink } from "../links.ts";
 
 export function Identity({ facts, osds }: { facts: Device; osds: readonly Osd[] }) {
   const { identity } = facts;

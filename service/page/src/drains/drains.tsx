@@ -4,7 +4,7 @@ import { isOpen, movedText, type Condition } from "../condition.ts";
 import { HoldAll } from "../frame/halt.tsx";
 import { about, sentence, statement, tib } from "../format.ts";
 import { At, Loading } from "../pieces.tsx";
-import { deviceLink, drainLink } from "../route.ts";
+import { deviceLink, drainLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
 import { drains, status } from "../state.ts";
 import { DrainPanel } from "./drain.tsx";

@@ -3,42 +3,8 @@ import type { JournalLine } from "../api/contract.ts";
 import { plural, seconds, span } from "../format.ts";
 import { At, Loading } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
-import { drainLink } from "../route.ts";
-
-export interface Folded extends JournalLine {
-  looks: number;
-  until: string;
-}
-
-/** The cluster's answer may come as a line of its own: it belongs to the decision before it. */
-function answered(lines: readonly JournalLine[]): JournalLine[] {
-  const whole: JournalLine[] = [];
-  for (const line of [...lines].sort((a, b) => a.at.localeCompare(b.at))) {
-    const before = whole.at(-1);
-    if (before && !line.seen && !line.decided && !before.answered) {
-      whole[whole.length - 1] = { ...before, answered: line.answered, epoch: line.epoch ?? before.epoch };
-    } else {
-      whole.push(line);
-    }
-  }
-  return whole;
-}
-
-/** Newest first; runs of the same decision and answer become one line with how long and how many looks. */
-export function fold(lines: readonly JournalLine[]): Folded[] {
-  const sorted = answered(lines).reverse();
-  const folded: Folded[] = [];
-  for (const line of sorted) {
-    const over = folded.at(-1);
-    if (over && over.decided === line.decided && over.answered === line.answered && /^(hold|wait)/i.test(line.decided)) {
-      over.looks += 1;
-      over.at = line.at;
-    } else {
-      folded.push({ ...line, looks: 1, until: line.at });
-    }
-  }
-  return folded;
-}
+import { drainLink } from "../links.ts";
+import { fold, type Folded } from "./fold.ts";
 
 interface Props {
   id: string;

@@ -4,7 +4,7 @@ import { Lanes, type Band, type Lane } from "../charts/lanes.tsx";
 import type { Point } from "../charts/scale.ts";
 import { moved, movedText } from "../condition.ts";
 import { about, clockOf, count, moment, plural, ratio, span, statement, tib } from "../format.ts";
-import { deviceLink } from "../route.ts";
+import { deviceLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
 import { now, osdByNumber } from "../state.ts";
 import { STATE_SHAPE, targetOf } from "./drains.tsx";

@@ -2,7 +2,7 @@
 import type { Osd } from "../api/contract.ts";
 import { CONDITIONS, condition, fullness, type Condition } from "../condition.ts";
 import type { Colouring } from "../route.ts";
-import { WORDS } from "../shape.tsx";
+import { WORDS } from "../forms.ts";
 
 export interface Bucket {
   /** In the address, as `status=`. */

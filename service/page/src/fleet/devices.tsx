@@ -1,7 +1,7 @@
 /** Disks that were read where no cluster is known: the same facts, without a map. */
 import type { Outlook, Status } from "../api/contract.ts";
 import { life, percent, plural } from "../format.ts";
-import { deviceLink } from "../route.ts";
+import { deviceLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
 
 const ORDER: readonly Status[] = ["bad", "warning", "unknown", "good"];

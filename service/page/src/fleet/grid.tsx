@@ -2,7 +2,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Osd } from "../api/contract.ts";
 import { spoken, type Condition } from "../condition.ts";
-import { go, osdLink, route, withQuery } from "../route.ts";
+import { osdLink } from "../links.ts";
+import { go, route, withQuery } from "../route.ts";
 import type { Block, Layout } from "./layout.ts";
 
 interface Props {

@@ -2,7 +2,7 @@
 import type { ClusterStatus, Drain, Osd } from "../api/contract.ts";
 import { brief, condition, moved, movedText, type Condition } from "../condition.ts";
 import { about, clockOf, evenOdds, life, moment, percent, sentence, span, seconds, tib, within30 } from "../format.ts";
-import { drainLink, hostLink, osdLink } from "../route.ts";
+import { drainLink, hostLink, osdLink } from "../links.ts";
 
 export interface Need {
   key: string;

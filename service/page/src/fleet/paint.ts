@@ -1,7 +1,7 @@
 /** Draws the map on its canvas. Everything is drawn anew each time: 6,000 cells take a few milliseconds. */
 import type { Osd } from "../api/contract.ts";
 import { brief, type Condition } from "../condition.ts";
-import { FORMS } from "../shape.tsx";
+import { FORMS } from "../forms.ts";
 import type { Bucket } from "./colouring.ts";
 import type { Block, Layout } from "./layout.ts";
 

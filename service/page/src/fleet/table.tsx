@@ -3,8 +3,9 @@ import { useState } from "preact/hooks";
 import type { Osd } from "../api/contract.ts";
 import { CONDITIONS, condition, fullness } from "../condition.ts";
 import { age, life, percent, plural, ratio, share } from "../format.ts";
-import { hostLink, osdLink } from "../route.ts";
-import { Shape, WORDS } from "../shape.tsx";
+import { hostLink, osdLink } from "../links.ts";
+import { WORDS } from "../forms.ts";
+import { Shape } from "../shape.tsx";
 
 const PAGE = 100;
 

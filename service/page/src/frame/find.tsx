@@ -3,7 +3,8 @@ import { useState } from "preact/hooks";
 import { condition, type Condition } from "../condition.ts";
 import { findOpen } from "../keys.ts";
 import { Modal } from "../pieces.tsx";
-import { drainLink, go, hostLink, osdLink } from "../route.ts";
+import { drainLink, hostLink, osdLink } from "../links.ts";
+import { go } from "../route.ts";
 import { Shape } from "../shape.tsx";
 import { drains, now, osds } from "../state.ts";
 

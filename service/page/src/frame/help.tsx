@@ -2,7 +2,8 @@
 import { KEYS, helpOpen, lettersOn, setLetters } from "../keys.ts";
 import { Modal } from "../pieces.tsx";
 import { CONDITIONS } from "../condition.ts";
-import { Shape, WORDS } from "../shape.tsx";
+import { WORDS } from "../forms.ts";
+import { Shape } from "../shape.tsx";
 
 export function Help() {
   if (!helpOpen.value) return null;

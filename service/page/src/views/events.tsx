@@ -4,10 +4,11 @@ import { get } from "../api/client.ts";
 import type { JournalLine } from "../api/contract.ts";
 import type { Condition } from "../condition.ts";
 import { STATE_SHAPE, targetOf } from "../drains/drains.tsx";
-import { fold } from "../drains/journal.tsx";
+import { fold } from "../drains/fold.ts";
 import { moment, plural, sentence, statement } from "../format.ts";
 import { At, Loading } from "../pieces.tsx";
-import { deviceLink, drainLink, route, withQuery } from "../route.ts";
+import { deviceLink, drainLink } from "../links.ts";
+import { route, withQuery } from "../route.ts";
 import { Shape } from "../shape.tsx";
 import { alerts, drains, round } from "../state.ts";
 

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cellAt, layOut } from "./layout.ts";
+import { fleet, osd } from "./sample.ts";
+
+const none = (): boolean => false;
+
+test("450 disks stand as rows of named hosts, three racks abreast", () => {
+  const layout = layOut(fleet(450), 1232, null);
+  assert.equal(layout.style, "rows");
+  assert.equal(new Set(layout.blocks.map((block) => block.y)).size, 1);
+  assert.deepEqual(layout.blocks.map((block) => block.hosts.length), [15, 15, 15]);
+});
+
+test("6,000 disks stand as a block a rack, within a screen, no cell under 7 px", () => {
+  const many = Array.from({ length: 6_000 }, (_, n) => osd(n, { host: `h${Math.floor(n / 20)}`, slot: n % 20, rack: `r${Math.floor(n / 400)}` }));
+  const layout = layOut(many, 1232, null);
+  assert.equal(layout.style, "blocks");
+  assert.ok(layout.pitch >= 7);
+  assert.ok(layout.height <= 400, `${layout.height}`);
+});
+
+test("a phone gets blocks, and one rack as rows when it is opened", () => {
+  assert.equal(layOut(fleet(450), 358, null).style, "blocks");
+  const rack = layOut(fleet(450), 358, "r2");
+  assert.equal(rack.style, "rows");
+  assert.deepEqual(rack.blocks.map((block) => block.rack), ["r2"]);
+});
+
+test("every cell is hit at its own middle and nothing runs off the sheet", () => {
+  for (const width of [358, 800, 1232]) {
+    const layout = layOut(fleet(450), width, null);
+    layout.cells.forEach((cell, index) => {
+      assert.equal(cellAt(layout, cell.x, cell.y, none), index);
+      assert.ok(cell.x > 0 && cell.x < width && cell.y > 0 && cell.y < layout.height);
+    });
+  }
+});
+
+test("a pointer beside a cell in trouble snaps to it, not past it", () => {
+  const layout = layOut(fleet(450), 1232, null);
+  const cell = layout.cells[217];
+  assert.ok(cell);
+  const trouble = (index: number): boolean => index === 217;
+  assert.equal(cellAt(layout, cell.x + layout.pitch / 2 + 4, cell.y, trouble), 217);
+  assert.equal(cellAt(layout, cell.x + layout.pitch / 2 + 4, cell.y, none), 218);
+  assert.equal(cellAt(layout, cell.x + 2 * layout.pitch, cell.y, trouble), 219);
+});
+
+test("an empty slot stays empty, and OSDs without slots stand side by side", () => {
+  const gap = layOut([osd(0), osd(1), osd(3)], 1232, null);
+  assert.equal(Math.round(((gap.cells[2]?.x ?? 0) - (gap.cells[1]?.x ?? 0)) / gap.pitch), 2);
+  const bare = layOut([0, 1, 3].map((n) => osd(n, { slot: null })), 1232, null);
+  assert.equal(Math.round(((bare.cells[2]?.x ?? 0) - (bare.cells[1]?.x ?? 0)) / bare.pitch), 1);
+});

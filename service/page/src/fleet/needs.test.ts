@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ClusterStatus, Drain, Osd } from "../api/contract.ts";
+import { headline, needsOf, type Needs } from "./needs.ts";
+import { NOW, fleet, osd } from "./sample.ts";
+
+const inMode = (mode: ClusterStatus["mode"], halted: string | null = null): ClusterStatus => ({ mode, halted }) as ClusterStatus;
+
+function seen(osds: Osd[], status: ClusterStatus = inMode("propose"), drains: Drain[] = []): Needs {
+  return needsOf(osds, { status, drains: new Map(drains.map((drain) => [drain.id, drain])), now: NOW });
+}
+
+const bad: Partial<Osd> = { status: "bad", p_fail_30d: 0.68, p_fail_30d_week_ago: 0.002, life_p10_days: 2, life_p50_days: 12, life_p90_days: 110 };
+const drain = (state: NonNullable<Osd["drain"]>["state"]): NonNullable<Osd["drain"]> => ({ id: "D-1", state, moved_bytes: 0, planned_bytes: 1e12, held_by: [] });
+
+test("a healthy fleet needs nobody", () => {
+  const { needs, inHand } = seen(fleet(40));
+  assert.deepEqual([needs, inHand], [[], []]);
+  assert.equal(headline(needs), "No disk needs you");
+});
+
+test("a proposed drain comes first and leads to its plan", () => {
+  const { needs } = seen([osd(1, { up: false }), osd(2, { ...bad, drain: drain("proposed") })]);
+  assert.equal(needs[0]?.name, "osd.2");
+  assert.equal(needs[0]?.buttonHref, "/drains/D-1");
+  assert.equal(needs[0]?.sure, "68 % within 30 days");
+  assert.equal(needs[0]?.before, ", was 0.2 % a week ago");
+  assert.equal(needs[0]?.likely, "likely 2 to 110 days, even odds by day 12");
+  assert.equal(headline(needs), "2 disks need you");
+});
+
+test("in mode act a drain starts by itself and needs nobody, unless all is held", () => {
+  const disks = [osd(2, { ...bad, drain: drain("proposed") })];
+  assert.equal(seen(disks, inMode("act")).needs.length, 0);
+  assert.equal(seen(disks, inMode("act")).inHand.length, 1);
+  assert.equal(seen(disks, inMode("act", "maintenance")).needs.length, 1);
+});
+
+test("a drain that holds for more than a day needs a person", () => {
+  const long = { id: "D-1", updated_at: "2026-11-19T03:12:00Z", held_by: ["osd.4 is full"], plan: null } as unknown as Drain;
+  const short = { ...long, updated_at: "2026-11-21T03:00:00Z" };
+  const disks = [osd(2, { ...bad, drain: drain("holding") })];
+  assert.match(seen(disks, inMode("act"), [long]).needs[0]?.next ?? "", /held since 19 Nov 03:12: osd\.4 is full\./);
+  assert.equal(seen(disks, inMode("act"), [short]).needs.length, 0);
+});
+
+test("a disk that cannot be read needs a person, and no probability is claimed for it", () => {
+  const { needs } = seen([...fleet(20), osd(88, { status: "unknown", p_fail_30d: null, unreadable: { since: "2026-11-21T02:14:00Z", why: "6 probes failed" } })]);
+  assert.equal(needs[0]?.sure, "Unknown");
+  assert.match(needs[0]?.why ?? "", /No reading since 02:14: 6 probes failed\./);
+});
+
+test("a host without readings is one thing, not ten", () => {
+  const dark = fleet(40).map((one) => (one.host === "stor-02" ? { ...one, status: "unknown" as const, as_of: "2026-11-21T00:02:00Z" } : one));
+  const { needs } = seen(dark);
+  assert.equal(needs.length, 1);
+  assert.equal(needs[0]?.name, "stor-02");
+  assert.equal(headline(needs), "1 thing needs you");
+});
+
+test("a rule's outlook shows the rule and no probability", () => {
+  const { needs } = seen([osd(5, { status: "bad", source: "rule:spare", p_fail_30d: null })]);
+  assert.equal(needs[0]?.sure, "By rule spare");
+  assert.equal(needs[0]?.likely, "a rule, no probability");
+});
