@@ -181,7 +181,9 @@ def reasons_of(
                 fact for fact in sorted(mine, key=lambda f: -pushes[f.code]) if pushes[fact.code] > 0
             ] or mine
         if mine:
-            found.append(tuple(_reason(fact, x[row], shares) for fact in mine[:most]))
+            # What such disks did is said once, of the most telling fact.
+            said = [_reason(mine[0], x[row], shares), *(_reason(fact, x[row], {}) for fact in mine[1:most])]
+            found.append(tuple(said))
         else:
             found.append(_silent(percent(float(p_30d[row]))))
     return found

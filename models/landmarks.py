@@ -52,6 +52,11 @@ class Landmarks:
         """These landmarks alone."""
         return Landmarks(*(getattr(self, name)[which] for name in self.__slots__))
 
+    def aged(self, half_life: float) -> NDArray[np.float64]:
+        """Weights halved for every `half_life` days before the last day that anything is known of."""
+        end = float((self.day + self.follow).max()) if len(self) else 0.0
+        return self.weight * 0.5 ** ((end - self.day) / half_life)
+
     def fold(self, folds: int) -> NDArray[np.int64]:
         """A fold for each landmark, the same for all of a drive."""
         return crc(self.serial) // 7 % folds

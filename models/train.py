@@ -11,7 +11,7 @@ day.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -79,15 +79,16 @@ def train(
         )
     rates = rates_of(landmarks, WEEKLY.step, whole_lives() if until is None else None)
     x = _matrix(landmarks, rates)
-    unseen, boosters = _cross_fitted(landmarks, x, recipe, seed, threads, tell)
-    calibration = _calibration(landmarks, unseen)
+    recent = replace(landmarks, weight=landmarks.aged(recipe.half_life))
+    unseen, boosters = _cross_fitted(recent, x, recipe, seed, threads, tell)
+    calibration = _calibration(recent, unseen)
     p_30d = calibration(unseen)[:, 2]
     rate = np.exp(x[:, len(NAMES_IN_ORDER)].astype(np.float64))
     fading = fading_of(p_30d, rate, landmarks.follow, landmarks.died, landmarks.weight)
     tell("thresholds from healthy windows")
     thresholds = _thresholds(sources[0], until, seed, exclude, rates, boosters, calibration, threads)
     tell("the booster of all drives")
-    booster = _grow(landmarks, x, np.ones(len(landmarks), dtype=bool), recipe, seed, threads, tell)
+    booster = _grow(recent, x, np.ones(len(landmarks), dtype=bool), recipe, seed, threads, tell)
     dies = landmarks.died & (landmarks.follow <= 30)
     known = dies | (landmarks.follow >= 30)
     told = shares(landmarks.x[known], dies[known], landmarks.weight[known])
