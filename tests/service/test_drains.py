@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,6 +20,7 @@ from data.drain import Intent
 from data.ids import DeviceId
 from data.outcome import Fate
 from service import seals
+from service.cli import main
 from service.house import House
 from tests.service.conftest import NOON, Place, Serve, Site, shut, week_of
 from tests.service.test_worker import work
@@ -286,3 +289,52 @@ def test_in_mode_act_a_bad_disk_is_drained_by_itself_once_it_is_believed(place: 
     assert drain.asked_by == AUTOMATIC
     assert drain.state.value in ("verified", "handed_over")
     next(worlds, None)
+
+
+def test_the_command_line_plans_asks_approves_and_explains(
+    world: World, site: Site, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place.state.url.write_text(str(site.client.base_url))
+    here = ["--state", str(place.state.path)]
+    assert main(["drain", "plan", "osd.0", *here]) == 0
+    told = capsys.readouterr().out
+    assert "walk by upmap" in told
+    assert "fullest target after it: osd." in told
+    assert main(["drain", "apply", "osd.0", "osd.999", "--yes", "--reason", "noisy", *here]) == 3
+    told, refused = capsys.readouterr()
+    assert ": approved" in told
+    assert "osd.999" in refused
+    (drain,) = world.house.store.drains()
+    world.tick(30)
+    assert main(["drain", "explain", drain.id, *here]) == 0
+    told = capsys.readouterr().out
+    assert "stale-view" in told
+    assert "PGs in flight" in told
+    for wish, state in (("pause", "paused"), ("resume", ""), ("cancel", "cancelling")):
+        assert main(["drain", wish, drain.id, *here]) == 0
+        assert f"{drain.id}: {state}" in capsys.readouterr().out
+    assert main(["drain", "list", *here, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["id"] == drain.id
+    assert main(["drain", "pause", "nobody", *here]) == 1
+    assert "no drain nobody" in capsys.readouterr().err
+
+
+def test_a_drain_asked_for_and_waited_for_ends_verified(
+    world: World, site: Site, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place.state.url.write_text(str(site.client.base_url))
+    over = threading.Event()
+
+    def time_passes() -> None:
+        while not over.is_set():
+            world.tick()
+
+    passing = threading.Thread(target=time_passes)
+    passing.start()
+    try:
+        code = main(["drain", "apply", "osd.0", "--yes", "--wait", "--state", str(place.state.path)])
+    finally:
+        over.set()
+        passing.join()
+    assert code == 0
+    assert ": verified" in capsys.readouterr().out
