@@ -231,16 +231,6 @@ class HistoryFiles:
             keep.append(f"(day IS NULL OR day <= {until})")
         return f"SELECT * FROM ({inner}) WHERE {' AND '.join(keep)}"
 
-    def days(self) -> tuple[int, int] | None:
-        """First and last believable day of all rows, or None when there are none."""
-        union = " UNION ALL ".join(
-            f"SELECT {day_sql('date')} AS day FROM {table_of(path)}" for path in self.paths
-        )
-        row = self._connection.execute(
-            f"SELECT min(day), max(day) FROM ({union}) WHERE day >= {FIRST_DAY}"
-        ).fetchall()
-        return None if row[0][0] is None else (int(row[0][0]), int(row[0][1]))
-
     def rows(self) -> int:
         """Rows of all files, without reading them where the format tells."""
         union = " UNION ALL ".join(f"SELECT count(*) AS n FROM {table_of(path)}" for path in self.paths)

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.history import EPOCH, History, HistoryFiles
+from data.history import History, HistoryFiles
 from data.lifespan import Lifespans, Source
 from features.ledger import Ledger, ledger_of
 from features.vector import rows_at, vectors
@@ -27,7 +27,6 @@ BATCH: Final = 10
 """Deaths of one model on one day from which on they are taken for a retirement."""
 NEAR: Final = 90
 """Days before a death in which every landmark is kept."""
-FOLLOWED: Final = 3650
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +171,3 @@ def _chance(drive: NDArray[np.int64], day: NDArray[np.int64], seed: int) -> NDAr
     mixed ^= mixed >> np.uint64(29)
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     return (mixed >> np.uint64(33)).astype(np.int64)
-
-
-def day_number(day: date) -> int:
-    """Days since 1970-01-01."""
-    return (day - EPOCH).days

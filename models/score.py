@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -111,8 +111,3 @@ def _table(
         "reason": pa.array(reasons, pa.string()),
     }
     return pa.table(columns)
-
-
-def landmark_days(first: date, last: date, every: int) -> list[date]:
-    """first, first + every, ... up to and including last."""
-    return [first + timedelta(days=offset) for offset in range(0, (last - first).days + 1, every)]

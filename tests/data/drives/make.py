@@ -1,4 +1,3 @@
-
 """Cut the small real samples of this folder out of the shared histories.
 
 Run: python tests/data/drives/make.py FOLDER_WITH_THE_SHARED_DRIVES
