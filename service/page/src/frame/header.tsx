@@ -6,7 +6,7 @@ import { clockOf, span } from "../format.ts";
 import { findOpen, helpOpen } from "../keys.ts";
 import { Modal } from "../pieces.tsx";
 import { route } from "../route.ts";
-import { alerts, clock, drains, heardAt, now, status, stream, token } from "../state.ts";
+import { alerts, clock, drains, heardAt, now, osds, status, stream, token } from "../state.ts";
 
 interface Room {
   href: string;
@@ -17,7 +17,7 @@ interface Room {
 
 function rooms(): Room[] {
   const open = drains.value?.filter((drain) => isOpen(drain.state)).length;
-  const alerted = alerts.value?.filter((alert) => alert.status === "bad").length;
+  const alerted = standing();
   return [
     { href: "/fleet", word: "Fleet", views: ["fleet", "device", "osd"] },
     { href: "/drains", word: "Drains", views: ["drains", "drain"], many: open },
@@ -25,6 +25,12 @@ function rooms(): Room[] {
     { href: "/alerts", word: "Alerts", views: ["alerts"], many: alerted },
     { href: "/forecast", word: "Forecast", views: ["forecast"] },
   ];
+}
+
+/** Disks that were told of as bad and still are. */
+function standing(): number {
+  const bad = new Set((osds.value ?? []).filter((osd) => osd.status === "bad").map((osd) => osd.device));
+  return new Set((alerts.value ?? []).filter((alert) => alert.status === "bad" && bad.has(alert.device)).map((alert) => alert.device)).size;
 }
 
 function Rooms() {

@@ -1,5 +1,5 @@
 /** What was told, on change only: what, why, how sure, and what predrain does about it. */
-import { sentence } from "../format.ts";
+import { sentence, statement } from "../format.ts";
 import { At, DiskLink, Loading } from "../pieces.tsx";
 import { Shape } from "../shape.tsx";
 import { alerts } from "../state.ts";
@@ -32,7 +32,7 @@ export function Alerts() {
                 </p>
                 <p>{sentence(alert.why)}</p>
                 <p class="muted">
-                  {alert.sure ? sentence(alert.sure) : "How sure is not reported."} {alert.doing ? sentence(alert.doing) : ""}
+                  {alert.sure ? sentence(alert.sure) : "How sure is not reported."} {alert.doing ? statement(alert.doing) : ""}
                 </p>
               </div>
             </li>
