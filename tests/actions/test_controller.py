@@ -490,3 +490,42 @@ def test_the_tiny_world_is_drained_too() -> None:
     with Run(tiny_spec()) as run:
         run.until(run.drain("osd.5"), S.VERIFIED)
         assert empty(run, 5)
+
+
+def test_data_moves_only_inside_the_window_that_the_policy_sets() -> None:
+    with Run(wide_spec(used=0.3), policy=Policy(window=(1, 2)), tick_seconds=60.0) as run:
+        drain = run.drain("osd.0")
+        while run.cluster.now.hour < 1:
+            assert run.watched.commands == []
+            run.tick()
+        run.until(drain, S.VERIFIED)
+        assert run.cluster.now.hour == 1
+
+
+def test_a_hold_that_says_the_same_again_is_one_line_of_the_journal(run: Run) -> None:
+    drain = run.drain("osd.0")
+    run.until(drain, S.DRAINING)
+    run.store.set_halt("smoke")
+    run.ticks(30)
+    assert run.transcript(drain).count("Halted: smoke") == 1
+
+
+def test_drains_that_share_pgs_one_after_the_other_do_not_call_each_other_strangers() -> None:
+    with Run(wide_spec(hosts=8, racks=0, pg_num=64, used=0.3), policy=Policy(out_share_max=0.9)) as run:
+        drains = [run.drain(f"osd.{osd}") for osd in (0, 2, 4, 6)]
+        for drain in drains:
+            run.until(drain, S.VERIFIED)
+        assert "somebody else" not in "".join(run.transcript(drain) for drain in drains)
+        assert whole(run)
+
+
+def test_a_cancel_of_the_elder_of_two_drains_leaves_the_youngers_pins() -> None:
+    with Run(wide_spec(hosts=8, racks=0, pg_num=64, used=0.3), policy=Policy(out_share_max=0.9)) as run:
+        elder, younger = run.drain("osd.0"), run.drain("osd.2")
+        run.ticks(60)
+        run.controller.requests.cancel(elder.id, "operator", run.cluster.now)
+        run.until(elder, S.CANCELLED)
+        run.until(younger, S.VERIFIED)
+        assert empty(run, 2)
+        assert whole(run)
+        assert run.cluster.view().osds[OsdId(0)].reweight == 1.0

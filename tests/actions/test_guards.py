@@ -346,3 +346,11 @@ def test_space_counts_what_other_drains_have_still_to_move() -> None:
     answer = verdict("space", view, mine, POLICY, a_context(view, mine, other))
     assert isinstance(answer, Refuse)
     assert f"osd.{target} would be" in answer.sentence
+
+
+def test_a_pin_that_another_drain_moved_on_is_no_conflict() -> None:
+    view = replace(calm_view(), upmap_items={PgId("1.0"): ((0, 9),)})
+    mine = a_drain(0, ours={"upmap/1.0": "0>5"}, saved={"upmap/1.0": ""})
+    other = a_drain(5, ours={"upmap/1.0": "0>9"}, saved={"upmap/1.0": "0>5"})
+    assert isinstance(verdict("conflict", view, mine, POLICY, a_context(view, mine, other)), Pass)
+    assert isinstance(verdict("conflict", view, mine, POLICY, a_context(view, mine)), Refuse)
