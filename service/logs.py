@@ -20,8 +20,9 @@ def configure(*, debug: bool = False) -> None:
             ),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if debug else logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
-        cache_logger_on_first_use=True,
+        # Whoever replaces stderr (a test, a terminal's progress bar) gets what is said from then on.
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+        cache_logger_on_first_use=False,
     )
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
