@@ -25,18 +25,19 @@ from service.house import House
 READING_HOURS = (1, 7, 13, 19)
 """Each disk is read daily at one of these; one that is not good, at each of them."""
 TICK = timedelta(minutes=10)
-"""How often the controller looks while PGs are on their way (it may look every 10 s; a PG takes an hour)."""
+"""How often the controller looks while PGs are on their way (it may look every 10 s; a PG takes an hour)..."""
+HELD_TICK = timedelta(hours=1)
+"""...and while every drain waits for something."""
 SWAP_DEAD = timedelta(days=2)
 SWAP_DRAINED = timedelta(days=1)
 HEALING_STEP = timedelta(minutes=20)
 
 ENDED_WELL = frozenset({DrainState.VERIFIED, DrainState.HANDED_OVER})
-UNDER_WAY = frozenset(
+MOVING = frozenset(
     {
         DrainState.APPROVED,
         DrainState.PREPARING,
         DrainState.DRAINING,
-        DrainState.HOLDING,
         DrainState.DRAINED,
         DrainState.CANCELLING,
     }
@@ -74,7 +75,7 @@ class World:
         ]
         self._deaths.sort(key=lambda death: death[0])
         self._swaps: list[tuple[datetime, OsdId, Drive]] = []
-        self._verified: dict[str, datetime] = {}
+        self._verified: set[str] = set()
         self._healing = False
 
     def warm_up(self, house: House, since: date) -> None:
@@ -99,10 +100,12 @@ class World:
     def _step(self, house: House | None, end: datetime) -> None:
         """On to the next thing that happens, and let it happen."""
         now = self.clock.now()
-        drains = self._follow(house)
+        states = self._follow(house)
         due = [end, self._next_reading(now)]
-        if drains:
+        if states & MOVING:
             due.append(now + TICK)
+        elif DrainState.HOLDING in states:
+            due.append(now + HELD_TICK)
         if self._healing:
             due.append(now + HEALING_STEP)
         due += [when for when, *_ in (*self._deaths[:1], *self._swaps[:1])]
@@ -142,17 +145,14 @@ class World:
         while house.step_worker().taken:
             pass
 
-    def _follow(self, house: House | None) -> bool:
-        """Note drains that were verified and order the swap; whether any drain is under way."""
-        if house is None:
-            return False
-        busy = False
-        for drain in house.store.drains():
-            busy = busy or drain.state in UNDER_WAY
+    def _follow(self, house: House | None) -> set[DrainState]:
+        """Note drains that were verified and order the swap; the states of all drains."""
+        drains = () if house is None else house.store.drains()
+        for drain in drains:
             if drain.state in ENDED_WELL and drain.id not in self._verified:
-                self._verified[drain.id] = self.clock.now()
+                self._verified.add(drain.id)
                 self._drained(drain)
-        return busy
+        return {drain.state for drain in drains}
 
     def _drained(self, drain: Drain) -> None:
         osd = drain.osds[0]
