@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.simulated.spec import ClusterSpec, PoolSpec, crush_tree
-from actions.cluster.view import ClusterView, Pg, Pool
+from actions.cluster.view import ClusterView, Pool
 from actions.cluster.worlds import GB, disks, tiny
 from actions.context import Context, Memory
 from actions.plan import plan
@@ -128,13 +127,3 @@ def bad_outlook(osd: int, at: datetime = NOW, **changes: object) -> Outlook:
         span_hours=48.0,
     )
     return replace(outlook, **changes)  # type: ignore[arg-type]
-
-
-def busy(pg: Pg, *states: str) -> frozenset[str]:
-    """The PG's states with some more."""
-    return frozenset({"active", *states}) if "clean" not in states else pg.states | set(states)
-
-
-def settings_of(view: ClusterView, **settings: str) -> Mapping[str, str]:
-    """Settings as the mon's config holds them."""
-    return {**view.settings, **{f"osd/{name}": value for name, value in settings.items()}}
