@@ -40,15 +40,14 @@ def _columns() -> tuple[str, ...]:
     names += [f"rises_{n}" for n in COUNTERS]
     names += [f"rose_on_{n}" for n in COUNTERS]
     names += [f"first_on_{n}" for n in COUNTERS]
-    names += ["most_197", "heat", "warm_days"]
+    names += ["most_197", "heat", "warm_days", "clocked_on"]
     return tuple(names)
 
 
 COLUMNS: Final = _columns()
-"""level: last known value. risen: sum of increases. rises: rows with an increase. rose_on: day of the last
-increase.
+"""level: last known value. risen: sum of increases. rises: rows with an increase. rose_on: day of the last increase.
 first_on: day of the first increase from zero. most_197: highest so far. heat, warm_days: sum and number of
-temperatures."""
+temperatures. clocked_on: day on which the power-on hours last took a new value."""
 AT: Final[Mapping[str, int]] = {name: index for index, name in enumerate(COLUMNS)}
 
 
@@ -76,6 +75,7 @@ def first_row(day: int, values: Mapping[int, float]) -> Floats:
     row[AT["most_197"]] = 0.0 if np.isnan(pending) else pending
     if not np.isnan(celsius):
         row[AT["heat"]], row[AT["warm_days"]] = celsius, 1.0
+    row[AT["clocked_on"]] = NEVER if np.isnan(values.get(9, np.nan)) else day
     return row
 
 
@@ -95,7 +95,9 @@ def next_row(before: Floats, day: int, values: Mapping[int, float]) -> Floats:
                 row[place.rose_on] = day
                 if old == 0.0 and row[place.first_on] == NEVER:
                     row[place.first_on] = day
-        if n == 197 and value > row[_MOST]:
+        if n == 9 and value != old:
+            row[_CLOCKED] = day
+        elif n == 197 and value > row[_MOST]:
             row[_MOST] = value
         elif n == 194:
             row[_HEAT] += value
@@ -118,7 +120,7 @@ _PLACES: Final = {
     n: _Places(*(AT.get(f"{what}_{n}", 0) for what in ("level", "risen", "rises", "rose_on", "first_on")))
     for n in LEVELS
 }
-_MOST, _HEAT = AT["most_197"], AT["heat"]
+_MOST, _HEAT, _CLOCKED = AT["most_197"], AT["heat"], AT["clocked_on"]
 
 
 def ledger_of(history: History) -> Ledger:
@@ -156,6 +158,10 @@ def ledger_of(history: History) -> Ledger:
             from_zero = rose & (before == 0.0)
             earlier = np.cumsum(from_zero) - from_zero
             rows[f"first_on_{n}"] = _last_day(from_zero & (earlier == earlier[begin]), day, begin, index)
+    hours = rows["level_9"]
+    ticked = np.isfinite(hours)
+    ticked[1:] &= is_first[1:] | (hours[1:] != hours[:-1])
+    rows["clocked_on"] = _last_day(ticked, day, begin, index)
     pending = history.raw.get(197)
     rows["most_197"] = np.zeros(count) if pending is None else _running_maximum(pending, history.start)
     celsius = history.raw.get(194)

@@ -110,7 +110,8 @@ def _mean_heat(window: int) -> Callable[[Held], Floats]:
 
 
 def _hours(h: Held) -> Floats:
-    return h.now("level_9") + 24.0 * (h.day - h.now("day"))
+    # Counted on from the day of the last new value: a row that merely repeats an older one says no new time.
+    return h.now("level_9") + 24.0 * (h.day - h.now("clocked_on"))
 
 
 def _per_hour(smart_id: int, scale: float) -> Callable[[Held], Floats]:

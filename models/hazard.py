@@ -1,11 +1,9 @@
 """The discrete-time hazard: chance to die in an interval after the landmark, given life at its start.
 
-A landmark becomes up to four rows, one for each interval whose outcome is known; the interval is a feature. A
-drive
-that leaves alive inside an interval tells nothing of that interval and later ones: it is censored, not
-healthy.
-p_fail at 7, 14 and 30 days is one minus the product of survivals, so the horizons are ordered by
-construction.
+A landmark becomes up to four rows, one for each interval that it lived to see; the interval is a feature. A drive
+that leaves alive inside an interval, or is still watched, is evidence for the part that it lived through and for
+nothing later: it is censored, not healthy. p_fail at 7, 14 and 30 days is one minus the product of survivals, so
+the horizons are ordered by construction.
 """
 
 from __future__ import annotations
@@ -79,9 +77,11 @@ def person_periods(landmarks: Landmarks, thin: NDArray[np.int64] | None = None) 
     for interval in range(INTERVALS):
         opens, closes = EDGES[interval], EDGES[interval + 1]
         dies = landmarks.died & (landmarks.follow > opens) & (landmarks.follow <= closes)
-        lives = landmarks.follow >= closes
-        lives &= ~dies
-        weight = landmarks.weight.copy()
+        lives = (landmarks.follow > opens) & ~dies
+        # Observed alive for a part of the interval: as much evidence as that part of it.
+        weight = landmarks.weight * np.where(
+            dies, 1.0, np.clip((landmarks.follow - opens) / (closes - opens), 0, 1)
+        )
         if thin is not None:
             spared = ~(landmarks.died & (landmarks.follow <= EDGES[-1]))
             lives &= ~spared | (thin == interval)

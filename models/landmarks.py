@@ -41,6 +41,8 @@ class Landmarks:
     follow: NDArray[np.int64]
     """Days from the landmark to death, or to the last day known alive; at least 1."""
     died: NDArray[np.bool_]
+    watched: NDArray[np.int64]
+    """Days from the landmark to the end of its source: a death beyond could not have been seen."""
     weight: NDArray[np.float64]
     """How many landmarks it stands for."""
 
@@ -50,6 +52,15 @@ class Landmarks:
     def only(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Landmarks:
         """These landmarks alone."""
         return Landmarks(*(getattr(self, name)[which] for name in self.__slots__))
+
+    def outcome(self, days: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which die within so many days, and of which that is known: watched so long and not removed alive before.
+
+        A death that was seen before the watch ended counts only if survival could have been seen as well: to keep
+        such deaths and drop the survivors would make the last weeks look deadlier than they were.
+        """
+        dies = self.died & (self.follow <= days)
+        return dies, (dies | (self.follow >= days)) & (self.watched >= days)
 
     def aged(self, half_life: float) -> NDArray[np.float64]:
         """Weights halved for every `half_life` days before the last day that anything is known of."""
@@ -156,6 +167,7 @@ def _draw(history: History, ledger: Ledger, lifespans: Lifespans, seed: int, thi
         day=day[kept],
         follow=follow[kept],
         died=died[who][kept],
+        watched=int(lifespans.last.max()) - day[kept],
         weight=rate[kept].astype(np.float64),
     )
 

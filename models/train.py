@@ -89,8 +89,7 @@ def train(
     thresholds = _thresholds(sources[0], until, seed, exclude, rates, boosters, calibration, threads)
     tell("the booster of all drives")
     booster = _grow(recent, x, np.ones(len(landmarks), dtype=bool), recipe, seed, threads, tell)
-    dies = landmarks.died & (landmarks.follow <= 30)
-    known = dies | (landmarks.follow >= 30)
+    dies, known = landmarks.outcome(30)
     told = shares(landmarks.x[known], dies[known], landmarks.weight[known])
     first, last = int(landmarks.day.min()), int((landmarks.day + landmarks.follow).max())
     facts = Facts(
@@ -165,8 +164,7 @@ def _cross_fitted(
 
 
 def _calibration(landmarks: Landmarks, unseen: NDArray[np.float64]) -> Calibration:
-    dies = landmarks.died & (landmarks.follow <= 30)
-    known = dies | (landmarks.follow >= 30)
+    dies, known = landmarks.outcome(30)
     return calibrated(unseen[known, 2], dies[known], landmarks.weight[known])
 
 
@@ -196,5 +194,5 @@ def _thresholds(
     for number, booster in enumerate(boosters):
         mine = fold == number
         p[mine] = calibration(failing(hazards(booster, x[mine], threads)))[:, 2]
-    dies = witnesses.died & (witnesses.follow <= 30)
-    return thresholds_of(p, crc(witnesses.serial), witnesses.day, dies, dies | (witnesses.follow >= 30))
+    dies, known = witnesses.outcome(30)
+    return thresholds_of(p, crc(witnesses.serial), witnesses.day, dies & known, known)

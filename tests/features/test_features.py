@@ -70,6 +70,15 @@ def test_hours_go_on_after_the_last_row() -> None:
     assert on(drive([0], smart_9=[1000]), 2)["hours"] == 1048
 
 
+def test_a_carried_forward_row_with_the_hours_of_an_older_one_does_not_stop_the_clock() -> None:
+    carried = drive([0, 20, 27], smart_9=[1000, 1480, 1480], smart_197=[0, 2, 2])
+    assert (
+        on(carried, 27)["hours"]
+        == on(drive([0, 20], smart_9=[1000, 1480], smart_197=[0, 2]), 27)["hours"]
+        == 1648
+    )
+
+
 def test_long_ago_is_capped_so_that_longer_histories_look_alike() -> None:
     for later in (100, 400):
         assert on(drive([0, 1], smart_187=[0, 1]), later)["smart_187_since_rise"] == 90

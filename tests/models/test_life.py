@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from data.outlook import GRID_DAYS
 from models.bundle import Bundle
 from models.calibrate import Calibration, calibrated, logit, thresholds_of
 from models.family import AGES, YEAR, Rates, maker_of, shrunk, years
-from models.hazard import failing, person_periods
+from models.hazard import EDGES, failing, person_periods
 from models.landmarks import Landmarks
 from models.life import BINS, Fading, quantiles, survival
 
@@ -98,19 +100,46 @@ def test_a_flagged_drive_that_survives_lives_on_for_years() -> None:
     assert at[750] / at[390] == pytest.approx(np.exp(-0.02 / YEAR * 360))
 
 
-def test_a_drive_that_leaves_alive_says_nothing_of_the_interval_in_which_it_left() -> None:
-    one = Landmarks(
-        x=np.zeros((2, 1), dtype=np.float32),
-        serial=np.array(["left", "died"], dtype=object),
-        model=np.array(["M", "M"], dtype=object),
-        day=np.zeros(2, dtype=np.int64),
-        follow=np.array([20, 20]),
-        died=np.array([False, True]),
-        weight=np.ones(2),
+def landmarks(follow: list[int], died: list[bool], watched: list[int]) -> Landmarks:
+    return Landmarks(
+        x=np.zeros((len(follow), 1), dtype=np.float32),
+        serial=np.array([f"Z{n}" for n in range(len(follow))], dtype=object),
+        model=np.array(["M"] * len(follow), dtype=object),
+        day=np.zeros(len(follow), dtype=np.int64),
+        follow=np.array(follow),
+        died=np.array(died),
+        watched=np.array(watched),
+        weight=np.ones(len(follow)),
     )
-    told = person_periods(one)
-    rows = sorted(zip(told.landmark.tolist(), told.interval.tolist(), told.dies.tolist(), strict=True))
-    assert rows == [(0, 0, False), (0, 1, False), (1, 0, False), (1, 1, False), (1, 2, True)]
+
+
+def test_a_drive_that_leaves_alive_is_evidence_for_what_it_lived_through_and_no_more() -> None:
+    told = person_periods(landmarks([18, 20], [False, True], [99, 99]))
+    rows = zip(told.landmark, told.interval, told.dies, told.weight, strict=True)
+    found = sorted((int(a), int(b), bool(c), float(d)) for a, b, c, d in rows)
+    assert found == [
+        *((0, 0, False, 1.0), (0, 1, False, 1.0), (0, 2, False, 0.25)),
+        *((1, 0, False, 1.0), (1, 1, False, 1.0), (1, 2, True, 1.0)),
+    ]
+
+
+def test_a_death_counts_only_where_survival_could_have_been_seen_as_well() -> None:
+    dies, known = landmarks(
+        [5, 20, 20, 30, 12], [True, True, False, False, False], [99, 20, 20, 30, 99]
+    ).outcome(30)
+    assert dies.tolist() == [True, True, False, False, False]
+    assert known.tolist() == [True, False, False, True, False]
+
+
+def test_person_periods_give_back_a_steady_hazard_though_the_watch_ends() -> None:
+    chance = np.random.default_rng(3)
+    life, watched = chance.exponential(200, 60_000), chance.integers(1, 120, 60_000)
+    follow = np.maximum(np.minimum(np.ceil(life), watched), 1).astype(int)
+    told = person_periods(landmarks(follow.tolist(), (np.ceil(life) <= watched).tolist(), watched.tolist()))
+    for interval, (opens, closes) in enumerate(pairwise(EDGES)):
+        mine = told.interval == interval
+        hazard = told.weight[mine & told.dies].sum() / told.weight[mine].sum()
+        assert hazard == pytest.approx(1 - np.exp(-(closes - opens) / 200), rel=0.16)
 
 
 def test_the_shipped_bundle_gives_an_ordinary_drive_years_and_an_older_fleet_its_own_rate() -> None:
