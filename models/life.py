@@ -57,8 +57,9 @@ def fading_of(
         seen = np.bincount(which, weight * dead, minlength=len(BINS) + 1)
         # Weekly landmarks repeat a death some dozen times: the prior must weigh as much as one whole drive.
         table[:, period] = (seen + 50.0) / (expected + 50.0)
-        if not dead.any() and period:
-            table[:, period] = table[:, period - 1]
+        if period and not dead.any():
+            # Nobody was followed so long: what is left of a difference goes on fading at the pace seen.
+            table[:, period] = np.sqrt(table[:, period - 1])
     return Fading(tuple(tuple(float(v) for v in row) for row in table))
 
 
