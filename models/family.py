@@ -117,7 +117,7 @@ def shrunk(tables: Counts) -> Rates:
         return float(level), (died + 5 * STRENGTH * expected) / (seen + 5 * STRENGTH)
 
     makers: dict[str, tuple[float, ...]] = {}
-    level_of: dict[int | None, float] = {}
+    level_of: dict[int | None, float] = {None: float(overall)}
     for index, maker in enumerate(MAKERS):
         mine = [tables[name] for name in tables if maker_by[name] == index]
         if mine:
@@ -125,7 +125,7 @@ def shrunk(tables: Counts) -> Rates:
             level_of[index], by_age = drawn(died, seen, overall)
             makers[maker] = _plain(by_age)
     models = {
-        name: _plain(drawn(died, seen, level_of.get(maker_by[name], overall))[1])
+        name: _plain(drawn(died, seen, level_of[maker_by[name]])[1])
         for name, (died, seen) in tables.items()
     }
     return Rates(_plain(pooled), makers, models)

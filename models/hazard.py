@@ -134,7 +134,7 @@ def hazards(booster: lgb.Booster, x: NDArray[np.float32], threads: int) -> NDArr
     out = np.empty((count, INTERVALS))
     for interval in range(INTERVALS):
         rows = np.column_stack([x, np.full(count, interval, dtype=np.float32)])
-        out[:, interval] = booster.predict(rows, num_threads=threads)
+        out[:, interval] = np.asarray(booster.predict(rows, num_threads=threads))
     return out
 
 
