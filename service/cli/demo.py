@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
@@ -43,6 +44,9 @@ def demo(
     logs.configure()
     console = Console()
     settings = with_options(Settings(), host=host, port=port, state=None)
+    daily = settings.forecast.model_copy(update={"reading_interval_hours": 24.0})
+    settings = settings.model_copy(update={"forecast": daily})
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     wanted = Demo(
         cluster=cluster,
         seed=seed,

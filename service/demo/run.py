@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import tempfile
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from actions.cluster.simulated import ClusterSpec
@@ -16,6 +18,7 @@ from actions.cluster.worlds import world
 from actions.policy import Mode, Policy
 from data.history import EPOCH
 from data.log.memory import MemoryLog
+from data.refusal import Refusal
 from data.store.sqlite import SqliteStore
 from service import tokens
 from service.changes import Kind
@@ -30,6 +33,8 @@ from service.up import forecaster_of
 
 FLEET = Path(__file__).resolve().parents[2] / "data" / "fleets" / "demo.parquet"
 WARM_UP = timedelta(days=21)
+REMEMBERED = timedelta(days=120)
+"""How much history before the first day is read in, where the histories have it."""
 NOTE = (
     "Every disk lives the real life of an ST4000DM000 of 2018 that the bundle has never seen; more of them "
     "die than in a fleet of this size. About 4 in 10 real failures show no sign first: those cannot be foretold."
@@ -112,12 +117,9 @@ def run(
     Raises what is in the way (a taken port, too few drives, a corrupt bundle) as a Refusal, before it starts.
     """
     with ExitStack() as closing:
-        listener = bind(settings.service) if served else None
-        if listener is not None:
-            closing.callback(listener.close)
+        listener = closing.enter_context(bind(settings.service)) if served else None
         world_, first = demo.build()
-        pool = closing.enter_context(ProcessPoolExecutor(1, mp_context=get_context("spawn")))
-        beside: Future[Ledger] = pool.submit(without_predrain, demo)
+        unwatched = Beside(demo)
         status = DemoStatus(0, world_.calendar.days, demo.seed, demo.seconds_per_day or 0.0, demo.note)
         box = [status]
         store = SqliteStore(":memory:")
@@ -125,35 +127,64 @@ def run(
         ports = Ports(MemoryLog(), store, world_.clock, forecaster_of(demo.bundle), world_.cluster)
         house = House(ports, replace(Policy(), mode=demo.mode), settings, demo=lambda: box[0])
         closing.callback(house.stop)
-        world_.warm_up(house, max(first, world_.calendar.start - timedelta(days=120)))
+        world_.warm_up(house, max(first, world_.calendar.start - REMEMBERED))
         if listener is not None:
-            once = tokens.new_token()
-            folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="predrain-demo-")))
-            known = tokens.gather(folder / "token", ())
-            caller = tokens.Caller("demo", frozenset({tokens.Scope.READ, tokens.Scope.ACT}))
-            closing.callback(Server(house, known.adding(once, caller), listener).serve_aside())
-            tell(f"the page: {url_of(listener, settings.service)}/#token={once}")
+            closing.callback(_serve(house, listener, closing, tell))
         house.start()
         pace = Pace(demo.seconds_per_day)
         for day in world_.days(house):
             box[0] = replace(status, day=day)
             day_over(_told(day, world_, house))
             pace.wait(timedelta(days=1))
-        rows = table(closed(world_), beside.result())
-        box[0] = replace(status, day=world_.calendar.days, rows=rows)
+        rows = table(closed(world_), unwatched.ledger())
+        box[0] = replace(box[0], rows=rows)
         house.changes.tell(Kind.STATUS)
         table_stands(rows)
         if served:
             tell("the page stays until Ctrl-C")
-            while True:
-                pace_out()
+            threading.Event().wait()
 
 
-def pace_out() -> None:
-    """Wait a second of real time."""
-    import time
+class Beside:
+    """The world without predrain, run in a process of its own; it dies with this one."""
 
-    time.sleep(1.0)
+    def __init__(self, demo: Demo) -> None:
+        context = get_context("spawn")
+        self._receiver, sender = context.Pipe(duplex=False)
+        self._process = context.Process(target=_send_without, args=(demo, sender), daemon=True)
+        self._process.start()
+        sender.close()
+
+    def ledger(self) -> Ledger:
+        """What came of it. Raises BesideFailed."""
+        try:
+            ledger = self._receiver.recv()
+        except EOFError:
+            raise BesideFailed(
+                "the run without predrain ended without a result; its own message stands above"
+            ) from None
+        assert isinstance(ledger, Ledger)
+        return ledger
+
+
+class BesideFailed(Refusal):
+    """The run without predrain broke."""
+
+
+def _send_without(demo: Demo, sender: Connection) -> None:
+    sender.send(without_predrain(demo))
+
+
+def _serve(
+    house: House, listener: socket.socket, closing: ExitStack, tell: Callable[[str], None]
+) -> Callable[[], None]:
+    """Answer on `listener` in a thread; returns what stops it."""
+    once = tokens.new_token()
+    folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="predrain-demo-")))
+    caller = tokens.Caller("demo", frozenset({tokens.Scope.READ, tokens.Scope.ACT}))
+    known = tokens.gather(folder / "token", ()).adding(once, caller)
+    url = f"{url_of(listener, house.settings.service)}/#token={once}"
+    return Server(house, known, listener, started=lambda: tell(f"the page: {url}")).serve_aside()
 
 
 def _told(day: int, world_: World, house: House) -> DayTold:

@@ -26,8 +26,8 @@ READING_HOURS = (1, 7, 13, 19)
 """Each disk is read daily at one of these; one that is not good, at each of them."""
 TICK = timedelta(minutes=10)
 """How often the controller looks while PGs are on their way (it may look every 10 s; a PG takes an hour)..."""
-HELD_TICK = timedelta(hours=1)
-"""...and while every drain waits for something."""
+LOOK = timedelta(hours=1)
+"""...and while nothing moves."""
 SWAP_DEAD = timedelta(days=2)
 SWAP_DRAINED = timedelta(days=1)
 HEALING_STEP = timedelta(minutes=20)
@@ -101,11 +101,9 @@ class World:
         """On to the next thing that happens, and let it happen."""
         now = self.clock.now()
         states = self._follow(house)
-        due = [end, self._next_reading(now)]
+        due = [end, self._next_reading(now), now + LOOK]
         if states & MOVING:
             due.append(now + TICK)
-        elif DrainState.HOLDING in states:
-            due.append(now + HELD_TICK)
         if self._healing:
             due.append(now + HEALING_STEP)
         due += [when for when, *_ in (*self._deaths[:1], *self._swaps[:1])]
