@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -69,6 +70,12 @@ def week_of(serial: str, until: datetime = NOON, **last: Any) -> list[Reading]:
     """Eight quiet daily readings, the last of them with `last`."""
     days = [smart_reading(serial, until - timedelta(days=day)) for day in range(7, 0, -1)]
     return [*days, smart_reading(serial, until, **last)]
+
+
+def envelope(house: House, reading: Reading) -> dict[str, Any]:
+    """A reading as a collector would post it."""
+    sealed: dict[str, Any] = json.loads(house._sender.seal(reading))
+    return sealed
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,102 @@
+"""REST over a real server: who may do what, and how a request is refused."""
+
+from __future__ import annotations
+
+import socket
+
+from tests.service.conftest import Place, Serve, Site, shut, smart_reading, with_service
+from tests.service.test_worker import work
+
+
+def test_acting_without_the_token_names_the_file_that_has_it(site: Site, place: Place) -> None:
+    answer = site.client.post("/api/v1/halt", json={"why": "x"})
+    assert answer.status_code == 401
+    assert str(place.state.token) in answer.json()["detail"]
+    assert site.house.store.halt_reason() is None
+
+
+def test_a_token_that_nobody_knows_is_refused_even_for_reading(site: Site) -> None:
+    assert site.client.get("/api/v1/status", headers={"Authorization": "Bearer nonsense"}).status_code == 401
+
+
+def test_a_token_may_only_do_what_its_scopes_say(site: Site) -> None:
+    answer = site.client.post("/api/v1/halt", json={"why": "x"}, headers=site.ingesting)
+    assert answer.status_code == 403
+    assert "scope act" in answer.json()["detail"]
+    assert site.house.store.halt_reason() is None
+
+
+def test_halt_stands_until_it_is_lifted(site: Site) -> None:
+    assert site.client.post("/api/v1/halt", json={"why": "maintenance"}, headers=site.acting).json() == {
+        "halted": "maintenance"
+    }
+    assert site.client.get("/api/v1/status").json()["halted"] == "maintenance"
+    assert site.client.post("/api/v1/halt", json={"why": None}, headers=site.acting).json() == {
+        "halted": None
+    }
+    assert site.client.get("/api/v1/halt").json() == {"halted": None}
+    lines = [(line.decided, line.caller) for line in site.house.store.journal("halt")]
+    assert lines == [("halt: maintenance", "token-file"), ("lift the halt", "token-file")]
+
+
+def test_a_foreign_host_header_is_refused(site: Site) -> None:
+    answer = site.client.get("/api/v1/status", headers={"Host": "evil.example"})
+    assert answer.status_code == 400
+    assert "evil.example" in answer.json()["detail"]
+    assert site.client.get("/api/v1/status", headers={"Host": "localhost:1234"}).status_code == 200
+
+
+def test_a_body_over_the_limit_is_refused_with_and_without_a_length(place: Place, serve: Serve) -> None:
+    house = with_service(place, body_limit_bytes=2000).house()
+    site = serve(house)
+    told = site.client.post("/api/v1/readings", content=b"[" + b" " * 3000, headers=site.ingesting)
+    assert told.status_code == 413
+
+    def chunks():  # type: ignore[no-untyped-def]
+        yield b"["
+        for _ in range(30):
+            yield b" " * 100
+
+    streamed = site.client.post("/api/v1/readings", content=chunks(), headers=site.ingesting)
+    assert streamed.status_code == 413
+    assert "2000 bytes" in streamed.json()["detail"]
+    shut(house)
+
+
+def test_an_unknown_device_is_a_404_that_says_where_to_look(site: Site) -> None:
+    answer = site.client.get("/api/v1/devices/NOBODY")
+    assert answer.status_code == 404
+    assert "GET /api/v1/devices" in answer.json()["detail"]
+
+
+def test_a_persons_word_about_a_device_is_kept(site: Site) -> None:
+    site.house.ingest([smart_reading("A")])
+    work(site.house)
+    told = site.client.post(
+        "/api/v1/devices/ST4000DM000_A/outcome",
+        json={"fate": "failed", "note": "clicked"},
+        headers=site.acting,
+    )
+    assert told.status_code == 201
+    (outcome,) = site.client.get("/api/v1/devices/ST4000DM000_A").json()["outcomes"]
+    assert (outcome["fate"], outcome["note"], outcome["source"]) == ("failed", "clicked", "token-file")
+
+
+def test_a_drain_without_a_cluster_is_refused_with_a_sentence(site: Site) -> None:
+    answer = site.client.post("/api/v1/drains", json={"target": "osd.1"}, headers=site.acting)
+    assert answer.status_code == 409
+    assert "No cluster is configured" in answer.json()["detail"]
+
+
+def test_an_unknown_field_in_a_request_is_named(site: Site) -> None:
+    answer = site.client.post("/api/v1/drains", json={"target": "osd.1", "forze": True}, headers=site.acting)
+    assert answer.status_code == 422
+    assert "forze" in answer.json()["detail"]
+
+
+def test_a_request_that_is_no_http_does_no_harm(site: Site) -> None:
+    url = site.client.base_url
+    with socket.create_connection((url.host, url.port), timeout=5) as raw:
+        raw.sendall(b"\x16\x03\x01 not http\r\n\r\n")
+        raw.recv(1000)
+    assert site.client.get("/healthz").status_code == 200

@@ -1,0 +1,109 @@
+"""REST over a real server: answers that are asked for again and again, and events that spare the asking."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import httpx2
+import msgspec
+import pytest
+
+from service.house import House
+from tests.service.conftest import Serve, Site, smart_reading
+from tests.service.test_worker import work
+
+
+@pytest.mark.parametrize("path", ["/api/v1/status", "/api/v1/osds", "/api/v1/drains", "/api/v1/outlooks"])
+def test_what_has_not_changed_costs_a_304(site: Site, path: str) -> None:
+    site.house.ingest([smart_reading("A")])
+    work(site.house)
+    first = site.client.get(path)
+    again = site.client.get(path, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_changed_answer_has_another_etag(site: Site) -> None:
+    before = site.client.get("/api/v1/outlooks").headers["etag"]
+    site.house.ingest([smart_reading("A")])
+    work(site.house)
+    after = site.client.get("/api/v1/outlooks", headers={"If-None-Match": before})
+    assert after.status_code == 200
+    assert len(after.json()["items"]) == 1
+
+
+def test_pages_follow_each_other_without_loss_while_devices_come(site: Site) -> None:
+    site.house.ingest([smart_reading(f"{n:02d}") for n in range(7)])
+    work(site.house)
+    seen, cursor = [], ""
+    while True:
+        page = site.client.get(f"/api/v1/devices?limit=3{cursor}").json()
+        seen += [one["device"] for one in page["items"]]
+        if page["next"] is None:
+            break
+        cursor = f"&cursor={page['next']}"
+        site.house.ingest([smart_reading("00-new")])
+        work(site.house)
+    assert seen == sorted(f"ST4000DM000_{n:02d}" for n in range(7))
+
+
+def test_a_cursor_of_somebody_else_is_a_problem(site: Site) -> None:
+    assert site.client.get("/api/v1/devices?cursor=%21%21").status_code == 422
+
+
+def test_events_tell_what_changed_at_most_four_times_a_second(site: Site) -> None:
+    got: list[tuple[float, dict]] = []
+    ready = threading.Event()
+
+    def listen() -> None:
+        with site.client.stream("GET", "/api/v1/events") as stream:
+            assert stream.headers["content-type"].startswith("text/event-stream")
+            for line in stream.iter_lines():
+                ready.set()
+                if line.startswith("data:"):
+                    got.append((time.monotonic(), json.loads(line[5:])))
+                    if len(got) == 2:
+                        return
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    assert ready.wait(5)
+    for n in range(20):
+        site.house.ingest([smart_reading(f"E{n}")])
+        site.house.step_worker()
+        time.sleep(0.02)
+    site.house.halt("now", "test")
+    listener.join(10)
+    assert len(got) == 2
+    assert "osds" in got[0][1]["kinds"]
+    assert got[1][0] - got[0][0] >= 0.2
+
+
+def test_a_listener_does_not_keep_the_server_from_ending(house: House, serve: Serve) -> None:
+    site = serve(house)
+    begun = threading.Event()
+
+    def listen() -> None:
+        try:
+            with httpx2.stream("GET", f"{site.client.base_url}/api/v1/events", timeout=20) as stream:
+                for _ in stream.iter_lines():
+                    begun.set()
+        except httpx2.HTTPError:
+            pass
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    assert begun.wait(5)
+    began = time.monotonic()
+    house.changes.close()
+    thread.join(5)
+    assert time.monotonic() - began < 2
+
+
+def test_an_answer_is_the_same_bytes_however_often_it_is_asked_for(site: Site) -> None:
+    site.house.ingest([smart_reading(f"{n}") for n in range(20)])
+    work(site.house)
+    bodies = {site.client.get("/api/v1/outlooks").content for _ in range(3)}
+    assert len(bodies) == 1
+    assert len(msgspec.json.decode(bodies.pop())["items"]) == 20

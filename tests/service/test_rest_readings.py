@@ -1,0 +1,136 @@
+"""REST over a real server: readings come in, whole, in part, or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from data.log.port import LogFull, Topic
+from tests.service.conftest import NOON, Place, Serve, Site, envelope, shut, smart_reading, week_of
+from tests.service.test_worker import work
+
+SMART = Path(__file__).parents[1] / "data" / "smart" / "samples"
+
+
+def test_envelopes_that_are_sent_come_out_as_outlooks(site: Site) -> None:
+    sent = [envelope(site.house, reading) for reading in week_of("A", pending=40)]
+    answer = site.client.post("/api/v1/readings", json=sent, headers=site.ingesting)
+    assert (answer.status_code, answer.json()) == (200, {"accepted": 8, "refused": []})
+    work(site.house)
+    (outlook,) = site.client.get("/api/v1/outlooks").json()["items"]
+    assert outlook["device"] == "ST4000DM000_A"
+    assert outlook["reasons"][0]["sentence"]
+    device = site.client.get("/api/v1/devices/ST4000DM000_A").json()
+    assert device["outlook"]["as_of"] == "2026-03-10T12:00:00Z"
+    assert device["identity"]["rotation_rpm"] == 5900
+    assert device["family_survival"][0] == {"day": 0, "p": 1.0}
+    assert device["family_survival"][30]["p"] > device["outlook"]["survival"][30]["p"]
+    history = site.client.get("/api/v1/devices/ST4000DM000_A/history?days=10").json()
+    series = {one["name"]: one["points"] for one in history["series"]}
+    assert [value for _, value in series["pending"]] == [0] * 7 + [40]
+    assert "media_errors" not in series
+
+
+def test_smartctl_documents_are_taken_as_they_are(site: Site) -> None:
+    files = sorted(SMART.glob("*.json*"))
+    if not files:
+        pytest.skip("no samples of smartctl's output are here")
+    bodies = [
+        gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes() for file in files
+    ]
+    documents = [json.loads(body) for body in bodies if body.lstrip().startswith(b"{") and _whole(body)]
+    answer = site.client.post("/api/v1/readings?host=stor-07", json=documents, headers=site.ingesting)
+    body = answer.json()
+    assert body["accepted"] + len(body["refused"]) == len(documents)
+    assert body["accepted"] > 0
+    assert all(one["reason"] for one in body["refused"])
+    work(site.house)
+    hosts = {one["host"] for one in site.client.get("/api/v1/devices").json()["items"]}
+    assert hosts == {"stor-07"}
+
+
+def _whole(body: bytes) -> bool:
+    try:
+        json.loads(body)
+    except ValueError:
+        return False
+    return True
+
+
+def test_bad_readings_are_refused_one_by_one_and_the_good_ones_are_kept(site: Site) -> None:
+    good = envelope(site.house, smart_reading("A"))
+    future = envelope(site.house, smart_reading("B", NOON + timedelta(hours=1)))
+    negative = json.loads(
+        json.dumps(good).replace('"pending":0', '"pending":-3').replace('"pending": 0', '"pending": -3')
+    )
+    unknown = {**good, "version": 99}
+    garbled = {**good, "body": {"device": 7}}
+    answer = site.client.post(
+        "/api/v1/readings", json=[future, good, negative, unknown, garbled, 5], headers=site.ingesting
+    )
+    body = answer.json()
+    assert answer.status_code == 207
+    assert body["accepted"] == 1
+    reasons = {one["index"]: one["reason"] for one in body["refused"]}
+    assert "future" in reasons[0]
+    assert "NTP" in reasons[0]
+    assert "negative" in reasons[2]
+    assert "version 99" in reasons[3]
+    assert set(reasons) == {0, 2, 3, 4, 5}
+
+
+def test_a_duplicate_over_http_is_accepted_and_changes_nothing(site: Site) -> None:
+    sent = [envelope(site.house, smart_reading("A"))] * 2
+    assert site.client.post("/api/v1/readings", json=sent, headers=site.ingesting).json()["accepted"] == 2
+    work(site.house)
+    assert len(site.house.store.readings(smart_reading("A").device)) == 1
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"7", b'{"a": 1}', b"\xff\xfe", b"[1, 2"])
+def test_a_body_that_is_no_array_is_a_problem(site: Site, body: bytes) -> None:
+    answer = site.client.post("/api/v1/readings", content=body, headers=site.ingesting)
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+class FullDisk:
+    """The real log, on a disk that fills up when a test says so."""
+
+    def __init__(self, real: object) -> None:
+        self._real, self.full = real, False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._real, name)
+
+    def append(self, topic: Topic, records: object) -> None:
+        if self.full:
+            raise LogFull("The disk under the log is full; make room.")
+        self._real.append(topic, records)  # type: ignore[attr-defined]
+
+
+def test_a_full_disk_under_the_log_is_a_503_that_says_so_and_what_was_accepted_is_safe(
+    place: Place, serve: Serve
+) -> None:
+    from data.log.sqlite import SqliteLog
+
+    log = FullDisk(SqliteLog(place.state.log))
+    house = place.house(log=log)  # type: ignore[arg-type]
+    house.start()
+    site = serve(house)
+    sent = [envelope(house, smart_reading("A"))]
+    assert site.client.post("/api/v1/readings", json=sent, headers=site.ingesting).status_code == 200
+    log.full = True
+    answer = site.client.post(
+        "/api/v1/readings", json=[envelope(house, smart_reading("B"))], headers=site.ingesting
+    )
+    assert answer.status_code == 503
+    assert "make room" in answer.json()["detail"]
+    assert answer.headers["retry-after"]
+    log.full = False
+    work(house)
+    assert set(house.store.latest_outlooks()) == {"ST4000DM000_A"}
+    shut(house)
