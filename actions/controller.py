@@ -21,6 +21,7 @@ from actions.decide import decide
 from actions.guards import Pass, Refuse, judge
 from actions.ledger import found, key_of, same
 from actions.policy import Policy
+from actions.proposals import serving
 from actions.requests import Requests
 from actions.states import ENDED, Event, after, can
 from actions.steps import Answer, Decisions, Hold, Propose, Refusal, Step, Turn, Wait
@@ -45,6 +46,8 @@ class TickReport:
     halted: str | None = None
     trouble: str = ""
     """Why nothing could be decided, when nothing could."""
+    idle: bool = False
+    """No drain waited and no bad disk served, so nothing was decided."""
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -101,8 +104,8 @@ class Controller:
                 self._hold_all(drains, sentence, now)
                 return TickReport(now, None, (), 0, perf_counter() - began, halted, sentence)
             self._read_back(view, drains)
-            if self._idle(drains):
-                return TickReport(now, view, (), 0, perf_counter() - began, halted)
+            if self._idle(view, drains):
+                return TickReport(now, view, (), 0, perf_counter() - began, halted, idle=True)
             decisions = self._decide(view, drains, now, halted)
             commands = sum(self._carry_out(answer, view, drains, now) for answer in decisions.answers)
             return TickReport(now, view, decisions.answers, commands, perf_counter() - began, halted)
@@ -162,9 +165,12 @@ class Controller:
         ]
         self._memory = self._memory.arrived(shown)
 
-    def _idle(self, drains: tuple[Drain, ...]) -> bool:
-        waiting = any(drain.state not in ENDED for drain in drains)
-        return not waiting and not any(outlook.status is Status.BAD for outlook in self._outlooks.values())
+    def _idle(self, view: ClusterView, drains: tuple[Drain, ...]) -> bool:
+        """Nothing waits, and no bad disk serves: one that was pulled or has died keeps its outlook for ever."""
+        if any(drain.state not in ENDED for drain in drains):
+            return False
+        bad = {device for device, outlook in self._outlooks.items() if outlook.status is Status.BAD}
+        return not bad or bad.isdisjoint(serving(view))
 
     def _context(self, now: datetime) -> Context:
         assert self._surveyed is not None

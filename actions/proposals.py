@@ -87,7 +87,7 @@ def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Prop
     """One answer for every bad disk that serves, has data, and has no drain yet; nothing in mode observe."""
     if policy.mode is Mode.OBSERVE or not view.statistics_known:
         return ()
-    by_device = _serving(view)
+    by_device = serving(view)
     answers: list[Propose | Refusal] = []
     for device, outlook in sorted(context.outlooks.items()):
         osds = by_device.get(device, ())
@@ -117,7 +117,8 @@ def no_longer_bad(drain: Drain, outlooks: Mapping[DeviceId, Outlook], policy: Po
     )
 
 
-def _serving(view: ClusterView) -> dict[DeviceId, tuple[OsdId, ...]]:
+def serving(view: ClusterView) -> dict[DeviceId, tuple[OsdId, ...]]:
+    """Devices whose OSDs are up and in, each with those OSDs, lowest first."""
     found: dict[DeviceId, list[OsdId]] = {}
     for osd in view.osds.values():
         if osd.device is not None and osd.up and osd.reweight > 0:

@@ -82,8 +82,13 @@ def _bundle(view: ClusterView, policy: Policy, context: Context) -> Pass | Refus
         return Refuse(
             "trust", f"The bundle is new; it proposes nothing for another {left:.0f} h.", {"hours_left": left}
         )
-    newly = sum(1 for since in context.bad_since.values() if since >= context.bundle_since)
-    devices = len({osd.device for osd in view.osds.values() if osd.device is not None})
+    plugged = {osd.device for osd in view.osds.values() if osd.device is not None}
+    newly = sum(
+        1
+        for device, since in context.bad_since.items()
+        if device in plugged and since >= context.bundle_since
+    )
+    devices = len(plugged)
     if devices and newly / devices > policy.new_bundle_bad_share and newly > policy.suspicion_min:
         most = policy.new_bundle_bad_share
         return Refuse(

@@ -180,6 +180,29 @@ def test_a_new_disk_in_the_slot_ends_the_old_ones_drain(run: Run) -> None:
     assert run.known(drain).state is S.HANDED_OVER
 
 
+def test_a_bad_disk_that_is_no_longer_there_is_not_proposed_and_keeps_nobody_busy() -> None:
+    with Run(tiny_spec(), policy=Policy(mode=Mode.ACT)) as run:
+        run.tick()
+        run.cluster.replace(OsdId(5), device=device(99))
+        run.tick(7200.0)
+        assert whole(run)
+        run.outlooks[device(5)] = bad_outlook(5, run.cluster.now)
+        assert run.tick().idle
+        assert run.store.drains() == ()
+        run.outlooks[device(99)] = bad_outlook(99, run.cluster.now)
+        assert [answer.drain.device for answer in run.tick().answers] == [device(99)]
+
+
+def test_a_bad_disk_that_has_died_and_is_out_keeps_nobody_busy() -> None:
+    with Run(tiny_spec(), policy=Policy(mode=Mode.ACT)) as run:
+        run.tick()
+        run.cluster.fail_osd(OsdId(5))
+        run.outlooks[device(5)] = bad_outlook(5, run.cluster.now)
+        run.ticks(65)
+        assert run.tick().idle
+        assert run.store.drains() == ()
+
+
 def test_urgent_disks_go_before_healthier_ones(run: Run) -> None:
     with Run(wide_spec(hosts=8, racks=0), policy=Policy(drains_per_cluster=1, out_share_max=0.5)) as run:
         run.tick()
