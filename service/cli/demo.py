@@ -45,7 +45,8 @@ def demo(
     console = Console()
     settings = with_options(Settings(), host=host, port=port, state=None)
     daily = settings.forecast.model_copy(update={"reading_interval_hours": 24.0})
-    settings = settings.model_copy(update={"forecast": daily})
+    named = settings.service.model_copy(update={"cluster_name": f"{cluster} (simulated)"})
+    settings = settings.model_copy(update={"forecast": daily, "service": named})
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     wanted = Demo(
         cluster=cluster,

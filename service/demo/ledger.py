@@ -128,7 +128,7 @@ def table(watched: Ledger, unwatched: Ledger) -> tuple[DemoRow, ...]:
         both("PG-hours with a copy missing", "thin_pg_hours"),
         DemoRow("client ops served", _share(watched), _share(unwatched)),
         DemoRow(
-            "hours with clients 2 % or more slower",
+            "hours with clients 2 % slower",
             f"{watched.felt_seconds / 3600:.1f}",
             f"{unwatched.felt_seconds / 3600:.1f}",
         ),
