@@ -27,19 +27,19 @@ from data.reading import Reading
 from data.refusal import Refusal
 from data.store.port import Store
 from data.wire import accept, decode
-from service import succession
 from service.alerts import Announcements
 from service.changes import Changes, Kind
+from service.draining.timeline import Timelines, parse
+from service.draining.wishes import NoCluster
 from service.fleet import Fleet, Sight
-from service.forecasting import Forecaster
-from service.sender import Sender
+from service.scoring import succession
+from service.scoring.forecasting import Forecaster
+from service.scoring.sender import Sender
+from service.scoring.worker import Worked, Worker
 from service.settings import Settings
-from service.timeline import Timelines, parse
-from service.wishes import NoCluster
-from service.worker import Worked, Worker
 
 if TYPE_CHECKING:
-    from service.control import Control
+    from service.draining.control import Control
 
 MEMORY = "memory"
 """The log's group under which a start reads what it once told: announcements and drains' curves."""
@@ -119,7 +119,7 @@ class House:
         self._forecaster: Forecaster[Any] | None = None
         self._control: Control | None = None
         if ports.cluster is not None:
-            from service.control import (
+            from service.draining.control import (
                 Control,  # with numpy, which a start without a cluster does not wait for
             )
 

@@ -11,9 +11,9 @@ from data.clock import SystemClock
 from data.log.sqlite import SqliteLog
 from data.store.sqlite import SqliteStore
 from service import tokens
-from service.forecasting import Forecaster
 from service.house import House, Ports
 from service.listening import Server, bind, url_of
+from service.scoring.forecasting import Forecaster
 from service.settings import Settings
 from service.state import StateDir
 
@@ -53,7 +53,7 @@ def forecaster_of(bundle: Path | None) -> Callable[[], Forecaster[Any]]:
     """Loads the bundle when it is called: LightGBM takes longer to import than all the rest."""
 
     def load() -> Forecaster[Any]:
-        from service.bundled import BundledForecaster
+        from service.scoring.bundled import BundledForecaster
 
         return BundledForecaster.load(bundle)
 

@@ -23,7 +23,7 @@ def listing(*, where: Where = HERE, as_json: AsJson = False) -> int:
 
     Example: predrain deadletter list
     """
-    from service.deadletters import standing
+    from service.scoring.deadletters import standing
 
     with _log(where) as log:
         letters = standing(log)
@@ -47,7 +47,7 @@ def replay(*, where: Where = HERE, as_json: AsJson = False) -> int:
 
     Example: predrain deadletter replay
     """
-    from service.deadletters import replay as send_again
+    from service.scoring.deadletters import replay as send_again
 
     with _log(where) as log:
         replayed = send_again(log)

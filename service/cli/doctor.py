@@ -25,7 +25,7 @@ def doctor(
 
     Example: predrain doctor
     """
-    from service.examination import examine
+    from service.cli.examination import examine
 
     settings = load(config)
     findings = list(examine(settings, state or settings.service.state))

@@ -11,8 +11,8 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
+from service.cli.client import Answered, Client, Json
 from service.cli.options import HERE, AsJson, Where, print_json, share, tebibytes
-from service.client import Answered, Client, Json
 
 Intent = Literal["replace", "remove"]
 DONE, OVER = frozenset({"verified", "handed_over"}), frozenset({"cancelled", "failed"})

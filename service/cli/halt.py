@@ -8,8 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from data.refusal import Refusal
+from service.cli.client import Client
 from service.cli.options import HERE, AsJson, Where, print_json
-from service.client import Client
 from service.state import StateDir
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from service.client import Client
+from service.cli.client import Client
 from service.settings import Settings, load
 
 

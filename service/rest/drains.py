@@ -11,7 +11,9 @@ from starlette.responses import JSONResponse, Response
 
 from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId
-from service import seals
+from service.draining import seals
+from service.draining.timeline import holds
+from service.draining.wishes import PlanMoved
 from service.house import House
 from service.rest import caching
 from service.rest.bodies import Body
@@ -19,8 +21,6 @@ from service.rest.guarding import Actor, Reader
 from service.rest.plans import PlanBody, WholePlanBody, plan_body, whole_plan_body
 from service.rest.problems import Problem, declared
 from service.rest.within import TheHouse
-from service.timeline import holds
-from service.wishes import PlanMoved
 
 router = APIRouter(tags=["drains"])
 

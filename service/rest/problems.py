@@ -18,7 +18,7 @@ from actions.cluster.port import ClusterUnreachable
 from data.log.port import LogFull
 from data.refusal import Refusal
 from data.store.port import RevisionConflict
-from service.wishes import UnknownTarget
+from service.draining.wishes import UnknownTarget
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -20,9 +20,9 @@ from data.log.port import Log
 from data.log.sqlite import SqliteLog
 from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 from data.store.sqlite import SqliteStore
-from service.bundled import BundledForecaster
 from service.house import House, Ports
 from service.listening import Server, bind, url_of
+from service.scoring.bundled import BundledForecaster
 from service.settings import ServiceTable, Settings
 from service.state import StateDir
 from service.tokens import Caller, Scope, Tokens, gather

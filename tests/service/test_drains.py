@@ -19,8 +19,8 @@ from actions.policy import Mode
 from data.drain import Intent
 from data.ids import DeviceId
 from data.outcome import Fate
-from service import seals
 from service.cli import main
+from service.draining import seals
 from service.house import House
 from tests.service.conftest import NOON, Place, Serve, Site, shut, week_of
 from tests.service.test_worker import work

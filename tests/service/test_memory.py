@@ -13,10 +13,11 @@ from data.drain import Drain, DrainState, Intent, Mechanic, Move, Plan, Progress
 from data.ids import DeviceId, OsdId, PgId
 from data.log.memory import MemoryLog
 from data.outlook import Outlook, Status
-from service import seals, succession
 from service.alerts import Announcements, Why, why_announce
 from service.changes import Changes, Kind
-from service.timeline import Hold, Sample, Timelines, holds
+from service.draining import seals
+from service.draining.timeline import Hold, Sample, Timelines, holds
+from service.scoring import succession
 from tests.service.conftest import NOON
 
 MINUTE = timedelta(minutes=1)

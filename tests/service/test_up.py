@@ -259,7 +259,7 @@ def test_dead_letters_are_listed_and_sent_again_with_the_service_down(
     from data.clock import SystemClock
     from data.log.port import Delivered
     from data.wire import DeadLetter
-    from service.sender import Sender
+    from service.scoring.sender import Sender
 
     state = StateDir(tmp_path / "state").make()
     log = SqliteLog(state.log)

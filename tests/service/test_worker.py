@@ -14,8 +14,8 @@ from data.log.port import Record, Topic
 from data.outlook import Outlook, Status
 from data.store.sqlite import SqliteStore
 from data.wire import DeadLetter, decode
-from service.deadletters import replay, standing
 from service.house import House
+from service.scoring.deadletters import replay, standing
 from tests.service.conftest import NOON, Place, SetClock, shut, smart_reading, week_of
 
 
@@ -99,10 +99,10 @@ def test_outlooks_do_not_depend_on_how_readings_were_batched(sizes: list[int], p
 
 def _scored(readings: list, sizes: list[int]) -> object:
     from service.alerts import Announcements
-    from service.bundled import BundledForecaster
     from service.fleet import Fleet
-    from service.sender import Sender
-    from service.worker import Worker
+    from service.scoring.bundled import BundledForecaster
+    from service.scoring.sender import Sender
+    from service.scoring.worker import Worker
 
     clock, log, store = SetClock(), MemoryLog(), SqliteStore(":memory:")
     sender = Sender("test", clock)

@@ -20,10 +20,10 @@ from data.ids import DeviceId
 from data.log.port import Log, LogFull, Topic
 from data.outcome import Fate, Outcome
 from data.store.port import Store
-from service import seals
+from service.draining import seals
+from service.draining.timeline import RUNNING, Timelines, record
+from service.draining.wishes import Judged, NotSeen, PlanMoved, UnknownTarget
 from service.fleet import Fleet
-from service.timeline import RUNNING, Timelines, record
-from service.wishes import Judged, NotSeen, PlanMoved, UnknownTarget
 
 DOWN_RULE = "rule:osd-down"
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from data.refusal import Refusal
 from service import tokens
-from service.client import Client
+from service.cli.client import Client
 from service.settings import Settings
 from service.state import StateDir
 
@@ -80,7 +80,7 @@ def _token(settings: Settings) -> Finding:
 
 def _log(settings: Settings) -> Finding:
     from data.log.sqlite import SqliteLog
-    from service.deadletters import standing
+    from service.scoring.deadletters import standing
 
     path = StateDir(settings.service.state).log
     if not path.exists():
@@ -127,7 +127,7 @@ def _page(_: Settings) -> Finding:
 
 
 def _service(settings: Settings) -> Finding:
-    from service.client import NotRunning
+    from service.cli.client import NotRunning
 
     try:
         status = Client.of(settings).get("status")

@@ -17,7 +17,7 @@ from models.outlooks import outlooks
 
 
 class BundledForecaster:
-    """`service.forecasting.Forecaster` over a loaded bundle and its rules."""
+    """`service.scoring.forecasting.Forecaster` over a loaded bundle and its rules."""
 
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle

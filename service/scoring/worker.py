@@ -25,8 +25,8 @@ from data.store.port import Store
 from data.wire import DeadLetter, accept, decode
 from service.alerts import Announcements
 from service.fleet import Fleet
-from service.forecasting import Forecaster, Patient
-from service.sender import Sender
+from service.scoring.forecasting import Forecaster, Patient
+from service.scoring.sender import Sender
 
 GROUP = "worker"
 LOOK_BACK = timedelta(days=8)
