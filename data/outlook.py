@@ -39,7 +39,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """Days until one in ten, half, and nine in ten of such disks have failed; None: beyond the grid ("over 10 years")."""
+    """Days until one in ten, half and nine in ten such disks have failed; None: beyond the grid ("over 10 years")."""
 
     p10_days: float | None
     p50_days: float | None
