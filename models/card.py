@@ -7,27 +7,23 @@ from models.bundle import Facts
 
 def card_of(facts: Facts) -> str:
     """CARD.md of a bundle."""
-    counts = facts.counts
-    until = "everything in the files" if facts.until is None else f"what was known on {facts.until}"
+    counts, calibration, limits = facts.counts, facts.calibration, facts.thresholds
+    known = "everything in the files" if facts.until is None else f"what was known on {facts.until}"
     return f"""# Bundle {facts.name}
 
-Forecasts the failure of SATA hard drives from SMART counters: chances within 7, 14 and 30 days, and a
-survival curve.
+Forecasts the failure of SATA hard drives from SMART counters: chances within 7, 14 and 30 days, and a survival curve.
 
-- Made by `predrain train` (seed {facts.seed}) from {until}: {counts["drives"]:,} drives of {counts["models"]}
-models,
-  {counts["deaths"]:,} of which died, observed from {facts.window[0]} to {facts.window[1]};
-  {counts["landmarks"]:,} landmarks.
-- Model: a discrete-time hazard (LightGBM, binary, intervals to 7, 14, 30 and 90 days), calibrated on drives
-left out
-  of fitting (slope {facts.calibration.slope:.3f}, shift {facts.calibration.shift:+.3f}); beyond 90 days the
-  family's
-  rate by age times the relative risk seen for such forecasts.
-- Status: warning from p(30 d) = {facts.thresholds.warning:.4f}, bad from {facts.thresholds.bad:.4f}: reached
-by 1 % and 0.1 % of healthy
+- Made by `predrain train` (seed {facts.seed}) from {known}: {counts["drives"]:,} drives of {counts["models"]} models,
+  {counts["deaths"]:,} of which died, {facts.window[0]} to {facts.window[1]}; {counts["landmarks"]:,} landmarks.
+- Model: a discrete-time hazard (LightGBM, binary, intervals to 7, 14, 30 and 90 days), calibrated on drives left out
+  of fitting (slope {calibration.slope:.3f}, shift {calibration.shift:+.3f}). Beyond 90 days the family's rate by age,
+  times the relative risk that such forecasts were seen to carry.
+- Status: warning from p(30 d) = {limits.warning:.4f}, bad from {limits.bad:.4f}, reached by 1 % and 0.1 % of healthy
   windows (a drive's 30 days) of drives left out of fitting.
-- Data: Backblaze Hard Drive Test Data, as republished by the repositories named in
-docs/explanation/forecast.md.
-- Not for SSDs, NVMe and SAS drives (rules serve these), nor for makers it has not seen (status unknown).
+- The recipe, judged on months that bundles trained without them had not seen (recall per failure at 0.1 % and 1 % of
+  healthy windows flagged, PR-AUC): ST4000DM000 May-June 2018 0.26, 0.54, 0.12; whole fleet 2015 Q4 - 2016 Q1 0.26,
+  0.41, 0.09; chances calibrated to 0.81 and 1.03 expected over observed. Intervals: docs/explanation/forecast.md.
 - About 4 in 10 failures show no symptom in these counters first; no threshold will catch them.
+- Not for SSDs, NVMe and SAS drives (rules serve these), nor for makers it has not seen (status unknown).
+- Data: Backblaze Hard Drive Test Data, from the repositories named in docs/explanation/forecast.md.
 """

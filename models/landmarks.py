@@ -167,7 +167,7 @@ def _draw(history: History, ledger: Ledger, lifespans: Lifespans, seed: int, thi
         day=day[kept],
         follow=follow[kept],
         died=died[who][kept],
-        watched=int(lifespans.last.max()) - day[kept],
+        watched=int(lifespans.last.max(initial=0)) - day[kept],
         weight=rate[kept].astype(np.float64),
     )
 

@@ -179,7 +179,7 @@ def _thresholds(
     threads: int,
 ) -> Thresholds:
     serials = source.lifespans.serials
-    end = int(source.lifespans.last.max())
+    end = int(source.lifespans.last.max(initial=0))
     alive = source.lifespans.last > end - RECENT
     hashed = crc(serials) // 11
     every = max(1, int(alive.sum()) // WITNESSES)

@@ -45,5 +45,10 @@ def score(
             told, rows = told + part.told, rows + len(part.table)
     for sentence in told.sentences():
         print(sentence, file=sys.stderr)
+    if not rows:
+        print(
+            f"no drive has a row in the week before any day from {first} to {last}; check --from and --to",
+            file=sys.stderr,
+        )
     print(f"wrote {out}: {rows:,} scores")
     return 0

@@ -86,6 +86,12 @@ def test_too_little_history_is_refused_in_a_sentence() -> None:
         trained([CHANGES, DRIVES], until=date(2013, 6, 1))
 
 
+def test_rows_without_a_date_that_can_be_true_are_too_little_history(tmp_path: Path) -> None:
+    (tmp_path / "bad.csv").write_text("date,serial_number,model,failure\nsome day,A,M,1\n")
+    with pytest.raises(TooLittleHistory, match="Only 0 deaths"):
+        trained([tmp_path / "bad.csv"])
+
+
 def test_a_bundle_comes_back_from_disk_as_it_was(until_cut: Trained, tmp_path: Path) -> None:
     write(until_cut, tmp_path / "b", card_of(until_cut.facts))
     loaded = Bundle.load(tmp_path / "b")
