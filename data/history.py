@@ -1,12 +1,10 @@
 # ruff: noqa: S608 - table functions, columns and days cannot be bound as parameters; paths are quoted
 """Drive histories: any mixture of Backblaze-shaped parquet and CSV files, as columns sorted by drive and day.
 
-In: files with `date, serial_number, model` and any of `smart_N_raw` (daily rows, or change points where a row
-holds until the drive's next). Out: `History`. Columns that a file lacks are null; a value that cannot be true
-is
-null and counted; of several rows of a drive on one day the last wins (order of power-on hours, then of the
-files).
-`failure` is read by `data.lifespan` for training, never here; `snapshot` is read by nobody.
+In: files with `date, serial_number, model` and any of `smart_N_raw` (daily rows, or change points where a row holds
+until the drive's next). Out: `History`. Columns that a file lacks are null; a value that cannot be true is null and
+counted; of several rows of a drive on one day the last wins (order of power-on hours, then of the files). `failure`
+is read by `data.lifespan` for training, never here; `snapshot` is read by nobody.
 """
 
 from __future__ import annotations
@@ -117,9 +115,8 @@ class History:
 def believable(smart_id: int, raw: NDArray[np.float64]) -> tuple[NDArray[np.float64], int, int]:
     """Decode what vendors pack into one integer and drop what cannot be true.
 
-    188 keeps its low 16-bit word (all timeouts; the upper words are subsets), 194 its low byte, and a
-    temperature
-    of 0 means that there is no sensor. Returns the values, how many were negative and how many absurd.
+    188 keeps its low 16-bit word (all timeouts; the upper words are subsets), 194 its low byte, and a temperature of
+    0 means that there is no sensor. Returns the values, how many were negative and how many absurd.
     """
     negative = raw < 0
     absurd = raw > LIMITS[smart_id]
@@ -169,8 +166,7 @@ def table_of(path: Path) -> str:
 
 
 def day_sql(column: str) -> str:
-    """SQL for days since 1970-01-01; accepts `2018-01-02`, `2018/1/1` and timestamps, NULL when it is no
-    date."""
+    """SQL for days since 1970-01-01; accepts `2018-01-02`, `2018/1/1` and timestamps, NULL when it is no date."""
     text = f"CAST({column} AS VARCHAR)"
     return f"(TRY_CAST(replace(left({text}, 10), '/', '-') AS DATE) - DATE '1970-01-01')"
 
@@ -248,9 +244,8 @@ class HistoryFiles:
     ) -> History:
         """Read rows dated in [since, until].
 
-        today: rows dated after it are future-dated and left out, counted. part: (i, n) reads the i-th of n
-        parts
-        of the drives, cut by a hash of the serial number. keep: of these serial numbers, which to keep.
+        today: rows dated after it are future-dated and left out, counted. part: (i, n) reads the i-th of n parts of
+        the drives, cut by a hash of the serial number. keep: of these serial numbers, which to keep.
         """
         low = None if since is None else (since - EPOCH).days
         high = None if until is None else (until - EPOCH).days

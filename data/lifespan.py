@@ -1,10 +1,8 @@
 # ruff: noqa: S608 - table functions, columns and days cannot be bound as parameters; paths are quoted
 """How long drives were observed and which of them died: what training may know of a drive's end.
 
-From daily files the day of death is the first row with failure = 1; change points need a drives table beside
-them
-(`serial_number, first_date, last_date, failure`). Everything is rebuilt as it was known on the `until` day: a
-drive
+From daily files the day of death is the first row with failure = 1; change points need a drives table beside them
+(`serial_number, first_date, last_date, failure`). Everything is rebuilt as it was known on the `until` day: a drive
 that died or left later is in service. A drive that leaves without failing is censored, not healthy.
 """
 
@@ -51,11 +49,9 @@ class Source:
 
 
 def sources_of(paths: Sequence[Path], *, until: date | None = None, threads: int = 2) -> list[Source]:
-    """Group the files for training: daily files that carry `failure`, and change points with their drives
-    tables.
+    """Group the files for training: daily files that carry `failure`, and change points with their drives tables.
 
-    The same drive in two groups is two spans: nothing is known of the time between them. Raises
-    UnreadableHistory.
+    The same drive in two groups is two spans: nothing is known of the time between them. Raises UnreadableHistory.
     """
     import duckdb
 

@@ -1,9 +1,8 @@
 """features: one schema, two drivers. In: `History` or `Reading`s. Out: feature vectors. No I/O, no clock, no
 settings.
 
-Batch: `vectors(ledger_of(history), drive, day)`. Stream: `state = observe(state, reading)`, then
-`matrix(states, day)`.
-Both measure `SCHEMA` by the same kernel and agree to the last bit. `pack`/`unpack` keep a `DriveState` as
+Batch: `vectors(ledger_of(history), drive, day)`. Stream: `state = observe(state, reading)`, then `matrix(states,
+day)`. Both measure `SCHEMA` by the same kernel and agree to the last bit. `pack`/`unpack` keep a `DriveState` as
 bytes.
 """
 

@@ -1,9 +1,8 @@
 """The ledger: what each row of a drive's history adds up to so far. One recursion, two drivers.
 
-`ledger_of` runs it over whole histories, vectorised; `next_row` advances it by one daily value for the live
-stream.
-Every column is a whole number (a count, a day, a degree) held in a float64, so both give the same bits.
-A null value holds the last known one; it never votes and never resets.
+`ledger_of` runs it over whole histories, vectorised; `next_row` advances it by one daily value for the live stream.
+Every column is a whole number (a count, a day, a degree) held in a float64, so both give the same bits. A null value
+holds the last known one; it never votes and never resets.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from data.history import History
 Floats = NDArray[np.float64]
 
 COUNTERS: Final = (5, 187, 188, 197, 198)
-"""Error counters whose rises tell: reallocated, reported uncorrectable, timeouts, pending, offline
-uncorrectable."""
+"""Error counters whose rises tell: reallocated, reported uncorrectable, timeouts, pending, offline uncorrectable."""
 MINOR: Final = (10, 12, 189, 196, 199)
 """Further counts: spin retries, power cycles, high-fly writes, reallocation events, CRC errors."""
 WORK: Final = (193, 241, 242)
@@ -62,8 +60,7 @@ class Ledger:
 
 
 def first_row(day: int, values: Mapping[int, float]) -> Floats:
-    """The ledger's row after a drive's first daily value. values: SMART id -> decoded count, NaN when
-    null."""
+    """The ledger's row after a drive's first daily value. values: SMART id -> decoded count, NaN when null."""
     row = np.zeros(len(COLUMNS))
     row[AT["day"]] = day
     for n in LEVELS:
@@ -194,8 +191,7 @@ def _last_day(
 
 
 def _running_maximum(raw: Floats, start: NDArray[np.int64]) -> Floats:
-    """The highest value so far within each drive, at least 0. Drives lifted into disjoint bands share one
-    pass."""
+    """The highest value so far within each drive, at least 0. Drives lifted into disjoint bands share one pass."""
     value = np.nan_to_num(raw)
     band = 2.0**33
     drive = np.repeat(np.arange(len(start) - 1, dtype=np.float64), np.diff(start))

@@ -1,9 +1,8 @@
 """The one feature schema: names, units, definitions, and a hash that a bundle must agree with.
 
-A feature is a function of the ledger's row that holds on the landmark day and of the rows that held some days
-before. None tells how many rows there are, how they are spaced, or when watching began: those betray the
-source
-and the future. `measure` is the only place where a feature is computed, for batch and stream alike.
+A feature is a function of the ledger's row that holds on the landmark day and of the rows that held some days before.
+None tells how many rows there are, how they are spaced, or when watching began: those betray the source and the
+future. `measure` is the only place where a feature is computed, for batch and stream alike.
 """
 
 from __future__ import annotations
@@ -48,8 +47,7 @@ class Held:
         day: Floats,
         span: Mapping[int, Floats],
     ) -> None:
-        """at, back[w]: (pairs,) row numbers. day: (pairs,) landmark. span[w]: (pairs,) days really looked
-        back."""
+        """at, back[w]: (pairs,) row numbers. day: (pairs,) landmark. span[w]: (pairs,) days really looked back."""
         self._rows, self._at, self._back, self.day, self.span = rows, at, back, day, span
         self._now: dict[str, Floats] = {}
 
@@ -302,7 +300,6 @@ def reported(x: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def schema_hash() -> str:
-    """SHA-256 over names, units and definitions, in order: a bundle fits only the schema it was trained
-    on."""
+    """SHA-256 over names, units and definitions, in order: a bundle fits only the schema it was trained on."""
     text = "\n".join(f"{f.name}\t{f.unit}\t{f.definition}" for f in SCHEMA)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,7 +1,6 @@
 """The stream driver: a drive's recent past in a few kilobytes, advanced by one reading at a time.
 
-`observe(state, reading) -> state` is pure; `vector(state, day)` measures the same features as the batch
-driver, to
+`observe(state, reading) -> state` is pure; `vector(state, day)` measures the same features as the batch driver, to
 the last bit, as long as nobody asks for a day before the last reading's.
 """
 
@@ -115,8 +114,7 @@ def fresh(device: DeviceId, at: datetime) -> DriveState:
 
 
 def observe(state: DriveState | None, reading: Reading) -> DriveState:
-    """Add a reading. One that is older than the newest is left out: the daily value is the day's last
-    reading."""
+    """Add a reading. One that is older than the newest is left out: the daily value is the day's last reading."""
     state = fresh(reading.device, reading.taken_at) if state is None else state
     if state.readings and reading.taken_at <= state.taken_at:
         return state
@@ -171,8 +169,7 @@ def matrix(states: Sequence[DriveState], day: int) -> NDArray[np.float32]:
 
 
 def values_of(smart: Smart) -> dict[int, float]:
-    """SMART id -> believable decoded count; NaN where it is not reported. 9, 241, 242 come from decoded
-    fields."""
+    """SMART id -> believable decoded count; NaN where it is not reported. 9, 241, 242 come from decoded fields."""
     found = {n: float(a.raw) for n, a in smart.attributes.items() if n in LIMITS}
     if smart.power_on_hours is not None:
         found[9] = float(smart.power_on_hours)

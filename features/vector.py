@@ -20,8 +20,7 @@ def rows_at(ledger: Ledger, drive: NDArray[np.int64], day: NDArray[np.int64]) ->
 def vectors(ledger: Ledger, drive: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.float32]:
     """Measure every feature. drive, day: (pairs,) each with a row dated on that day or before.
 
-    Returns (pairs, features) in the schema's order; NaN where the drive does not report. Only rows dated on
-    the
+    Returns (pairs, features) in the schema's order; NaN where the drive does not report. Only rows dated on the
     landmark day or before are looked at. Raises ValueError when a drive has no row yet on its day.
     """
     key, stride = _keys(ledger)

@@ -1,7 +1,6 @@
 """A bundle: everything a forecast needs, as text files with checksums. Never a pickle.
 
-`model.txt` (LightGBM), `bundle.json` (schema hash, calibration, thresholds, family rates, fading, window,
-counts),
+`model.txt` (LightGBM), `bundle.json` (schema hash, calibration, thresholds, family rates, fading, window, counts),
 `CARD.md`, `SHA256SUMS`. Loading verifies all of it and refuses what does not fit with a sentence.
 """
 
@@ -119,8 +118,7 @@ class Bundle:
     def forecast(
         self, x: NDArray[np.float32], model: NDArray[np.object_], judged: NDArray[np.bool_]
     ) -> Forecast:
-        """Forecast drives. x: (drives, features) of features.vector; judged: False where only the family is
-        known.
+        """Forecast drives. x: (drives, features) of features.vector; judged: False where only the family is known.
 
         A drive that is not judged, or whose family was never seen, gets its family's rate and status unknown.
         """

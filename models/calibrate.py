@@ -1,9 +1,7 @@
 """Calibration and thresholds, both from forecasts of drives that the forecaster had not seen.
 
-One logistic correction a + b logit(p) serves every horizon, so that their order stays. Thresholds are the
-values of
-p_fail_30d that 1 in 1,000 and 1 in 100 healthy windows (a drive's 30 days without a death in them) ever
-reach.
+One logistic correction a + b logit(p) serves every horizon, so that their order stays. Thresholds are the values of
+p_fail_30d that 1 in 1,000 and 1 in 100 healthy windows (a drive's 30 days without a death in them) ever reach.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Why: facts in an operator's words, with their numbers and windows, the most telling first; and what to do.
 
-Facts are found by conditions on the feature vector, so history and stream tell the same. Of a flagged drive
-they are
+Facts are found by conditions on the feature vector, so history and stream tell the same. Of a flagged drive they are
 ordered by what their features added to the forecast (LightGBM's contributions), of others in the order below.
 """
 
@@ -145,8 +144,7 @@ CODES: Final = (
 
 
 def shares(x: Matrix, dies: NDArray[np.bool_], weight: NDArray[np.float64]) -> dict[str, float]:
-    """Of drives to which a fact applies, the share that dies within 30 days; only facts with 100 such
-    landmarks."""
+    """Of drives to which a fact applies, the share that dies within 30 days; only facts with 100 such landmarks."""
     found: dict[str, float] = {}
     for fact in FACTS:
         holds = fact.holds(x)
@@ -162,8 +160,7 @@ def reasons_of(
     contributions: NDArray[np.float64] | None,
     most: int = 3,
 ) -> list[tuple[Reason, ...]]:
-    """Reasons of each drive. contributions: (drives, features or more) or None, then in the order of
-    FACTS."""
+    """Reasons of each drive. contributions: (drives, features or more) or None, then in the order of FACTS."""
     holds = (
         np.column_stack([fact.holds(x) for fact in FACTS])
         if len(x)

@@ -1,9 +1,7 @@
 """Families of drives: how often a model dies, shrunk to its maker and to all, by age.
 
-Rates are deaths per drive-year with a Gamma prior: a model's rate is drawn to its maker's as if 40
-drive-years of
-it had been seen, the maker's to all drives', and each year of age to the model's own rate times the shape
-that all
+Rates are deaths per drive-year with a Gamma prior: a model's rate is drawn to its maker's as if 40 drive-years of it
+had been seen, the maker's to all drives', and each year of age to the model's own rate times the shape that all
 drives share. A model never seen has its maker's rate; a maker never seen has the pooled one and is "unknown".
 """
 
@@ -125,8 +123,7 @@ def shrunk(tables: Counts) -> Rates:
             level_of[index], by_age = drawn(died, seen, overall)
             makers[maker] = _plain(by_age)
     models = {
-        name: _plain(drawn(died, seen, level_of[maker_by[name]])[1])
-        for name, (died, seen) in tables.items()
+        name: _plain(drawn(died, seen, level_of[maker_by[name]])[1]) for name, (died, seen) in tables.items()
     }
     return Rates(_plain(pooled), makers, models)
 
@@ -136,8 +133,7 @@ def _plain(rates: NDArray[np.float64]) -> tuple[float, ...]:
 
 
 COLUMNS: Final = ("family_rate", "maker")
-"""Columns that are appended to the features: the family's rate at this age (log, per drive-year), and the
-maker."""
+"""Columns that are appended to the features: the family's rate at this age (log, per drive-year), and the maker."""
 
 
 def family_columns(

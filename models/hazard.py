@@ -71,8 +71,7 @@ class PersonPeriods:
 
 
 def person_periods(landmarks: Landmarks, thin: NDArray[np.int64] | None = None) -> PersonPeriods:
-    """Expand landmarks; thin: (landmarks,) of landmarks without a death, keep only the interval with this
-    number."""
+    """Expand landmarks; thin: (landmarks,) of landmarks without a death, keep only the interval with this number."""
     parts: list[tuple[NDArray[np.int64], int, NDArray[np.bool_], NDArray[np.float64]]] = []
     for interval in range(INTERVALS):
         opens, closes = EDGES[interval], EDGES[interval + 1]
@@ -106,8 +105,7 @@ def grow(
     names: list[str],
     tell: Callable[[str], None] = lambda _: None,
 ) -> lgb.Booster:
-    """Grow a booster on person-period rows. x: (landmarks, columns); the interval is appended as the last
-    column."""
+    """Grow a booster on person-period rows. x: (landmarks, columns); the interval is appended as the last column."""
     import lightgbm as lgb
 
     rows = np.column_stack([x[periods.landmark], periods.interval.astype(np.float32)])

@@ -1,10 +1,8 @@
 """Landmarks to learn from: drives on days, what they showed then, and what became of them.
 
-Weekly, each drive on its own weekday. Every landmark within three months of a death is kept; of the others
-the
-quiet ones are thinned by chance and weighted back, so that odds stay true. Deaths on a day on which a model
-loses
-ten or more drives are retirements booked as failures: those drives count as removed.
+Weekly, each drive on its own weekday. Every landmark within three months of a death is kept; of the others the quiet
+ones are thinned by chance and weighted back, so that odds stay true. Deaths on a day on which a model loses ten or
+more drives are retirements booked as failures: those drives count as removed.
 """
 
 from __future__ import annotations

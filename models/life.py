@@ -1,12 +1,8 @@
-"""From a hazard of ninety days to a whole life: beyond them a drive falls back to its family, at the speed
-seen.
+"""From a hazard of ninety days to a whole life: beyond them a drive falls back to its family, at the speed seen.
 
-Flagged drives that survive live on for years, so the hazard must fall again. Beyond 90 days it is the
-family's rate
-at the drive's age then, times the relative risk which drives with such a forecast were seen to have 90-365
-days,
-1-3 years and later after it. Survival is given on `data.outlook.GRID_DAYS`; life expectancy is read off that
-curve.
+Flagged drives that survive live on for years, so the hazard must fall again. Beyond 90 days it is the family's rate
+at the drive's age then, times the relative risk which drives with such a forecast were seen to have 90-365 days, 1-3
+years and later after it. Survival is given on `data.outlook.GRID_DAYS`; life expectancy is read off that curve.
 """
 
 from __future__ import annotations
@@ -44,8 +40,7 @@ def fading_of(
 ) -> Fading:
     """Observed over expected deaths after day 90, drawn to 1 as if one expected death had been seen.
 
-    All (landmarks,): forecast, the family's deaths per drive-year, days followed, death at the end of them,
-    weight.
+    All (landmarks,): forecast, the family's deaths per drive-year, days followed, death at the end of them, weight.
     """
     which = np.digitize(p_30d, BINS)
     table = np.ones((len(BINS) + 1, len(PERIODS) - 1))
@@ -99,8 +94,7 @@ def survival(
 
 
 def quantiles(curve: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(drives, 3) days until 10, 50 and 90 % have died; NaN beyond the grid. Linear in log survival between
-    days."""
+    """(drives, 3) days until 10, 50 and 90 % have died; NaN beyond the grid. Linear in log survival between days."""
     out = np.full((len(curve), 3), np.nan)
     fallen = -np.log(np.maximum(curve, 1e-300))
     for column, share in enumerate((0.1, 0.5, 0.9)):

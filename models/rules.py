@@ -1,11 +1,9 @@
-"""Rules, for what no model was trained on: vendor verdicts, NVMe, SATA SSD, SAS, and drives that cannot be
-read.
+"""Rules, for what no model was trained on: vendor verdicts, NVMe, SATA SSD, SAS, and drives that cannot be read.
 
 A rule gives a status and sentences but no probability. Limits and their false-alarm rates:
-docs/explanation/forecast.md.
-Traps they step around: critical_warning is mostly wear or heat; normalised wear ids and NVMe error-log
-entries mean
-nothing; a spare threshold of 100 with spare 100 is no alarm; 4294967295 media errors are no count.
+docs/explanation/forecast.md. Traps they step around: critical_warning is mostly wear or heat; normalised wear ids and
+NVMe error-log entries mean nothing; a spare threshold of 100 with spare 100 is no alarm; 4294967295 media errors are
+no count.
 """
 
 from __future__ import annotations
@@ -87,8 +85,7 @@ def judge(state: DriveState) -> Verdict | None:
 
 
 def is_ssd(face: Face) -> bool:
-    """Whether an ATA drive has no platters; where rotation is not told, a known hard-disk maker's model
-    has."""
+    """Whether an ATA drive has no platters; where rotation is not told, a known hard-disk maker's model has."""
     if face.rotation_rpm is not None:
         return face.rotation_rpm == 0
     return "SSD" in face.model.upper() or maker_of(face.model) is None

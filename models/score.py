@@ -1,5 +1,4 @@
-"""Scores of whole histories: for each landmark day one row for every drive that reported in the week before
-it."""
+"""Scores of whole histories: for each landmark day one row for every drive that reported in the week before it."""
 
 from __future__ import annotations
 

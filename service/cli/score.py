@@ -19,8 +19,7 @@ def score(
     bundle: Annotated[Path | None, Parameter(help="bundle folder; by default the one that ships")] = None,
     threads: int = 2,
 ) -> int:
-    """Score drives on landmark days: chances to fail within 7, 14 and 30 days, life expectancy, status,
-    reason.
+    """Score drives on landmark days: chances to fail within 7, 14 and 30 days, life expectancy, status, reason.
 
     Example: predrain score drives.parquet --from 2018-05-01 --to 2018-06-30 --every 7 --out scores.parquet
     """
