@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from starlette.middleware.gzip import GZipMiddleware
 
 from service.house import House
 from service.rest import (
@@ -23,6 +24,7 @@ from service.rest.guarding import Door, is_loopback
 from service.tokens import Tokens
 
 API = "/api/v1"
+WORTH_PACKING_BYTES = 1024
 
 
 def create_app(house: House, tokens: Tokens, *, host: str = "127.0.0.1") -> FastAPI:
@@ -38,6 +40,8 @@ def create_app(house: House, tokens: Tokens, *, host: str = "127.0.0.1") -> Fast
     )
     app.state.house, app.state.tokens, app.state.open_reads = house, tokens, is_loopback(host)
     settings = house.settings.service
+    # Event streams are left as they are: what packs them would hold them back.
+    app.add_middleware(GZipMiddleware, minimum_size=WORTH_PACKING_BYTES, compresslevel=4)
     app.add_middleware(
         Door,
         hosts=frozenset({*(name.lower() for name in settings.allowed_hosts), host.lower()}),

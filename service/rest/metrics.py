@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 from data.drain import DrainState
 from data.outlook import Status
 from service.house import House
+from service.tally import tally
 
 COUNTED = {
     "accepted": "Readings accepted into the log by this process.",
@@ -32,19 +33,19 @@ class HouseCollector(Collector):
         """Everything, from one sight."""
         house, now = self._house, self._house.clock.now()
         sight = house.sight()
-        statuses = Counter(outlook.status for outlook in sight.outlooks.values())
+        counted = tally(sight, now, house.stale_after)
         yield _by("predrain_devices", "Devices by the status of their outlook.", "status",
-                  {status.value: statuses[status] for status in Status})  # fmt: skip
+                  {status.value: counted.statuses.get(status, 0) for status in Status})  # fmt: skip
         states = Counter(drain.state for drain in sight.drains)
         yield _by("predrain_drains", "Drains by state.", "state", {s.value: states[s] for s in DrainState})
-        expected = [o.p_fail_30d for o in sight.outlooks.values() if o.p_fail_30d is not None]
-        if expected:
-            yield _one("predrain_expected_failures_30d", "Failures expected within 30 days.", sum(expected))
+        if counted.expected_30d is not None:
+            told = "Failures expected within 30 days."
+            yield _one("predrain_expected_failures_30d", told, counted.expected_30d)
         newest = max((reading.taken_at for reading in sight.readings.values()), default=None)
         if newest is not None:
             age = (now - newest).total_seconds()
             yield _one("predrain_newest_reading_age_seconds", "Age of the newest reading.", age)
-        stale = sum(now - reading.taken_at > house.stale_after for reading in sight.readings.values())
+        stale = counted.total - counted.fresh
         yield _one("predrain_stale_devices", "Devices without a reading for two intervals.", stale)
         if sight.view is not None:
             age = (now - sight.view.as_of).total_seconds()

@@ -20,6 +20,7 @@ from service.rest.guarding import Reader
 from service.rest.within import TheHouse
 
 router = APIRouter(tags=["osds"])
+SLOW_RULE = "rule:slow"
 
 
 class OsdDrainBody(Body):
@@ -58,6 +59,8 @@ class OsdBody(Body):
     as_of: datetime | None
     age_days: float | None
     latency_ratio: float | None
+    slow: bool
+    """Whether a rule for slow disks made the outlook."""
     unreadable: UnreadableBody | None
     drain: OsdDrainBody | None
 
@@ -122,6 +125,7 @@ def _row(osd: Osd, slot: int, sight: Sight, drain: Drain | None) -> OsdBody:
         as_of=outlook.as_of if outlook else None,
         age_days=hours / 24 if hours is not None else None,
         latency_ratio=sight.view.latency_ratio.get(osd.id) if sight.view else None,
+        slow=outlook is not None and outlook.source.startswith(SLOW_RULE),
         unreadable=unreadable_body(reading),
         drain=_drain(drain) if drain else None,
     )

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from data.drain import Drain
 from data.ids import OsdId
-from data.outlook import Outlook, Status
+from data.outlook import Life, Outlook, Status
 from service.alerts import Alert
 from service.rest import caching, problems
 from service.rest.bodies import Body, OutlookPage, outlook_body
@@ -88,11 +88,21 @@ def sure(outlook: Outlook) -> str:
     if outlook.p_fail_30d is None:
         return f"By rule ({outlook.source.removeprefix('rule:')}), no probability."
     told = f"{percent(outlook.p_fail_30d)} within 30 days"
-    life = outlook.life
-    if life is None or life.p10_days is None:
-        return told
-    upper = f"{life.p90_days:.0f} days" if life.p90_days is not None else "over 10 years"
-    return f"{told}, likely {life.p10_days:.0f} days to {upper}"
+    return f"{told}, likely {span(outlook.life)}" if outlook.life is not None else told
+
+
+def span(life: Life) -> str:
+    """Life expectancy from p10 to p90 in whole days, "over a year" beyond that: "9 days to over a year"."""
+    short, long = _end(life.p10_days), _end(life.p90_days)
+    if short == long:
+        return short
+    return f"{short.split()[0]} to {long}" if long[0].isdigit() else f"{short} to {long}"
+
+
+def _end(days: float | None) -> str:
+    if days is None or days > 365:
+        return "over a year"
+    return f"{days:.0f} {'day' if round(days) == 1 else 'days'}"
 
 
 def percent(p: float) -> str:
@@ -101,4 +111,4 @@ def percent(p: float) -> str:
         return "under 0.1 %"
     if p > 0.95:
         return "over 95 %"
-    return f"{p * 100:.1f} %" if p < 0.01 else f"{p * 100:.0f} %"
+    return f"{p * 100:.1f} %" if p < 0.0095 else f"{p * 100:.0f} %"

@@ -9,19 +9,19 @@ from pydantic import Field
 from starlette.responses import Response
 
 from actions.policy import Mode
-from data.outlook import Status
 from service.fleet import Sight
 from service.house import DemoStatus, House
 from service.rest import caching, problems
 from service.rest.bodies import Body
 from service.rest.guarding import Reader
 from service.rest.within import TheHouse
+from service.tally import tally
 
 router = APIRouter(tags=["status"])
 
 
 class ForecastBody(Body):
-    """What the fleet is expected to lose within 30 days; `silent` among disks without a sign."""
+    """How many of the disks that are there are expected to fail within 30 days; `silent`: without a symptom."""
 
     bundle: str | None
     expected_30d: float | None
@@ -29,7 +29,7 @@ class ForecastBody(Body):
 
 
 class ReadingsBody(Body):
-    """Disks read within two intervals, of all that are known."""
+    """Disks read within two intervals, of all that are there."""
 
     fresh: int
     total: int
@@ -88,8 +88,7 @@ def status(request: Request, house: TheHouse, _: Reader) -> Response:
 def _body(house: House, sight: Sight) -> StatusBody:
     now, view = house.clock.now(), sight.view
     outlooks = sight.outlooks.values()
-    judged = [outlook for outlook in outlooks if outlook.p_fail_30d is not None]
-    limit = house.stale_after
+    counted = tally(sight, now, house.stale_after)
     return StatusBody(
         cluster=house.settings.service.cluster_name,
         now=now,
@@ -102,15 +101,10 @@ def _body(house: House, sight: Sight) -> StatusBody:
         hosts=len({osd.host for osd in view.osds.values()}) if view else 0,
         forecast=ForecastBody(
             bundle=house.bundle_name,
-            expected_30d=sum(o.p_fail_30d or 0.0 for o in judged) if judged else None,
-            expected_silent_30d=sum(o.p_fail_30d or 0.0 for o in judged if o.status is Status.GOOD)
-            if judged
-            else None,
+            expected_30d=counted.expected_30d,
+            expected_silent_30d=counted.expected_silent_30d,
         ),
-        readings=ReadingsBody(
-            fresh=sum(now - reading.taken_at <= limit for reading in sight.readings.values()),
-            total=max(len(sight.readings), len(view.osds) if view else 0),
-        ),
+        readings=ReadingsBody(fresh=counted.fresh, total=counted.total),
         view_age_seconds=(now - view.as_of).total_seconds() if view else None,
         controller=house.controlling(),
         demo=_demo(house.demo()) if house.demo else None,

@@ -107,3 +107,24 @@ def test_an_answer_is_the_same_bytes_however_often_it_is_asked_for(site: Site) -
     bodies = {site.client.get("/api/v1/outlooks").content for _ in range(3)}
     assert len(bodies) == 1
     assert len(msgspec.json.decode(bodies.pop())["items"]) == 20
+
+
+@pytest.mark.parametrize(("taken", "packed"), [("gzip", "gzip"), ("identity", None)])
+def test_a_long_answer_is_packed_for_who_can_unpack_it(site: Site, taken: str, packed: str | None) -> None:
+    site.house.ingest([smart_reading(f"{n}") for n in range(20)])
+    work(site.house)
+    answer = site.client.get("/api/v1/outlooks", headers={"Accept-Encoding": taken})
+    assert answer.headers.get("content-encoding") == packed
+    assert len(answer.json()["items"]) == 20
+    sent = int(answer.headers["content-length"])
+    assert sent < len(answer.content) / 3 if packed else sent == len(answer.content)
+    again = {"Accept-Encoding": taken, "If-None-Match": answer.headers["etag"]}
+    assert site.client.get("/api/v1/outlooks", headers=again).status_code == 304
+
+
+def test_a_short_answer_and_a_stream_of_events_are_not_packed(site: Site) -> None:
+    packing = {"Accept-Encoding": "gzip"}
+    assert "content-encoding" not in site.client.get("/api/v1/halt", headers=packing).headers
+    with site.client.stream("GET", "/api/v1/events", headers=packing) as stream:
+        assert "content-encoding" not in stream.headers
+        assert next(stream.iter_lines()).startswith((":", "retry"))

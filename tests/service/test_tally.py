@@ -1,0 +1,103 @@
+"""Who is counted: disks that are there, and nobody twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from actions.cluster.view import ClusterView
+from data.ids import DeviceId
+from data.outlook import Outlook, Reason, Status
+from models.explain import CODES, FACTS
+from service.fleet import Sight
+from service.tally import WITHOUT_SYMPTOM, silent, tally
+from tests.service.conftest import NOON, Place, Serve, shut, smart_reading, week_of
+from tests.service.test_drains import seated
+from tests.service.test_worker import work
+
+HOUR = timedelta(hours=1)
+
+
+def outlook(serial: str, p: float | None, *codes: str, status: Status = Status.GOOD) -> Outlook:
+    reasons = tuple(Reason(code, "") for code in codes)
+    return Outlook(DeviceId(f"ST4000DM000_{serial}"), NOON, status, "model:x", reasons, "", p_fail_30d=p)
+
+
+def sight(*outlooks: Outlook, view: ClusterView | None = None, hours: float = 0) -> Sight:
+    """Disks that were all read `hours` before noon."""
+    readings = [smart_reading(one.device.rsplit("_")[-1], NOON - hours * HOUR) for one in outlooks]
+    return Sight(
+        {one.device: one for one in readings}, {one.device: one for one in outlooks}, {}, (), None, view
+    )
+
+
+def test_a_disk_that_left_the_cluster_is_in_no_sum() -> None:
+    view = seated().view()
+    here, gone = outlook("A", 0.2, "pending-rose", status=Status.BAD), outlook("GONE", 0.3, "no-symptom")
+    counted = tally(sight(here, gone, view=view), NOON, 2 * HOUR)
+    assert counted.total == len(view.osds)
+    assert counted.fresh == 1
+    assert counted.expected_30d == pytest.approx(0.2)
+    assert counted.expected_silent_30d == 0
+    assert counted.statuses == {Status.BAD: 1}
+
+
+def test_osds_on_one_disk_count_as_one_and_a_disk_without_a_name_counts_as_not_read() -> None:
+    view = seated().view()
+    osds = {
+        osd.id: replace(osd, device=None if osd.id == 1 else DeviceId("ST4000DM000_A"))
+        for osd in view.osds.values()
+    }
+    counted = tally(sight(outlook("A", 0.1, "no-symptom"), view=replace(view, osds=osds)), NOON, 2 * HOUR)
+    assert (counted.total, counted.fresh) == (2, 1)
+
+
+def test_without_a_cluster_a_disk_counts_until_it_was_not_heard_of_for_a_week() -> None:
+    one = outlook("A", 0.1, "no-symptom")
+    assert tally(sight(one, hours=7 * 24), NOON, 2 * HOUR).total == 1
+    assert tally(sight(one, hours=7 * 24 + 1), NOON, 2 * HOUR).total == 0
+    assert tally(sight(one, hours=7 * 24 + 1), NOON, 48 * HOUR).total == 1
+
+
+def test_silent_failures_are_those_of_disks_that_show_nothing_whatever_their_status() -> None:
+    told = sight(
+        outlook("A", 0.01, "no-symptom"),
+        outlook("B", 0.02, "too-young", status=Status.UNKNOWN),
+        outlook("C", 0.04, "reallocated-old"),
+        outlook("D", None, "smart-failed", status=Status.BAD),
+    )
+    counted = tally(told, NOON, 2 * HOUR)
+    assert counted.expected_30d == pytest.approx(0.07)
+    assert counted.expected_silent_30d == pytest.approx(0.03)
+
+
+def test_what_is_not_known_is_not_expected_to_be_nothing() -> None:
+    counted = tally(sight(outlook("D", None, "smart-failed")), NOON, 2 * HOUR)
+    assert counted.expected_30d is None
+    assert counted.expected_silent_30d is None
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_reason_of_the_model_is_a_symptom_or_said_to_be_none(code: str) -> None:
+    assert silent(outlook("A", 0.1, code)) == (code in WITHOUT_SYMPTOM)
+    assert (code in WITHOUT_SYMPTOM) != any(fact.code == code for fact in FACTS)
+
+
+@pytest.mark.parametrize(("interval", "fresh"), [(1.0, 0), (24.0, 1)])
+def test_a_disk_is_fresh_for_two_intervals_of_the_settings(
+    place: Place, serve: Serve, interval: float, fresh: int
+) -> None:
+    forecast = place.settings.forecast.model_copy(update={"reading_interval_hours": interval})
+    daily = replace(place, settings=place.settings.model_copy(update={"forecast": forecast}))
+    house = daily.house()
+    house.start()
+    house.ingest(week_of("A"))
+    work(house)
+    house.clock.sleep(2 * 3600 + 1)
+    site = serve(house)
+    assert site.client.get("/api/v1/status").json()["readings"] == {"fresh": fresh, "total": 1}
+    house.clock.sleep(46 * 3600)
+    assert site.client.get("/api/v1/status").json()["readings"]["fresh"] == 0
+    shut(house)
