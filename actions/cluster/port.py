@@ -84,7 +84,7 @@ class Answer:
     """Map epoch after the command, where the cluster told it."""
 
 
-class ClusterUnreachable(Exception):  # noqa: N818  (a state of affairs, as it is called elsewhere)
+class ClusterUnreachable(Exception):
     """No answer within the deadline; whether the command was carried out is not known."""
 
 

@@ -34,7 +34,7 @@ class ProblemBody(BaseModel):
     detail: str
 
 
-class Problem(Exception):  # noqa: N818  (named for what it becomes)
+class Problem(Exception):
     """Raise it anywhere below a route; it becomes the answer."""
 
     def __init__(

@@ -1,21 +1,18 @@
 """Checkers that stand outside the engine: they sit between it and the simulated cluster and read what
 really is.
+
+Nothing here asks the engine what it thinks: bytes, members and `up` sets are the simulator's own, and a budget is
+counted by what each command did to the map.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
-from actions.cluster.port import (
-    Answer,
-    Command,
-    CrushReweight,
-    PrimaryAffinity,
-    RemoveUpmap,
-    Reweight,
-    SetUpmap,
-)
+from actions.cluster.port import Answer, ClusterUnreachable, Command, SetUpmap
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.view import ClusterView
 from actions.crush.map import ITEM_NONE
@@ -24,95 +21,213 @@ from data.drain import Drain, DrainState
 from data.ids import OsdId, PgId
 
 _MOVING = (DrainState.PREPARING, DrainState.DRAINING, DrainState.HOLDING)
-_MAP_CHANGES = (SetUpmap, RemoveUpmap, Reweight, CrushReweight, PrimaryAffinity)
+_TOLD = (DrainState.APPROVED, *_MOVING, DrainState.CANCELLING)
 
 
-class UnsafeStep(AssertionError):  # noqa: N818  (it is a verdict)
+class UnsafeStep(AssertionError):
     """The engine did what it must never do."""
 
 
 @dataclass
 class Watched:
-    """A cluster whose every command is judged by what it does to the truth."""
+    """A cluster whose every command is judged by what it does to the truth.
+
+    halted, drains: what the store says now. after_command: called when a command has been carried out, so that a
+    schedule can say halt between two commands of one step.
+    """
 
     cluster: SimulatedCluster
     policy: Policy
     halted: Callable[[], bool]
+    drains: Callable[[], tuple[Drain, ...]]
+    after_command: Callable[[], None] = lambda: None
     commands: list[Command] = field(default_factory=list)
-    _peering: set[PgId] = field(default_factory=set)
-    _shard_bytes: dict[PgId, int] = field(default_factory=dict)
+    _seen: ClusterView | None = None
+    _stirred: dict[PgId, datetime] = field(default_factory=dict)
+    _sent: set[PgId] = field(default_factory=set)
+    _members: dict[PgId, tuple[int, ...]] = field(default_factory=dict)
+    _crowded: dict[int, Command] = field(default_factory=dict)
+    _cut_short: bool = False
 
     def __post_init__(self) -> None:
-        self._shard_bytes = {pg.id: pg.shard_bytes for pg in self.cluster.view().pgs.values()}
+        self._host = {int(osd.id): osd.host for osd in self.cluster.spec.osds}
+        self._rack = {int(osd.id): osd.rack for osd in self.cluster.spec.osds}
+        self._slowest_peering = timedelta(seconds=self.cluster.spec.physics.peering_seconds[1])
+        self._remember()
+
+    # ---- the port
 
     def view(self) -> ClusterView:
         """The port's look; a new look begins a new tick."""
-        self._peering = set()
-        return self.cluster.view()
+        young = self.cluster.now - self._slowest_peering
+        self._stirred = {pg: at for pg, at in self._stirred.items() if at > young}
+        self._seen = self.cluster.view()
+        return self._seen
 
     def apply(self, command: Command) -> Answer:
         """Send the command, and compare what was with what is."""
         if self.halted():
             raise UnsafeStep(f"{command} was sent while everything is halted")
-        truth = self.cluster.truth().pgs
-        before = {id_: (pg.copies, pg.up) for id_, pg in truth.items()}
-        stranded = self._over_limit()
+        before = {id_: (pg.copies, pg.up) for id_, pg in self.cluster.truth().pgs.items()}
+        promised = self._promised()
         self.commands.append(command)
         try:
-            return self.cluster.apply(command)
+            answer = self.cluster.apply(command)
+        except ClusterUnreachable:
+            self._cut_short = True
+            raise
         finally:
-            self._judge(command, before, stranded)
+            self._judge(command, before, promised)
+        self.after_command()
+        self._cut_short = self._cut_short or self.halted() or not answer.ok
+        return answer
+
+    # ---- one command
 
     def _judge(
-        self, command: Command, before: dict[PgId, tuple[int, tuple[int, ...]]], stranded: set[OsdId]
+        self,
+        command: Command,
+        before: Mapping[PgId, tuple[int, tuple[int, ...]]],
+        promised: Mapping[int, int],
     ) -> None:
         truth = self.cluster.truth().pgs
-        for id_, (copies, up) in before.items():
-            pg = truth[id_]
-            if pg.copies < copies:
-                raise UnsafeStep(f"{command}: PG {id_} had {copies} copies and has {pg.copies}")
-            if pg.up != up:
-                self._peering.add(id_)
-                live = [osd for osd in pg.up if osd != ITEM_NONE]
-                if len(set(live)) < len(set(up) - {ITEM_NONE}):
-                    raise UnsafeStep(f"{command}: PG {id_} up {up} became {pg.up}")
-        if isinstance(command, _MAP_CHANGES) and len(self._peering) > self.policy.peering_max:
+        changed = {id_: up for id_, (_, up) in before.items() if truth[id_].up != up}
+        for id_, (copies, _) in before.items():
+            if truth[id_].copies < copies:
+                raise UnsafeStep(f"{command}: PG {id_} had {copies} copies and has {truth[id_].copies}")
+        for id_, up in changed.items():
+            self._judge_set(command, id_, up, before[id_][0])
+        if changed:
+            self._judge_budgets(command, changed)
+            self._judge_room(command, promised, changed)
+
+    def _judge_set(self, command: Command, id_: PgId, up: tuple[int, ...], copies: int) -> None:
+        """The new `up` is no worse than the old one, and the PG was not seen to be short of copies."""
+        pg = self.cluster.truth().pgs[id_]
+        if self._spread(pg.up) < self._spread(up):
+            raise UnsafeStep(f"{command}: PG {id_} up {up} became {pg.up}, which survives fewer losses")
+        seen = self._seen.pgs.get(id_) if self._seen else None
+        if seen is None or self._seen is None:
+            raise UnsafeStep(f"{command}: PG {id_} was moved unseen")
+        serving = {osd for osd in seen.acting if osd in self._seen.osds and self._seen.osds[OsdId(osd)].up}
+        if copies < pg.pool.size and len(serving) < pg.pool.size:
+            raise UnsafeStep(f"{command}: PG {id_} has {copies} copies, shows it, and is moved all the same")
+
+    def _spread(self, up: tuple[int, ...]) -> tuple[int, int]:
+        live = {osd for osd in up if osd != ITEM_NONE}
+        return len({self._host[osd] for osd in live}), len(live)
+
+    def _judge_budgets(self, command: Command, changed: Mapping[PgId, tuple[int, ...]]) -> None:
+        self._stirred.update(dict.fromkeys(changed, self.cluster.now))
+        if len(self._stirred) > self.policy.peering_max:
+            raise UnsafeStep(f"{command}: {len(self._stirred)} PGs peer, limit {self.policy.peering_max}")
+        on_way = {pg.id for pg in self.cluster.life.pgs if pg.missing()}
+        self._sent = (self._sent | changed.keys()) & on_way
+        if self._sent & changed.keys() and len(self._sent) > self.policy.in_flight_max:
             raise UnsafeStep(
-                f"{command}: {len(self._peering)} PGs peer at once, limit {self.policy.peering_max}"
+                f"{command}: {len(self._sent)} PGs on their way by us, limit {self.policy.in_flight_max}"
             )
-        fresh = self._over_limit() - stranded
-        if fresh and isinstance(command, SetUpmap):
-            raise UnsafeStep(f"{command}: osd.{min(fresh)} would pass its limit")
+        self._judge_share(command, changed)
 
-    def _over_limit(self) -> set[OsdId]:
-        """OSDs that would pass the limit once everything that is on its way to them has arrived."""
-        spec, truth = self.cluster.spec, self.cluster.truth()
+    def _judge_share(self, command: Command, changed: Mapping[PgId, tuple[int, ...]]) -> None:
+        """OSDs out or draining, counted for each drain whose disk loses PGs by this command; elder drains first."""
+        out = {osd for osd, weight in self.cluster.osdmap.reweights.items() if weight == 0}
+        most = max(1, int(self.policy.out_share_max * len(self._host)))
+        moving = sorted((d for d in self.drains() if d.state in _MOVING), key=lambda d: (d.created_at, d.id))
+        ahead: set[int] = set()
+        for drain in moving:
+            mine = set(drain.osds)
+            ahead |= mine
+            if any(mine & (set(up) - self._up(id_)) for id_, up in changed.items()):
+                gone = out | ahead
+                if len(gone) > most and gone - mine:
+                    raise UnsafeStep(f"{command}: {len(gone)} OSDs out or draining, limit {most}")
+
+    def _up(self, id_: PgId) -> set[int]:
+        return set(self.cluster.truth().pgs[id_].up)
+
+    def _judge_room(
+        self, command: Command, promised: Mapping[int, int], changed: Mapping[PgId, tuple[int, ...]]
+    ) -> None:
+        """Nobody is sent more than fits, nor is the last room of the whole cluster spent."""
+        spec, sizes = self.cluster.spec, self.cluster.truth().size_bytes
+        after = self._promised()
+        for osd in after:
+            if after[osd] > promised[osd] and self._is_crowded(osd, after):
+                self._crowded[osd] = command
+                if isinstance(command, SetUpmap):
+                    self._judge_crowded()
+        leaving = {int(osd) for drain in self.drains() if drain.state in _MOVING for osd in drain.osds}
+        if not any(leaving & (set(up) - self._up(id_)) for id_, up in changed.items()):
+            return
+        stay = sum(
+            sizes[OsdId(osd)]
+            for osd, weight in self.cluster.osdmap.reweights.items()
+            if weight and osd in self.cluster.osdmap.up and osd not in leaving
+        )
+        data = sum(pg.shard_bytes * pg.pool.size for pg in self.cluster.life.pgs)
+        if data > spec.nearfull_ratio * stay:
+            raise UnsafeStep(f"{command}: the cluster would be {data / stay:.1%} full without what drains")
+
+    def _is_crowded(self, osd: int, promised: Mapping[int, int]) -> bool:
+        spec = self.cluster.spec
         limit = min(spec.nearfull_ratio, spec.backfillfull_ratio - self.policy.backfillfull_margin)
-        coming: dict[int, int] = {}
-        for pg in truth.pgs.values():
-            for osd in set(pg.up) - set(pg.members) - {ITEM_NONE}:
-                coming[osd] = coming.get(osd, 0) + self._shard_bytes[pg.id]
-        return {
-            osd
-            for osd, size in truth.size_bytes.items()
-            if truth.used_bytes[osd] + coming.get(osd, 0) > limit * size
-        }
+        return promised[osd] > limit * self.cluster.truth().size_bytes[OsdId(osd)]
 
-    def check_between(self, drains: tuple[Drain, ...]) -> None:
-        """Between ticks: PGs on their way for drains, and drains a host."""
-        draining = {osd for drain in drains if drain.state in _MOVING for osd in drain.osds}
-        flying = [
-            pg.id
-            for pg in self.cluster.truth().pgs.values()
-            if draining & (set(pg.members) - set(pg.up)) and self._dead_free(pg.up)
-        ]
-        if len(flying) > self.policy.in_flight_max:
-            raise UnsafeStep(f"{len(flying)} PGs on their way, limit {self.policy.in_flight_max}")
-        host = {osd.id: osd.host for osd in self.cluster.spec.osds}
-        hosts = [host[drain.osds[0]] for drain in drains if drain.state in _MOVING]
-        most = max((hosts.count(host) for host in hosts), default=0)
-        if most > self.policy.drains_per_host:
-            raise UnsafeStep(f"{most} drains on one host, limit {self.policy.drains_per_host}")
+    def _judge_crowded(self) -> None:
+        """A pin must fit at once; what an override stirs may be pinned elsewhere by the same step."""
+        promised = self._promised()
+        for osd, command in self._crowded.items():
+            if self._is_crowded(osd, promised) and not self._cut_short:
+                fill = promised[osd] / self.cluster.truth().size_bytes[OsdId(osd)]
+                raise UnsafeStep(f"{command}: osd.{osd} would be {fill:.1%} full, and that is over its limit")
 
-    def _dead_free(self, up: tuple[int, ...]) -> bool:
-        return all(osd in self.cluster.truth().up for osd in up if osd != ITEM_NONE)
+    def _promised(self) -> dict[int, int]:
+        """Bytes on each OSD once everything that is on its way to it has arrived, and nothing has left."""
+        holds = {int(osd): used for osd, used in self.cluster.truth().used_bytes.items()}
+        for pg in self.cluster.life.pgs:
+            for place, osd in pg.missing():
+                if (place, osd) not in pg.partial:
+                    holds[osd] += pg.shard_bytes
+        return holds
+
+    # ---- between ticks
+
+    def check_between(self) -> None:
+        """After every tick: no copy is gone but by a fault, and no more drains than the policy allows."""
+        self._check_copies()
+        self._judge_crowded()
+        self._crowded, self._cut_short = {}, False
+        drains = [drain for drain in self.drains() if drain.state in _MOVING]
+        for what, most, where in (
+            ("host", self.policy.drains_per_host, self._host),
+            ("rack", self.policy.drains_per_rack, self._rack),
+            ("cluster", self.policy.drains_per_cluster, dict.fromkeys(self._host, "it")),
+        ):
+            tally = Counter(where[drain.osds[0]] for drain in drains)
+            tally.pop(None, None)
+            if tally and max(tally.values()) > most:
+                raise UnsafeStep(f"{max(tally.values())} drains in one {what}, limit {most}")
+
+    def _check_copies(self) -> None:
+        up = self.cluster.osdmap.up
+        for pg in self.cluster.life.pgs:
+            now = self.cluster.truth().pgs[pg.id]
+            was = {osd for osd in self._members[pg.id] if osd != ITEM_NONE}
+            if now.copies >= min(len(was), now.pool.size):
+                continue
+            lost = was - set(now.members)
+            if all(osd in up and osd not in pg.behind for osd in lost):
+                raise UnsafeStep(f"PG {pg.id} had {len(was)} copies and has {now.copies}; no fault took them")
+        self._remember()
+
+    def _remember(self) -> None:
+        self._members = {id_: pg.members for id_, pg in self.cluster.truth().pgs.items()}
+
+    def check_halted(self, commands: int) -> None:
+        """After a tick that began under a halt: nothing was sent, and every drain under way says why it stands."""
+        if commands:
+            raise UnsafeStep(f"{commands} commands in a tick that began halted")
+        for drain in self.drains():
+            if drain.state in _TOLD and not any("Halted" in sentence for sentence in drain.held_by):
+                raise UnsafeStep(f"{drain.id} is {drain.state.value} under a halt and does not say so")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 
-class MissingInput(Exception):  # noqa: N818
+class MissingInput(Exception):
     """The figure cannot be taken here: what is missing, and what brings it."""
 
 
