@@ -46,6 +46,7 @@ class Log(Protocol):
     - `append` is all or nothing and durable when it returns; it raises `LogFull` otherwise.
     - `read` gives records after the group's committed offset, oldest first, the same ones until `commit`.
     - `commit` moves the group forward and never back; groups do not see each other's offsets.
+    - `trim` drops nothing that a group which ever read or committed has not committed.
     - a process killed between `read` and `commit` is given the same records again.
     """
 
@@ -59,6 +60,13 @@ class Log(Protocol):
 
     def commit(self, topic: Topic, group: str, offset: int) -> None:
         """Everything up to and including `offset` is done for `group`."""
+        ...
+
+    def trim(self, topic: Topic, before_offset: int) -> int:
+        """Drop records below `before_offset` that every group has committed; returns how many went.
+
+        A group counts from its first `read` or `commit`; as long as there is none, nothing goes.
+        """
         ...
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -17,11 +18,24 @@ class RevisionConflict(Exception):
     """Somebody else saved this drain with the same or a higher revision."""
 
 
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a device's readings up to `through` came to, so that a start need not read them all again."""
+
+    device: DeviceId
+    layout: str
+    """Names how `state` was made and packed; whoever finds another layout reads the history instead."""
+    through: datetime
+    """When the newest reading in it was taken."""
+    state: bytes
+
+
 class Store(Protocol):
     """Contract, held by one test suite over all adapters.
 
     - every `save_*`/`add_*` is durable when it returns and idempotent: the same value twice has one effect;
     - readings are keyed by (device, taken_at); a second one with that key is ignored;
+    - a checkpoint is dropped with any reading kept that is not later than it: it never lacks one of its time;
     - `save_drain` raises RevisionConflict unless the revision is higher than the stored one (or equal and identical);
     - the journal is append-only and ordered.
     """
@@ -36,6 +50,14 @@ class Store(Protocol):
 
     def latest_readings(self) -> Mapping[DeviceId, Reading]:
         """Every device's newest reading."""
+        ...
+
+    def save_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> None:
+        """Keep checkpoints, one a device: a later save replaces it."""
+        ...
+
+    def checkpoint(self, device: DeviceId) -> Checkpoint | None:
+        """The device's checkpoint; None when there is none or when an earlier reading came after it."""
         ...
 
     def add_latency(self, summaries: Iterable[LatencySummary]) -> None:
@@ -92,6 +114,14 @@ class Store(Protocol):
 
     def set_halt(self, why: str | None) -> None:
         """Halt (with a reason) or lift the halt (None). Survives restarts."""
+        ...
+
+    def prune(self, *, history: datetime | None = None, latency: datetime | None = None) -> int:
+        """Drop readings and outlooks from before `history`, latency from before `latency`; returns how many.
+
+        A device's latest reading, latest outlook and checkpoint stay, however old. Drains, their journal and
+        outcomes are never dropped.
+        """
         ...
 
     def close(self) -> None:

@@ -14,8 +14,10 @@ from typing import Any
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
 from sqlalchemy.types import TypeDecorator
 
-VERSION = 1
-"""Of the tables and of the documents in them."""
+VERSION = 2
+"""Of the tables and of the documents in them. Since 2: `checkpoints`."""
+ONLY_MORE_TABLES = frozenset({1})
+"""Older versions that lack tables and are else as this one: they are brought up to it where they are opened."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -53,6 +55,15 @@ latest_readings = Table(
     Column("device", String, primary_key=True),
     Column("taken_at", BigInteger, nullable=False),
     Column("document", LargeBinary, nullable=False),
+)
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("device", String, primary_key=True),
+    Column("layout", String, nullable=False),
+    Column("through", BigInteger, nullable=False),
+    Column("state", LargeBinary, nullable=False),
 )
 
 latency = Table(
@@ -124,6 +135,11 @@ schema_version = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("version", Integer, nullable=False),
 )
+
+
+def instant(microseconds_: int) -> datetime:
+    """The time that is kept as so many microseconds."""
+    return _EPOCH + microseconds_ * _MICROSECOND
 
 
 def microseconds(time: datetime) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Select, Table, create_engine, event, inspect, select
+from sqlalchemy import Connection, Select, Table, bindparam, create_engine, event, inspect, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.pool import QueuePool, StaticPool
 
@@ -22,8 +22,8 @@ from data.reading import LatencySummary, Reading
 from data.sqlite_file import BUSY_SECONDS, make_durable
 from data.store import schema
 from data.store.faults import StoreUnreadable, explained, legible
-from data.store.port import RevisionConflict
-from data.store.schema import microseconds
+from data.store.port import Checkpoint, RevisionConflict
+from data.store.schema import instant, microseconds
 from data.wire import bodies
 from data.wire.bodies import Body
 
@@ -80,6 +80,7 @@ class SqliteStore:
         with self._writing() as connection:
             new = connection.execute(insert(schema.readings).on_conflict_do_nothing(), rows).rowcount
             _keep_latest(connection, schema.latest_readings, "taken_at", rows, again=False)
+            _drop_checkpoints(connection, rows)
         return new
 
     def readings(self, device: DeviceId, since: datetime | None = None) -> tuple[Reading, ...]:
@@ -91,6 +92,31 @@ class SqliteStore:
         table = schema.latest_readings
         found = self._documents(select(table.c.document).order_by(table.c.device), table, bodies.READING)
         return {reading.device: reading for reading in found}
+
+    def save_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> None:
+        """Keep checkpoints, one a device: a later save replaces it."""
+        rows = [
+            {
+                "device": one.device,
+                "layout": one.layout,
+                "through": microseconds(one.through),
+                "state": one.state,
+            }
+            for one in checkpoints
+        ]
+        statement = insert(schema.checkpoints)
+        fresh = {name: statement.excluded[name] for name in ("layout", "through", "state")}
+        if rows:
+            with self._writing() as connection:
+                connection.execute(statement.on_conflict_do_update(set_=fresh), rows)
+
+    def checkpoint(self, device: DeviceId) -> Checkpoint | None:
+        """The device's checkpoint; None when there is none or when an earlier reading came after it."""
+        table = schema.checkpoints
+        wanted = select(table.c.layout, table.c.through, table.c.state).where(table.c.device == device)
+        with self._reading() as connection:
+            row = connection.execute(wanted).one_or_none()
+        return None if row is None else Checkpoint(device, row.layout, instant(row.through), row.state)
 
     def add_latency(self, summaries: Iterable[LatencySummary]) -> None:
         """Keep latency summaries, keyed by (osd, window_start)."""
@@ -221,7 +247,7 @@ class SqliteStore:
     def prune(self, *, history: datetime | None = None, latency: datetime | None = None) -> int:
         """Drop readings and outlooks from before `history`, latency from before `latency`; returns how many.
 
-        A device's latest reading and outlook stay with `latest_*`, however old. Drains, their journal and
+        A device's latest reading, latest outlook and checkpoint stay, however old. Drains, their journal and
         outcomes are never dropped.
         """
         kinds = (
@@ -259,6 +285,10 @@ class SqliteStore:
                     f"{self._name} is a database but not a store of predrain's: name another file or folder"
                 )
             version = connection.execute(select(schema.schema_version.c.version)).scalar_one_or_none()
+            if version in schema.ONLY_MORE_TABLES:
+                schema.metadata.create_all(connection)
+                connection.execute(schema.schema_version.update().values(version=schema.VERSION))
+                return
         if version != schema.VERSION:
             raise StoreUnreadable(
                 f"the store {self._name} has version {version} and this predrain knows {schema.VERSION}:"
@@ -326,6 +356,19 @@ def _keep_latest(
         ),
         rows,
     )
+
+
+def _drop_checkpoints(connection: Connection, readings: Sequence[Mapping[str, Any]]) -> None:
+    """A reading that comes late is not in its device's checkpoint."""
+    earliest: dict[str, int] = {}
+    for row in readings:
+        taken_at = row["taken_at"]
+        earliest[row["device"]] = min(taken_at, earliest.get(row["device"], taken_at))
+    table = schema.checkpoints
+    overtaken = table.delete().where(
+        table.c.device == bindparam("of"), table.c.through >= bindparam("earliest")
+    )
+    connection.execute(overtaken, [{"of": of, "earliest": first} for of, first in earliest.items()])
 
 
 def _prepare(connection: Any, _record: Any) -> None:

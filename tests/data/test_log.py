@@ -13,12 +13,10 @@ from data.log.port import Log, LogFull, Record, Topic
 from data.log.sqlite import SqliteLog
 from data.refusal import Refusal
 
-Trimmable = MemoryLog | SqliteLog
-
 
 @pytest.fixture(params=["memory", "sqlite"])
-def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Trimmable]:
-    makers: dict[str, Callable[[], Trimmable]] = {
+def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Log]:
+    makers: dict[str, Callable[[], Log]] = {
         "memory": MemoryLog,
         "sqlite": lambda: SqliteLog(tmp_path / "log.db"),
     }
@@ -35,7 +33,7 @@ def _values(log: Log, group: str, limit: int = 100, topic: Topic = Topic.READING
     return [delivered.value.decode() for delivered in log.read(topic, group, limit)]
 
 
-def test_records_are_read_in_the_order_they_were_accepted(log: Trimmable) -> None:
+def test_records_are_read_in_the_order_they_were_accepted(log: Log) -> None:
     log.append(Topic.READINGS, _records("a", "b"))
     log.append(Topic.READINGS, _records("c"))
     delivered = log.read(Topic.READINGS, "worker", 10)
@@ -43,13 +41,13 @@ def test_records_are_read_in_the_order_they_were_accepted(log: Trimmable) -> Non
     assert [record.offset for record in delivered] == sorted({record.offset for record in delivered})
 
 
-def test_an_empty_topic_gives_nothing(log: Trimmable) -> None:
+def test_an_empty_topic_gives_nothing(log: Log) -> None:
     assert log.read(Topic.READINGS, "worker", 10) == ()
     log.append(Topic.READINGS, [])
     assert log.read(Topic.READINGS, "worker", 10) == ()
 
 
-def test_a_read_gives_no_more_than_its_limit_and_repeats_until_commit(log: Trimmable) -> None:
+def test_a_read_gives_no_more_than_its_limit_and_repeats_until_commit(log: Log) -> None:
     log.append(Topic.READINGS, _records("a", "b", "c"))
     assert _values(log, "worker", limit=2) == ["a", "b"]
     assert _values(log, "worker", limit=2) == ["a", "b"]
@@ -58,7 +56,7 @@ def test_a_read_gives_no_more_than_its_limit_and_repeats_until_commit(log: Trimm
     assert _values(log, "worker", limit=0) == []
 
 
-def test_a_commit_never_moves_a_group_back(log: Trimmable) -> None:
+def test_a_commit_never_moves_a_group_back(log: Log) -> None:
     log.append(Topic.READINGS, _records("a", "b", "c"))
     first, second, _ = log.read(Topic.READINGS, "worker", 10)
     log.commit(Topic.READINGS, "worker", second.offset)
@@ -66,14 +64,14 @@ def test_a_commit_never_moves_a_group_back(log: Trimmable) -> None:
     assert _values(log, "worker") == ["c"]
 
 
-def test_a_commit_beyond_the_end_loses_nothing_that_comes_later(log: Trimmable) -> None:
+def test_a_commit_beyond_the_end_loses_nothing_that_comes_later(log: Log) -> None:
     log.append(Topic.READINGS, _records("a"))
     log.commit(Topic.READINGS, "worker", 10**9)
     log.append(Topic.READINGS, _records("b"))
     assert _values(log, "worker") == ["b"]
 
 
-def test_groups_and_topics_do_not_see_each_others_offsets(log: Trimmable) -> None:
+def test_groups_and_topics_do_not_see_each_others_offsets(log: Log) -> None:
     log.append(Topic.READINGS, _records("a"))
     log.append(Topic.LATENCY, _records("l"))
     log.append(Topic.READINGS, _records("b"))
@@ -83,19 +81,19 @@ def test_groups_and_topics_do_not_see_each_others_offsets(log: Trimmable) -> Non
     assert _values(log, "worker", topic=Topic.LATENCY) == ["l"]
 
 
-def test_a_group_that_starts_late_begins_at_the_oldest_record(log: Trimmable) -> None:
+def test_a_group_that_starts_late_begins_at_the_oldest_record(log: Log) -> None:
     log.append(Topic.READINGS, _records("a", "b"))
     assert _values(log, "late") == ["a", "b"]
 
 
-def test_any_key_and_any_bytes_come_back_as_they_were(log: Trimmable) -> None:
+def test_any_key_and_any_bytes_come_back_as_they_were(log: Log) -> None:
     record = Record("Samsung_SSD_\N{GREEK SMALL LETTER MU}\x00'; DROP TABLE records; --", bytes(range(256)))
     log.append(Topic.DEAD_LETTERS, [record])
     (delivered,) = log.read(Topic.DEAD_LETTERS, "worker", 1)
     assert (delivered.key, delivered.value) == (record.key, record.value)
 
 
-def test_trimming_keeps_what_a_group_has_not_committed(log: Trimmable) -> None:
+def test_trimming_keeps_what_a_group_has_not_committed(log: Log) -> None:
     log.append(Topic.READINGS, _records("a", "b", "c", "d"))
     offsets = [delivered.offset for delivered in log.read(Topic.READINGS, "slow", 10)]
     log.commit(Topic.READINGS, "fast", offsets[3])
@@ -105,7 +103,7 @@ def test_trimming_keeps_what_a_group_has_not_committed(log: Trimmable) -> None:
     assert _values(log, "late") == ["c", "d"]
 
 
-def test_trimming_keeps_everything_from_the_given_offset_on(log: Trimmable) -> None:
+def test_trimming_keeps_everything_from_the_given_offset_on(log: Log) -> None:
     log.append(Topic.READINGS, _records("a", "b", "c"))
     offsets = [delivered.offset for delivered in log.read(Topic.READINGS, "worker", 10)]
     log.commit(Topic.READINGS, "worker", offsets[2])
@@ -113,13 +111,13 @@ def test_trimming_keeps_everything_from_the_given_offset_on(log: Trimmable) -> N
     assert _values(log, "late") == ["c"]
 
 
-def test_trimming_drops_nothing_before_anybody_has_read(log: Trimmable) -> None:
+def test_trimming_drops_nothing_before_anybody_has_read(log: Log) -> None:
     log.append(Topic.READINGS, _records("a"))
     assert log.trim(Topic.READINGS, 10**9) == 0
     assert log.read(Topic.READINGS, "worker", 10) != ()
 
 
-def test_a_group_that_has_read_but_not_committed_is_safe_from_trimming(log: Trimmable) -> None:
+def test_a_group_that_has_read_but_not_committed_is_safe_from_trimming(log: Log) -> None:
     assert log.read(Topic.READINGS, "slow", 10) == ()
     log.append(Topic.READINGS, _records("a"))
     log.commit(Topic.READINGS, "fast", 10**9)
@@ -127,7 +125,7 @@ def test_a_group_that_has_read_but_not_committed_is_safe_from_trimming(log: Trim
     assert _values(log, "slow") == ["a"]
 
 
-def test_an_offset_is_never_given_twice_even_after_trimming(log: Trimmable) -> None:
+def test_an_offset_is_never_given_twice_even_after_trimming(log: Log) -> None:
     log.append(Topic.READINGS, _records("a", "b"))
     last = log.read(Topic.READINGS, "worker", 10)[-1].offset
     log.commit(Topic.READINGS, "worker", last)
@@ -137,7 +135,7 @@ def test_an_offset_is_never_given_twice_even_after_trimming(log: Trimmable) -> N
     assert after.offset > last
 
 
-def test_a_batch_that_fails_half_way_leaves_nothing_behind(log: Trimmable) -> None:
+def test_a_batch_that_fails_half_way_leaves_nothing_behind(log: Log) -> None:
     def broken() -> list[Record]:
         return [Record("a", b"a"), None]  # type: ignore[list-item]
 
@@ -147,7 +145,7 @@ def test_a_batch_that_fails_half_way_leaves_nothing_behind(log: Trimmable) -> No
     assert _values(log, "worker") == ["b"]
 
 
-def test_threads_may_append_at_once_and_each_batch_stays_together(log: Trimmable) -> None:
+def test_threads_may_append_at_once_and_each_batch_stays_together(log: Log) -> None:
     def write(name: str) -> None:
         for batch in range(10):
             log.append(Topic.READINGS, _records(*(f"{name}.{batch}.{i}" for i in range(5))))

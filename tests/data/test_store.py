@@ -18,7 +18,7 @@ from data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
 from data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
 from data.refusal import Refusal
 from data.store.faults import StoreFull, StoreUnreadable
-from data.store.port import RevisionConflict, Store
+from data.store.port import Checkpoint, RevisionConflict, Store
 from data.store.sqlite import MEMORY, SqliteStore
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -83,6 +83,26 @@ def test_an_unreadable_drive_is_kept_as_evidence(store: Store) -> None:
     store.add_readings([silent])
     assert store.readings(DeviceId("a")) == (silent,)
     assert store.latest_readings() == {"a": silent}
+
+
+def test_a_checkpoint_is_kept_until_the_next_one_of_its_device(store: Store) -> None:
+    first = Checkpoint(DeviceId("a"), "layout-1", NOON, b"\x00state")
+    other = Checkpoint(DeviceId("b"), "layout-1", NOON + HOUR, b"")
+    later = Checkpoint(DeviceId("a"), "layout-2", NOON + HOUR, b"more")
+    store.save_checkpoints([first, other])
+    assert (store.checkpoint(DeviceId("a")), store.checkpoint(DeviceId("c"))) == (first, None)
+    store.save_checkpoints([later])
+    store.save_checkpoints([])
+    assert (store.checkpoint(DeviceId("a")), store.checkpoint(DeviceId("b"))) == (later, other)
+
+
+@pytest.mark.parametrize(("hours", "stays"), [(-1, False), (0, False), (1, True)])
+def test_a_checkpoint_goes_with_a_reading_that_it_may_lack(store: Store, hours: int, stays: bool) -> None:
+    mine, other = (Checkpoint(DeviceId(name), "layout", NOON, b"state") for name in "ab")
+    store.save_checkpoints([mine, other])
+    store.add_readings([_reading("a", NOON + 2 * HOUR), _reading("a", NOON + hours * HOUR)])
+    assert store.checkpoint(DeviceId("a")) == (mine if stays else None)
+    assert store.checkpoint(DeviceId("b")) == other
 
 
 def test_latency_is_kept_by_osd_and_window(store: Store) -> None:
@@ -208,7 +228,6 @@ def test_threads_read_and_write_at_once(store: Store) -> None:
 
 
 def test_pruning_drops_old_history_and_keeps_what_is_latest_and_what_was_done(store: Store) -> None:
-    assert isinstance(store, SqliteStore)
     old, new = _reading("a", NOON), _reading("a", NOON + HOUR)
     lone = _reading("b", NOON)
     store.add_readings([old, new, lone])
@@ -272,8 +291,27 @@ def test_a_store_of_a_newer_predrain_is_refused_and_left_alone(tmp_path: Path) -
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE schema_version SET version = 7")
     connection.close()
-    with pytest.raises(StoreUnreadable, match="has version 7 and this predrain knows 1: update"):
+    with pytest.raises(StoreUnreadable, match="has version 7 and this predrain knows 2: update"):
         SqliteStore(path)
+
+
+def test_a_store_of_the_version_before_is_brought_up_and_keeps_what_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    older = SqliteStore(path)
+    older.add_readings([_reading("a", NOON)])
+    older.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE checkpoints")
+        connection.execute("UPDATE schema_version SET version = 1")
+    connection.close()
+    for _ in range(2):
+        store = SqliteStore(path)
+        store.save_checkpoints([Checkpoint(DeviceId("a"), "1", NOON, b"x")])
+        assert store.readings(DeviceId("a")) == (_reading("a", NOON),)
+        store.close()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT version FROM schema_version").fetchall() == [(2,)]
+    connection.close()
 
 
 def test_somebody_elses_database_is_refused_and_left_alone(tmp_path: Path) -> None:
