@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
@@ -22,16 +21,18 @@ from data.drain import Drain, Intent, JournalEntry
 from data.ids import DeviceId
 from data.log.port import Log, Record, Topic
 from data.outcome import Outcome
-from data.outlook import Outlook
 from data.reading import Reading
 from data.refusal import Refusal
 from data.store.port import Store
-from data.wire import accept, decode
+from data.wire import accept
 from service.alerts import Announcements
 from service.changes import Changes, Kind
-from service.draining.timeline import Timelines, parse
+from service.draining.timeline import Timelines
 from service.draining.wishes import NoCluster
 from service.fleet import Fleet, Sight
+from service.loops import Loops
+from service.memory import recall
+from service.retention import Dropped, drop
 from service.scoring import succession
 from service.scoring.forecasting import Forecaster
 from service.scoring.sender import Sender
@@ -41,11 +42,8 @@ from service.settings import Settings
 if TYPE_CHECKING:
     from service.draining.control import Control
 
-MEMORY = "memory"
-"""The log's group under which a start reads what it once told: announcements and drains' curves."""
-MEMORY_LIMIT = 50_000
 IDLE_SECONDS = 1.0
-FAULT_SECONDS = 5.0
+DAY_SECONDS = 86_400.0
 
 Built = TypeVar("Built")
 
@@ -111,8 +109,8 @@ class House:
         self.fleet = Fleet(ports.store)
         self.stale_after = timedelta(hours=2 * settings.forecast.reading_interval_hours)
         self.counts = {"accepted": 0, "refused": 0, "worked": 0, "dead": 0, "alerts": 0}
-        self.faults: dict[str, str] = {}
-        """What is broken now, by loop: a sentence."""
+        self._loops = Loops(lambda: self.changes.tell(Kind.STATUS))
+        self.faults = self._loops.faults
         self._sender = Sender("predrain", ports.clock)
         self._load = ports.forecaster
         self._worker: Worker[Any] | None = None
@@ -128,9 +126,8 @@ class House:
         self._derived: dict[str, Any] = {}
         self._halted = ports.store.halt_reason()
         self._building = threading.Lock()
-        self._stopping, self._arrived = threading.Event(), threading.Event()
-        self._threads: list[threading.Thread] = []
-        self._recall()
+        self._arrived = threading.Event()
+        recall(self.log, self.announcements, self.timelines)
 
     @property
     def control(self) -> Control:
@@ -222,7 +219,7 @@ class House:
         )
         devices = worker.rebuild()
         if self._control is not None:
-            self._control.new_bundle(succession.since(self.log, forecaster.fingerprint, self.clock.now()))
+            self._control.new_bundle(succession.since(self.store, forecaster.fingerprint, self.clock.now()))
         self._forecaster, self._worker = forecaster, worker
         structlog.get_logger().info("scoring", bundle=forecaster.name, devices=devices)
         self.changes.tell(Kind.STATUS)
@@ -249,39 +246,26 @@ class House:
         if self._control is not None and self._control.step(self.clock.now()):
             self.changes.tell(Kind.DRAINS, Kind.OSDS, Kind.STATUS)
 
+    def retain(self) -> Dropped:
+        """Drop what is older than the settings keep."""
+        dropped = drop(self.log, self.store, self.settings.retention, self.clock.now())
+        if dropped.rows or dropped.records:
+            structlog.get_logger().info("dropped what is old", rows=dropped.rows, records=dropped.records)
+        return dropped
+
     def run(self) -> None:
         """Start the loops; `stop` ends them."""
-        loops = [("worker", self._work)]
+        self._loops.begin("worker", self._work)
+        self._loops.begin("retention", self._daily)
         if self._control is not None:
-            loops.append(("controller", self._tick))
-        for name, loop in loops:
-            thread = threading.Thread(target=self._holding_up, args=(name, loop), name=name, daemon=True)
-            thread.start()
-            self._threads.append(thread)
+            self._loops.begin("controller", self._tick)
 
     def stop(self, seconds: float = 1.5) -> None:
-        """End the loops, let listeners go. A thread that is late is left: all it does is resumable."""
-        self._stopping.set()
+        """End the loops, let listeners go."""
+        self._loops.end()
         self._arrived.set()
         self.changes.close()
-        deadline = monotonic() + seconds
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - monotonic()))
-
-    def _recall(self) -> None:
-        """Read back what earlier processes announced and how their drains ran."""
-        for record_ in self.log.read(Topic.OUTLOOKS, MEMORY, MEMORY_LIMIT):
-            try:
-                self.announcements.take(self.announcements.news([decode(record_.value, Outlook).body]))
-            except Refusal as refusal:
-                structlog.get_logger().warning("an announcement cannot be read", why=str(refusal))
-        for record_ in self.log.read(Topic.ACTIONS, MEMORY, MEMORY_LIMIT):
-            if record_.key == succession.KEY:
-                continue
-            try:
-                self.timelines.take([parse(record_)])
-            except Refusal as refusal:
-                structlog.get_logger().warning("a drain's sample cannot be read", why=str(refusal))
+        self._loops.join(seconds)
 
     def _work(self) -> None:
         if self._worker is None:
@@ -300,25 +284,8 @@ class House:
 
     def _tick(self) -> None:
         self.step_controller()
-        self._stopping.wait(self.policy.tick_seconds)
+        self._loops.wait(self.policy.tick_seconds)
 
-    def _holding_up(self, name: str, loop: Callable[[], None]) -> None:
-        """Repeat `loop` until the house stops; what goes wrong is told and tried again."""
-        while not self._stopping.is_set():
-            try:
-                loop()
-                if self.faults.pop(name, None):
-                    self.changes.tell(Kind.STATUS)
-            except Exception as error:  # noqa: BLE001  (a loop outlives every fault)
-                told = (
-                    str(error)
-                    if isinstance(error, Refusal)
-                    else f"unexpected {type(error).__name__}: {error}"
-                )
-                if self.faults.get(name) != told:
-                    structlog.get_logger().error(
-                        f"{name} failed", why=told, exc_info=not isinstance(error, Refusal)
-                    )
-                self.faults[name] = told
-                self.changes.tell(Kind.STATUS)
-                self._stopping.wait(FAULT_SECONDS)
+    def _daily(self) -> None:
+        self.retain()
+        self._loops.wait(DAY_SECONDS)

@@ -87,6 +87,21 @@ class ForecastTable(_Table):
     )
 
 
+class RetentionTable(_Table):
+    """`[retention]`: how long what is past is kept; it is dropped once a day."""
+
+    history_days: float = Field(
+        default=400.0,
+        ge=90,
+        description="Days that readings, outlooks, announcements, drains' curves and dead letters are kept; "
+        "a disk's newest reading and outlook, drains, their journals and outcomes stay for ever.",
+    )
+    latency_days: float = Field(default=7.0, ge=1, description="Days that OSDs' latencies are kept.")
+    log_days: float = Field(
+        default=7.0, ge=0, description="Days that the log keeps readings that the worker has taken."
+    )
+
+
 class PolicyTable(_Table):
     """`[policy]`: the limits every drain lives under; shares and ratios of fullness are in [0, 1]."""
 
@@ -222,6 +237,7 @@ class Settings(BaseSettings):
 
     service: ServiceTable = ServiceTable()
     forecast: ForecastTable = ForecastTable()
+    retention: RetentionTable = RetentionTable()
     policy: PolicyTable = PolicyTable()
     tokens: tuple[TokenTable, ...] = ()
 
@@ -258,6 +274,7 @@ def keys() -> Iterator[tuple[str, str, Any, str]]:
     tables: tuple[tuple[str, type[BaseModel]], ...] = (
         ("service", ServiceTable),
         ("forecast", ForecastTable),
+        ("retention", RetentionTable),
         ("policy", PolicyTable),
         ("tokens", TokenTable),
     )
@@ -279,7 +296,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _check_variables(environment: Mapping[str, str]) -> None:
-    tables = {"SERVICE", "FORECAST", "POLICY", "TOKENS"}
+    tables = {name.upper() for name in Settings.model_fields}
     for name in environment:
         if not name.upper().startswith(PREFIX) or name in NOT_SETTINGS:
             continue

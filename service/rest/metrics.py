@@ -54,7 +54,7 @@ class HouseCollector(Collector):
         yield _one("predrain_halted", "1 while a halt stands.", float(house.store.halt_reason() is not None))
         yield _one("predrain_ready", "1 once the forecaster is loaded.", float(house.ready))
         yield _by("predrain_fault", "1 while a loop is broken.", "part",
-                  {part: float(part in house.faults) for part in ("worker", "controller")})  # fmt: skip
+                  {part: float(part in house.faults) for part in ("worker", "controller", "retention")})  # fmt: skip
         info = GaugeMetricFamily("predrain_bundle_info", "The bundle that scores.", labels=["bundle"])
         info.add_metric([house.bundle_name or "none"], 1)
         yield info

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy as np
 from data.ids import DeviceId
 from data.outlook import Outlook
 from data.reading import Reading
-from features.state import DriveState, matrix, observe
+from features.schema import schema_hash
+from features.state import DriveState, matrix, observe, pack, unpack
 from models.bundle import Bundle, trees_hash
 from models.outlooks import outlooks
 
@@ -21,6 +23,7 @@ class BundledForecaster:
 
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
+        self._layout = f"{version('predrain')}/{schema_hash()}"
 
     @classmethod
     def load(cls, path: Path | None = None) -> BundledForecaster:
@@ -36,6 +39,22 @@ class BundledForecaster:
     def fingerprint(self) -> str:
         """The name and a hash of the trees."""
         return f"{self.name}-{trees_hash(self._bundle.booster.model_to_string())[:12]}"
+
+    @property
+    def layout(self) -> str:
+        """The release and the features that its bundles know: either may read a drive in another way."""
+        return self._layout
+
+    def pack(self, state: DriveState) -> bytes:
+        """A drive's state as bytes."""
+        return pack(state)
+
+    def unpack(self, packed: bytes) -> DriveState | None:
+        """The state from bytes; None when they are broken or of another layout."""
+        try:
+            return unpack(packed)
+        except ValueError:
+            return None
 
     def fold(self, state: DriveState | None, readings: Sequence[Reading]) -> DriveState:
         """What is remembered after `readings`, of which there is at least one."""

@@ -28,6 +28,19 @@ class Forecaster(Protocol[State]):
         """Tells two bundles of one name apart."""
         ...
 
+    @property
+    def layout(self) -> str:
+        """Names how states are made and packed: another layout's are made anew from their readings."""
+        ...
+
+    def pack(self, state: State) -> bytes:
+        """A state as bytes, which this layout unpacks."""
+        ...
+
+    def unpack(self, packed: bytes) -> State | None:
+        """The state from bytes; None when they are none of this layout's."""
+        ...
+
     def fold(self, state: State | None, readings: Sequence[Reading]) -> State:
         """What is remembered of a device after `readings` (one or more, by time); None: nothing yet."""
         ...

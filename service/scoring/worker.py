@@ -3,13 +3,14 @@
 Delivery is at least once, so every effect is idempotent: a reading is keyed by (device, taken_at), an outlook
 by (device, as_of) with `as_of` the time of the reading that it rests on, an announcement by the same. What
 cannot be read becomes a dead letter before its offset is committed; nothing is dropped. A process killed
-anywhere is given the same records again and arrives at the same store.
+anywhere is given the same records again and arrives at the same store. What is remembered of devices is
+checkpointed now and then, so that a start reads only the readings that came after.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -21,7 +22,7 @@ from data.log.port import Delivered, Log, Record, Topic
 from data.outlook import Outlook
 from data.reading import Reading
 from data.refusal import Refusal
-from data.store.port import Store
+from data.store.port import Checkpoint, Store
 from data.wire import DeadLetter, accept, decode
 from service.alerts import Announcements
 from service.fleet import Fleet
@@ -29,6 +30,8 @@ from service.scoring.forecasting import Forecaster, Patient
 from service.scoring.sender import Sender
 
 GROUP = "worker"
+CHECKPOINT_READINGS = 10_000
+"""A start reads no more readings anew than these (about 1.5 s), but for those of one device."""
 LOOK_BACK = timedelta(days=8)
 EVER = datetime.min.replace(tzinfo=UTC)
 State = TypeVar("State")
@@ -64,13 +67,21 @@ class Worker(Generic[State]):
         self._patient, self._sender = Patient(forecaster), sender
         self._states: dict[DeviceId, State] = {}
         self._newest: dict[DeviceId, datetime] = {}
+        self._unsaved: dict[DeviceId, int] = {}
+        """Devices whose checkpoint is behind, by how many readings."""
 
     def rebuild(self) -> int:
         """Read what is remembered of every device out of the store; returns how many devices there are."""
-        for device in self._store.latest_readings():
-            history = self._store.readings(device)
-            self._states[device] = self._forecaster.fold(None, history)
-            self._newest[device] = history[-1].taken_at
+        for device, newest in self._store.latest_readings().items():
+            state, through = self._restored(device)
+            new = [one for one in self._store.readings(device, through) if one.taken_at > through]
+            if state is None and not new:
+                new = [newest]  # all of its history was too old to be kept
+            if new:
+                state, through = self._forecaster.fold(state, new), new[-1].taken_at
+            assert state is not None
+            self._states[device], self._newest[device] = state, through
+            self._checkpoint({device: len(new)})
         return len(self._states)
 
     def step(self, limit: int = 1000) -> Worked:
@@ -97,12 +108,35 @@ class Worker(Generic[State]):
             self._newest[reading.device] = max(reading.taken_at, self._newest.get(reading.device, EVER))
         self._announcements.take(news)
         self._fleet.take(readings, outlooks)
+        self._checkpoint(Counter(reading.device for reading in readings))
         return Worked(len(records), len(letters), len(outlooks), len(news))
 
     def family(self, device: DeviceId) -> tuple[float, ...] | None:
         """The survival of the device's family at its age; None for a device that was not read yet."""
         state = self._states.get(device)
         return None if state is None else self._forecaster.family(state)
+
+    def _restored(self, device: DeviceId) -> tuple[State | None, datetime]:
+        """The state in the device's checkpoint, and through when it goes; None when there is none to use."""
+        found = self._store.checkpoint(device)
+        if found is None or found.layout != self._forecaster.layout:
+            return None, EVER
+        state = self._forecaster.unpack(found.state)
+        return (None, EVER) if state is None else (state, found.through)
+
+    def _checkpoint(self, behind: Mapping[DeviceId, int]) -> None:
+        """Note readings that no checkpoint has yet; once they are many, save those devices' states."""
+        for device, count in behind.items():
+            if count:
+                self._unsaved[device] = self._unsaved.get(device, 0) + count
+        if sum(self._unsaved.values()) < CHECKPOINT_READINGS:
+            return
+        self._store.save_checkpoints(
+            Checkpoint(device, self._forecaster.layout, self._newest[device], self._forecaster.pack(state))
+            for device in self._unsaved
+            if (state := self._states.get(device)) is not None
+        )
+        self._unsaved.clear()
 
     def _judge(self, records: Sequence[Delivered]) -> tuple[list[Reading], list[DeadLetter]]:
         """Readings in the order of their times, and a letter with the reason for each record that is none."""

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from data.drain import Drain, DrainState, Intent, Mechanic, Move, Plan, Progress
 from data.ids import DeviceId, OsdId, PgId
-from data.log.memory import MemoryLog
 from data.outlook import Outlook, Status
+from data.store.sqlite import SqliteStore
 from service.alerts import Announcements, Why, why_announce
 from service.changes import Changes, Kind
 from service.draining import seals
@@ -134,8 +134,9 @@ def test_a_tag_that_is_none_of_ours_never_passes(tag: str) -> None:
 
 
 def test_a_first_bundle_needs_no_quiet_and_a_second_one_is_remembered_over_restarts() -> None:
-    log = MemoryLog()
-    assert succession.since(log, "one", NOON) is None
-    assert succession.since(log, "one", NOON + MINUTE) is None
-    assert succession.since(log, "two", NOON + 2 * MINUTE) == NOON + 2 * MINUTE
-    assert succession.since(log, "two", NOON + 3 * MINUTE) == NOON + 2 * MINUTE
+    store = SqliteStore(":memory:")
+    assert succession.since(store, "one", NOON) is None
+    assert succession.since(store, "one", NOON + MINUTE) is None
+    assert succession.since(store, "two", NOON + 2 * MINUTE) == NOON + 2 * MINUTE
+    assert succession.since(store, "two", NOON + 3 * MINUTE) == NOON + 2 * MINUTE
+    store.close()

@@ -1,0 +1,96 @@
+"""What is dropped once it is too old: history and latency from the store, records from the log.
+
+Records are dropped in the order in which they were sent, once their topic's age is over and every group of
+readers has taken them. The groups that only look back never take anything: for them it is the age that ends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+
+from data.log.port import Delivered, Log, Topic
+from data.store.port import Store
+from service import memory
+from service.scoring.deadletters import REPLAYING
+from service.settings import RetentionTable
+
+GROUP = "retention"
+BATCH = 2_000
+"""Records looked at and dropped in one go: who appends waits no longer than for these."""
+BEYOND_ALL = 2**62
+LOOKING_BACK = {
+    Topic.OUTLOOKS: (memory.GROUP,),
+    Topic.ACTIONS: (memory.GROUP,),
+    Topic.DEAD_LETTERS: (REPLAYING,),
+}
+"""Topics that are history (announcements, curves, letters that nobody sent again), and who looks back at them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """How much went: rows of the store, records of the log."""
+
+    rows: int
+    records: int
+
+
+class _Sent(msgspec.Struct):
+    """When an envelope was sent, or a drain's sample taken; whatever else a record holds."""
+
+    sent_at: datetime | None = None
+    at: datetime | None = None
+
+
+def drop(log: Log, store: Store, kept: RetentionTable, now: datetime) -> Dropped:
+    """Drop all that is older at `now` than `kept` says. Raises what log and store raise; then it goes on later."""
+    history = now - timedelta(days=kept.history_days)
+    rows = store.prune(history=history, latency=now - timedelta(days=kept.latency_days))
+    records = 0
+    for topic in Topic:
+        back = LOOKING_BACK.get(topic)
+        before = history if back else now - timedelta(days=kept.log_days)
+        records += _trim(log, topic, (GROUP, *(back or ())), before)
+    return Dropped(rows, records)
+
+
+def _trim(log: Log, topic: Topic, groups: tuple[str, ...], before: datetime) -> int:
+    gone = 0
+    while records := log.read(topic, GROUP, BATCH):
+        last = _last_older(records, before)
+        if last is None:
+            break
+        for group in groups:
+            log.commit(topic, group, last.offset)
+        gone += log.trim(topic, last.offset + 1)
+    # A reader that was slow the last time may have taken by now what was old enough then; what this group has
+    # not committed stays in any case.
+    return gone + log.trim(topic, BEYOND_ALL)
+
+
+def _last_older(records: tuple[Delivered, ...], before: datetime) -> Delivered | None:
+    """The last of the leading records that were sent before `before`.
+
+    One that does not say when goes with its neighbours, and a whole batch of such ones at once: it is in the
+    dead letters, and must not keep all that follows.
+    """
+    last = None
+    for record in records:
+        sent = _sent(record)
+        if sent is None:
+            continue
+        if sent >= before:
+            return last
+        last = record
+    return records[-1] if last is None and len(records) == BATCH else last
+
+
+def _sent(record: Delivered) -> datetime | None:
+    try:
+        told = msgspec.json.decode(record.value, type=_Sent)
+    except msgspec.DecodeError:
+        return None
+    sent = told.sent_at or told.at
+    return sent if sent is not None and sent.tzinfo is not None else None

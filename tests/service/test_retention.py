@@ -1,0 +1,220 @@
+"""What is too old goes, what still counts stays, and nobody who only looks back keeps it."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from data.drain import JournalEntry
+from data.ids import HostName, OsdId
+from data.log.port import Record, Topic
+from data.log.sqlite import SqliteLog
+from data.outlook import Status
+from data.reading import LatencySummary
+from service import memory, retention
+from service.draining.timeline import Sample, record
+from service.house import House
+from service.retention import Dropped
+from service.scoring.deadletters import standing
+from service.settings import RetentionTable
+from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
+from tests.service.test_drains import World, made
+from tests.service.test_worker import work
+
+DAY = timedelta(days=1)
+
+
+def later(house: House, days: float) -> datetime:
+    house.clock.sleep(days * 86_400)
+    return house.clock.now()
+
+
+def held(place: Place, topic: Topic) -> int:
+    """How many records of a topic the log's file still has; a group of readers would hold them."""
+    with sqlite3.connect(place.state.log) as file:
+        (count,) = file.execute("SELECT count(*) FROM records WHERE topic = ?", (topic,)).fetchone()
+    file.close()
+    return int(count)
+
+
+def test_a_house_in_its_first_week_drops_nothing(house: House) -> None:
+    house.ingest(week_of("A", pending=400))
+    work(house)
+    later(house, 6.9)
+    assert house.retain() == Dropped(0, 0)
+
+
+def test_readings_leave_the_log_after_a_week_and_the_store_after_400_days(place: Place, house: House) -> None:
+    house.ingest(week_of("A"))
+    work(house)
+    later(house, 7.1)
+    house.ingest([smart_reading("A", house.clock.now())])
+    work(house)
+    assert house.retain() == Dropped(rows=0, records=8)
+    assert held(place, Topic.READINGS) == 1
+    later(house, 394)
+    assert house.retain().rows == 16
+    assert len(house.store.readings(smart_reading("A").device)) == 1
+
+
+def test_readings_that_the_worker_has_not_taken_stay_in_the_log_for_ever(place: Place) -> None:
+    down = place.house()
+    down.ingest(week_of("A"))
+    down.log.read(Topic.READINGS, "worker", 1)
+    later(down, 500)
+    assert down.retain().records == 0
+    shut(down)
+    house = place.house()
+    house.start()
+    assert work(house) == 8
+    assert house.retain().records == 8
+    shut(house)
+
+
+def test_what_is_told_of_disks_outlives_the_readings_and_ends_with_the_history(place: Place) -> None:
+    house = place.house()
+    house.start()
+    house.ingest(week_of("A", pending=400))
+    work(house)
+    later(house, 200)
+    house.retain()
+    shut(house)
+    again = place.house()
+    assert [alert.outlook.status for alert in again.announcements.newest()] == [Status.BAD]
+    later(again, 201)
+    again.retain()
+    shut(again)
+    last = place.house()
+    assert last.announcements.newest() == ()
+    shut(last)
+
+
+def test_curves_of_old_drains_are_dropped_though_every_start_looks_back_at_them(place: Place) -> None:
+    house = place.house()
+    house.log.append(Topic.ACTIONS, [record(Sample("d", NOON, 9, 1, None))])
+    shut(house)
+    for days, kept in ((399, 1), (2, 0)):
+        again = place.house()
+        later(again, days)
+        again.retain()
+        assert held(place, Topic.ACTIONS) == kept
+        shut(again)
+
+
+def test_a_dead_letter_waits_to_be_sent_again_as_long_as_history_is_kept(house: House) -> None:
+    house.log.append(Topic.READINGS, [Record("x", b"no json")])
+    work(house)
+    later(house, 399)
+    house.retain()
+    assert len(standing(house.log)) == 1
+    later(house, 2)
+    assert house.retain().records == 1
+    assert standing(house.log) == ()
+
+
+def test_records_that_do_not_say_when_they_were_sent_go_with_those_around_them(
+    place: Place, house: House
+) -> None:
+    house.ingest([smart_reading("A")])
+    house.log.append(
+        Topic.READINGS, [Record("x", b"\xff"), Record("y", b'{"sent_at": "2026-03-10T12:00:00"}')]
+    )
+    house.ingest([smart_reading("B")])
+    house.log.append(Topic.READINGS, [Record("z", b"7")])
+    work(house)
+    later(house, 8)
+    assert house.retain().records == 4
+    assert held(place, Topic.READINGS) == 1
+
+
+def test_a_batch_in_which_no_record_says_when_does_not_stop_those_behind_it(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 3)
+    house.log.append(Topic.READINGS, [Record("x", b"\xff")] * 4)
+    house.ingest(week_of("A"))
+    work(house)
+    later(house, 8)
+    assert house.retain().records == 12
+
+
+def test_old_latencies_go_and_journals_stay(house: House) -> None:
+    window = LatencySummary(OsdId(3), HostName("h"), NOON, 15.0, 9)
+    house.store.add_latency([window, replace(window, window_start=NOON + 3 * DAY)])
+    house.store.add_journal([JournalEntry("d", NOON, "seen", "decided")])
+    later(house, 8)
+    assert house.retain() == Dropped(1, 0)
+    later(house, 4000)
+    house.retain()
+    assert len(house.store.journal("d")) == 1
+
+
+def test_the_log_gives_its_room_back(place: Place) -> None:
+    house = place.house()
+    house.start()
+    for _ in range(20):
+        house.ingest([smart_reading(f"{n:03}", house.clock.now()) for n in range(50)])
+    work(house)
+    shut(house)
+    before = place.state.log.stat().st_size
+    house = place.house()
+    later(house, 8)
+    assert house.retain().records == 1000
+    shut(house)
+    assert place.state.log.stat().st_size < before / 2
+
+
+def test_a_start_recalls_the_newest_and_gives_the_oldest_up(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "RECALLED", 100)
+    log = SqliteLog(place.state.log)
+    line = [Sample("d", NOON + n * timedelta(minutes=1), 10_000 - n, 1, None) for n in range(330)]
+    log.append(Topic.ACTIONS, [record(one) for one in line])
+    log.close()
+    for _ in range(2):
+        house = place.house()
+        recalled = house.timelines.of("d")
+        assert recalled == tuple(line[-len(recalled) :])
+        assert 50 <= len(recalled) < 100
+        shut(house)
+
+
+def test_a_new_bundle_stays_quiet_whatever_was_dropped_since_the_last_one(place: Place) -> None:
+    for fingerprint, quiet in (("default-1", False), ("default-2", True), ("default-2", True)):
+        world: World
+        (world,) = made(replace(place, forecaster=Named(place.forecaster, fingerprint)))  # type: ignore[arg-type]
+        assert (world.house.control._controller.bundle_since is not None) is quiet
+        shut(world.house)
+
+
+class Named:
+    """The real forecaster under another fingerprint."""
+
+    def __init__(self, real: object, fingerprint: str) -> None:
+        self.real, self.fingerprint = real, fingerprint
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.real, name)
+
+
+def test_a_running_house_drops_what_is_old_by_itself(place: Place) -> None:
+    import time
+
+    forecast = replace(
+        place, settings=place.settings.model_copy(update={"retention": RetentionTable(log_days=0)})
+    )
+    house = forecast.house()
+    house.start()
+    house.ingest(week_of("A"))
+    work(house)
+    later(house, 0.1)
+    house.run()
+    end = time.monotonic() + 10
+    while held(place, Topic.READINGS) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert held(place, Topic.READINGS) == 0
+    shut(house)
