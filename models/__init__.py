@@ -4,8 +4,7 @@ The face for the service (frozen):
 
     bundle = Bundle.load(None)                        # or a folder; raises CorruptBundle (a Refusal)
     state = observe(state, reading)                   # features; state None at first
-    bundle.outlook(state, now) -> Outlook
-    bundle.outlooks(states, now, before={}) -> list[Outlook]    # vectorised; in the order of the states
+    outlooks(bundle, states, now, before={}) -> list[Outlook]    # models.outlooks; in the order of the states
 
 `before`: the devices' last outlooks (`store.latest_outlooks()`); from them `readings` and `span_hours` are counted
 on: how long a status has been borne out. `as_of` is the newest reading's time, so a silent drive's outlook ages.

@@ -25,14 +25,12 @@ from models.hazard import failing, hazards
 from models.life import Fading, quantiles, survival
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
     import lightgbm as lgb
 
-    from data.ids import DeviceId
-    from data.outlook import Outlook, Reason
-    from features.state import DriveState
+    from data.outlook import Reason
+
+YOUNG: Final = 3
+"""Days of history below which a drive is not judged."""
 
 DEFAULT: Final = Path(__file__).parent / "bundles" / "default"
 FILES: Final = ("model.txt", "bundle.json", "CARD.md")
@@ -155,18 +153,6 @@ class Bundle:
             for place, why in zip(flagged, told, strict=True):
                 found[place] = why
         return found
-
-    def outlooks(
-        self, states: Sequence[DriveState], now: datetime, before: Mapping[DeviceId, Outlook] | None = None
-    ) -> list[Outlook]:
-        """Outlooks of live drives, in their order; see models.outlooks."""
-        from models.outlooks import outlooks
-
-        return outlooks(self, states, now, before)
-
-    def outlook(self, state: DriveState, now: datetime, before: Outlook | None = None) -> Outlook:
-        """The outlook of one drive."""
-        return self.outlooks([state], now, None if before is None else {state.device: before})[0]
 
 
 def save(folder: Path, facts: Facts, booster: lgb.Booster, card: str) -> None:

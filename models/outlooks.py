@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,9 @@ from data.ids import DeviceId
 from data.outlook import Life, Outlook, Reason, Status
 from features.schema import reported
 from features.state import DriveState, day_of, matrix
+from models.bundle import YOUNG, Bundle
 from models.explain import not_judged, prescription
 from models.rules import judge
-from models.score import YOUNG
-
-if TYPE_CHECKING:
-    from models.bundle import Bundle
 
 GRAVITY: Final = {Status.UNKNOWN: 0, Status.GOOD: 0, Status.WARNING: 1, Status.BAD: 2}
 

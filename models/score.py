@@ -16,7 +16,7 @@ from data.outlook import Status
 from features.ledger import ledger_of
 from features.schema import reported
 from features.vector import rows_at, vectors
-from models.bundle import Bundle
+from models.bundle import YOUNG, Bundle
 from models.explain import not_judged
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 FRESH: Final = 6
 """A drive is scored on a day when it has a row on it or in this many days before."""
-YOUNG: Final = 3
-"""Days of history below which a drive is not judged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 from features import SCHEMA, DriveState, observe, replay
 from models.bundle import Bundle
 from models.explain import CODES, percent
+from models.outlooks import outlooks
 from models.score import score_history
 
 DAILY = Path(__file__).parents[1] / "data" / "drives" / "daily.parquet"
@@ -59,7 +60,7 @@ def sick() -> DriveState:
 
 
 def look(bundle: Bundle, state: DriveState, before: Outlook | None = None) -> Outlook:
-    return bundle.outlook(state, state.taken_at, before)
+    return outlooks(bundle, [state], state.taken_at, {} if before is None else {state.device: before})[0]
 
 
 def test_a_quiet_drive_is_good_and_says_how_little_that_means(bundle: Bundle) -> None:
@@ -110,7 +111,7 @@ def test_trust_counts_readings_and_hours_that_bear_the_status_out(bundle: Bundle
 def test_outlooks_come_in_the_order_of_the_states_whoever_judges_them(bundle: Bundle) -> None:
     worn = Smart(Protocol.NVME, Identity(model="NV"), True, Counters(percentage_used=101))
     nvme = observe(None, Reading(DeviceId("NV_1"), HostName("h"), START, START, worn))
-    found = bundle.outlooks([sick(), nvme, quiet(9)], START + timedelta(days=30))
+    found = outlooks(bundle, [sick(), nvme, quiet(9)], START + timedelta(days=30))
     assert [outlook.source.split(":")[0] for outlook in found] == ["model", "rule", "model"]
     assert found[1].p_fail_30d is None
     assert found[1].survival is None

@@ -6,7 +6,7 @@ import { about, evenOdds, life, moment, percent, plural, sentence, share, statem
 import { Acting, WhyOff } from "../pieces.tsx";
 import { Shape } from "../shape.tsx";
 import { actingOff, now, osdByNumber, status } from "../state.ts";
-import { targetOf } from "./drains.tsx";
+import { targetOf } from "./naming.ts";
 import { Flow } from "./flow.tsx";
 import { Guards } from "./guards.tsx";
 

@@ -4,7 +4,7 @@ import { Loading, Refused } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
 import { HoldAll } from "../frame/halt.tsx";
 import { Approve } from "./approve.tsx";
-import { targetOf } from "./drains.tsx";
+import { targetOf } from "./naming.ts";
 import { Journal } from "./journal.tsx";
 import { Progress } from "./progress.tsx";
 

@@ -1,6 +1,6 @@
 /** All drains: those that wait for a person, those that run, those that ended. */
 import type { Drain, DrainState } from "../api/contract.ts";
-import { isOpen, movedText, type Condition } from "../condition.ts";
+import { isOpen, movedText } from "../condition.ts";
 import { HoldAll } from "../frame/halt.tsx";
 import { about, sentence, statement, tib } from "../format.ts";
 import { At, Loading } from "../pieces.tsx";
@@ -8,30 +8,14 @@ import { deviceLink, drainLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
 import { drains, status } from "../state.ts";
 import { DrainPanel } from "./drain.tsx";
+import { STATE_SHAPE, targetOf } from "./naming.ts";
 
 const WHOLE = 2;
-
-export const STATE_SHAPE: Record<DrainState, Condition> = {
-  proposed: "bad",
-  approved: "draining",
-  preparing: "draining",
-  draining: "draining",
-  holding: "draining",
-  drained: "drained",
-  verified: "drained",
-  handed_over: "drained",
-  paused: "draining",
-  cancelling: "draining",
-  cancelled: "good",
-  failed: "bad",
-};
 
 const ORDER: readonly DrainState[] = [
   "failed", "proposed", "draining", "holding", "preparing", "approved", "paused", "cancelling",
   "verified", "drained", "handed_over", "cancelled",
 ];
-
-export const targetOf = (drain: Drain): string => drain.osds.map((osd) => `osd.${osd}`).join(", ") || (drain.device ?? drain.id);
 
 export function Drains() {
   const all = drains.value;

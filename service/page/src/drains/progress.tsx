@@ -7,7 +7,7 @@ import { about, clockOf, count, moment, plural, ratio, span, statement, tib } fr
 import { deviceLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
 import { now, osdByNumber } from "../state.ts";
-import { STATE_SHAPE, targetOf } from "./drains.tsx";
+import { STATE_SHAPE, targetOf } from "./naming.ts";
 import { Guards } from "./guards.tsx";
 import { Verbs } from "./verbs.tsx";
 

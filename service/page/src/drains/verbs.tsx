@@ -6,7 +6,7 @@ import { moved } from "../condition.ts";
 import { about, percent, plural, tib } from "../format.ts";
 import { Acting, Question, WhyOff } from "../pieces.tsx";
 import { osdByNumber } from "../state.ts";
-import { targetOf } from "./drains.tsx";
+import { targetOf } from "./naming.ts";
 
 const MOVING = new Set(["approved", "preparing", "draining", "holding"]);
 const CANCELLABLE = new Set([...MOVING, "paused", "drained", "verified", "failed"]);

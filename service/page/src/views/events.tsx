@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { get } from "../api/client.ts";
 import type { JournalLine } from "../api/contract.ts";
 import type { Condition } from "../condition.ts";
-import { STATE_SHAPE, targetOf } from "../drains/drains.tsx";
+import { STATE_SHAPE, targetOf } from "../drains/naming.ts";
 import { fold } from "../drains/fold.ts";
 import { moment, plural, sentence, statement } from "../format.ts";
 import { At, Loading } from "../pieces.tsx";
