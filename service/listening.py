@@ -107,11 +107,15 @@ class Server(uvicorn.Server):
         thread.start()
 
         def stop() -> None:
-            self._house.changes.close()
-            self.should_exit = True
+            self.end()
             thread.join(GRACE_SECONDS + 2)
 
         return stop
+
+    def end(self) -> None:
+        """Let listeners go, then stop serving. Any thread may call."""
+        self._house.changes.close()
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Tell who waits that requests are answered from now on."""

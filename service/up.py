@@ -9,6 +9,7 @@ from typing import Any
 
 from data.clock import SystemClock
 from data.log.sqlite import SqliteLog
+from data.refusal import Refusal
 from data.store.sqlite import SqliteStore
 from service import tokens
 from service.house import House, Ports
@@ -19,7 +20,8 @@ from service.state import StateDir
 
 
 def up(settings: Settings, tell: Callable[[str], None], *, watched: bool) -> None:
-    """Run until SIGINT or SIGTERM. Raises what is in the way as a Refusal, before anything was started.
+    """Run until SIGINT or SIGTERM. Raises what is in the way as a Refusal, before anything was started; what
+    only the worker finds out (a bundle, a store that cannot be used) ends it, too.
 
     `watched`: a person reads what is told, and gets an address that may act; a journal must not keep one.
     """
@@ -44,9 +46,18 @@ def up(settings: Settings, tell: Callable[[str], None], *, watched: bool) -> Non
             tell(f"predrain answers at {url}\nprograms act with the token in {state.token}")
             if watched:
                 tell(f"open {url}/#token={once}\n(this address may act until the process ends)")
-            house.run()
+            house.run(give_up)
 
-        Server(house, known, listener, started=started).serve_here()
+        in_the_way: list[Refusal] = []
+
+        def give_up(refusal: Refusal) -> None:
+            in_the_way.append(refusal)
+            server.end()
+
+        server = Server(house, known, listener, started=started)
+        server.serve_here()
+        if in_the_way:
+            raise in_the_way[0]
 
 
 def forecaster_of(bundle: Path | None) -> Callable[[], Forecaster[Any]]:

@@ -6,9 +6,7 @@ import contextlib
 import json
 import os
 import resource
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,7 +20,6 @@ import pytest
 from data.log.port import Record, Topic
 from data.log.sqlite import SqliteLog
 from data.store.sqlite import SqliteStore
-from models.bundle import DEFAULT
 from service.cli import main
 from service.settings import Settings
 from service.state import StateDir, StateInUse
@@ -133,17 +130,6 @@ def test_a_disk_that_is_really_full_refuses_readings_and_serves_what_it_has(tmp_
     assert len(kept) == accepted
 
 
-def test_a_taken_port_is_named_with_the_cure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        assert main(["up", "--port", str(port), "--state", str(tmp_path / "s")]) == 1
-    told = capsys.readouterr().err
-    assert f"port {port} of 127.0.0.1 is in use" in told
-    assert "--port" in told
-
-
 def test_an_address_of_the_network_needs_tls_or_a_word(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,21 +152,6 @@ def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
         StateDir(tmp_path / "s").__enter__()
     with StateDir(tmp_path / "s"):
         pass
-
-
-@pytest.mark.slow
-def test_a_corrupt_bundle_is_told_and_readings_are_still_accepted(tmp_path: Path) -> None:
-    bundle, state = tmp_path / "bundle", tmp_path / "state"
-    shutil.copytree(DEFAULT, bundle)
-    with (bundle / "model.txt").open("a") as file:
-        file.write("tampered\n")
-    config = tmp_path / "predrain.toml"
-    config.write_text(f'[forecast]\nbundle = "{bundle}"\n')
-    with running(state, "--config", str(config)) as (_, url):
-        assert until(60, lambda: "SHA256SUMS" in httpx2.get(f"{url}/readyz").text)
-        now = datetime.now(UTC)
-        body = [json.loads(_envelope(now))]
-        assert httpx2.post(f"{url}/api/v1/readings", json=body, headers=acting(state)).json()["accepted"] == 1
 
 
 def test_the_token_file_is_for_its_owner_only(tmp_path: Path) -> None:

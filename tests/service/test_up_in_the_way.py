@@ -1,0 +1,144 @@
+"""`predrain up` on what it cannot use ends with exit code 1 and one sentence, and loses nothing."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from data.log.port import Record, Topic
+from data.log.sqlite import SqliteLog
+from data.store.sqlite import SqliteStore
+from models.bundle import DEFAULT
+from service.cli import main
+from service.state import StateDir
+from tests.service.conftest import smart_reading
+
+PAGE = 4096
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDir:
+    """A state directory with some history."""
+    made = StateDir(tmp_path / "state").make()
+    now = datetime.now(UTC)
+    store, log = SqliteStore(made.store), SqliteLog(made.log)
+    store.add_readings(smart_reading(f"{n % 40}", now - timedelta(hours=n)) for n in range(1200))
+    log.append(Topic.READINGS, [Record("ST4000DM000_0", b"waiting")] * 50)
+    store.close()
+    log.close()
+    return made
+
+
+def ended(state: StateDir, *options: str) -> str:
+    """What `predrain up`, run as a process, says at last; it must end by itself with exit code 1."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from service.cli import run; run()",
+         "up", "--port", "0", "--state", str(state.path), *options],
+        capture_output=True, text=True, timeout=90, check=False, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    told = [line for line in done.stderr.splitlines() if line.startswith("predrain: ")]
+    assert len(told) == 1
+    assert done.stderr.splitlines()[-1] == told[0]
+    assert not state.url.exists()
+    return told[0]
+
+
+def waiting(state: StateDir) -> int:
+    log = SqliteLog(state.log)
+    found = log.read(Topic.READINGS, "worker", 1000)
+    log.close()
+    return len(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "text", "word"),
+    [
+        ("model.txt", "tampered\n", "model.txt is not what SHA256SUMS says"),
+        ("bundle.json", "{", "bundle.json is not what SHA256SUMS says"),
+    ],
+)
+def test_a_corrupt_bundle(tmp_path: Path, state: StateDir, file: str, text: str, word: str) -> None:
+    bundle = tmp_path / "bundle"
+    shutil.copytree(DEFAULT, bundle)
+    with (bundle / file).open("a") as opened:
+        opened.write(text)
+    config = tmp_path / "predrain.toml"
+    config.write_text(f'[forecast]\nbundle = "{bundle}"\n')
+    assert word in ended(state, "--config", str(config))
+    assert waiting(state) == 50
+
+
+@pytest.mark.slow
+def test_a_bundle_that_is_not_there(tmp_path: Path, state: StateDir) -> None:
+    config = tmp_path / "predrain.toml"
+    config.write_text(f'[forecast]\nbundle = "{tmp_path / "nowhere"}"\n')
+    assert "nowhere holds no bundle" in ended(state, "--config", str(config))
+
+
+@pytest.mark.slow
+def test_a_store_whose_history_is_damaged_is_found_out_by_the_worker(state: StateDir) -> None:
+    import sqlite3
+
+    with sqlite3.connect(state.store) as file:
+        file.execute("UPDATE readings SET document = x'00' WHERE device = 'ST4000DM000_7'")
+    file.close()
+    assert "cannot be unpacked" in ended(state)
+    assert waiting(state) == 50
+
+
+@pytest.mark.parametrize("what", ["store", "log"])
+def test_a_file_that_is_no_database(state: StateDir, what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path: Path = getattr(state, what)
+    for file in state.path.glob(f"{path.name}-*"):
+        file.unlink()
+    path.write_bytes(b"no database, by any means. " * 400)
+    _refused(state, f"{path.name} is damaged or no", capsys)
+
+
+def test_a_store_with_damage_in_its_middle(state: StateDir, capsys: pytest.CaptureFixture[str]) -> None:
+    raw = bytearray(state.store.read_bytes())
+    for page in range(2 * PAGE, len(raw), PAGE):
+        raw[page : page + 64] = b"\xa5" * 64
+    state.store.write_bytes(raw)
+    _refused(state, "backup", capsys)
+
+
+def test_a_store_that_was_cut_short(state: StateDir, capsys: pytest.CaptureFixture[str]) -> None:
+    state.store.write_bytes(state.store.read_bytes()[: 3 * PAGE])
+    _refused(state, "store.sqlite is damaged", capsys)
+
+
+def test_a_store_of_a_newer_predrain(state: StateDir, capsys: pytest.CaptureFixture[str]) -> None:
+    import sqlite3
+
+    with sqlite3.connect(state.store) as file:
+        file.execute("UPDATE schema_version SET version = 99")
+    file.close()
+    _refused(state, "update predrain", capsys)
+
+
+def test_a_port_in_use(state: StateDir, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        told = _refused(state, f"port {port} of 127.0.0.1 is in use", capsys, "--port", port)
+        assert "give --port another one" in told
+
+
+def _refused(state: StateDir, word: str, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    assert main(["up", "--state", str(state.path), *(options or ("--port", "0"))]) == 1
+    told = capsys.readouterr().err
+    assert word in told
+    assert told.startswith("predrain: ")
+    assert told.count("\n") == 1
+    return told
