@@ -8,7 +8,7 @@ are known beforehand, and a rung is chosen by how many PGs may peer, not by a fi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -45,24 +45,32 @@ def draws(view: ClusterView, osd: OsdId, pgs: Collection[PgId]) -> dict[PgId, in
 
 
 def rung_down(drawn: Mapping[PgId, int], now: float, goal: float, allowed: int) -> float:
-    """The lowest override from `now` to `goal` that turns away at most `allowed` PGs of `drawn` (one
-    at least).
+    """The lowest override from `now` to `goal` that turns away at most `allowed` PGs of `drawn` (one,
+    or those that drew the same, at least).
     """
     goal_grain = round(goal * FULL)
     turned = sorted((d for d in drawn.values() if goal_grain <= d < round(now * FULL)), reverse=True)
     if len(turned) <= allowed:
         return goal
-    return turned[max(allowed, 1) - 1] / FULL
+    return turned[_break(turned, allowed) - 1] / FULL
 
 
 def rung_up(drawn: Mapping[PgId, int], now: float, goal: float, allowed: int) -> float:
-    """The highest override from `now` to `goal` that takes back at most `allowed` PGs of `drawn` (one
-    at least).
+    """The highest override from `now` to `goal` that takes back at most `allowed` PGs of `drawn` (one,
+    or those that drew the same, at least).
     """
     taken = sorted(d for d in drawn.values() if round(now * FULL) <= d < round(goal * FULL))
     if len(taken) <= allowed:
         return goal
-    return (taken[max(allowed, 1) - 1] + 1) / FULL
+    return (taken[_break(taken, allowed) - 1] + 1) / FULL
+
+
+def _break(drawn: Sequence[int], allowed: int) -> int:
+    """How many of `drawn` go first, at most `allowed`: PGs of equal draw cannot be parted, so a tie waits whole."""
+    for size in range(max(allowed, 1), 0, -1):
+        if size == len(drawn) or drawn[size - 1] != drawn[size]:
+            return size
+    return next((i for i in range(1, len(drawn)) if drawn[i] != drawn[i - 1]), len(drawn))
 
 
 def next_rung(view: ClusterView, osd: OsdId, allowance: Allowance, starts: int) -> Batch:
@@ -74,6 +82,8 @@ def next_rung(view: ClusterView, osd: OsdId, allowance: Allowance, starts: int) 
     weight = rung_down(draws(view, osd, on_it), now, 0.0, starts)
     after = placed(view, (), on_it, weights={osd: weight})
     pgs = frozenset(pg for pg in on_it if after[pg] != view.pgs[pg].up)
+    if len(pgs) > starts and allowance.taken:
+        return Batch(waits_for="PGs that only move together wait for the whole budget")
     for id_ in pgs:
         pg = view.pgs[id_]
         comers = [OsdId(target) for target in after[id_] if target not in pg.up]
@@ -103,6 +113,8 @@ def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> Batch:
     weight = rung_down(draws(view, osd, stirred), now, 0.0, allowance.peering)
     after = placed(view, (), stirred, weights={osd: weight})
     pgs = [pg for pg in stirred if after[pg] != view.pgs[pg].up]
+    if len(pgs) > allowance.peering and allowance.taken:
+        return Batch(waits_for="PGs that only peer together wait for the whole budget")
     moved = [pg for pg in pgs if _elsewhere(view, pg, after[pg])]
     raw = placed(view, (), moved, pinned=False, weights={osd: weight}) if moved else {}
     commands: list[Command] = [Reweight(osd, weight)]
@@ -134,6 +146,8 @@ def give_back(
     weight = rung_up(draws(view, osd, stirred), now, goal, starts)
     after = placed(view, (), stirred, weights={osd: weight})
     pgs = frozenset(pg for pg in stirred if after[pg] != view.pgs[pg].up)
+    if len(pgs) > starts and allowance.taken:
+        return Batch(waits_for="PGs that only move together wait for the whole budget")
     for id_ in pgs:
         pg = view.pgs[id_]
         allowance.send(id_, ((OsdId(o), pg.shard_bytes) for o in after[id_] if o not in pg.up))

@@ -2,7 +2,8 @@
 really is.
 
 Nothing here asks the engine what it thinks: bytes, members and `up` sets are the simulator's own, and a budget is
-counted by what each command did to the map.
+counted by what each command did to the map. An override may stir PGs that the pins of the same step then hold: where
+they end is judged when the step is done, unless a halt or a lost answer cut it short.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from actions.cluster.port import Answer, ClusterUnreachable, Command, SetUpmap
+from actions.cluster.port import Answer, ClusterUnreachable, Command, RemoveUpmap, SetUpmap
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.view import ClusterView
 from actions.crush.map import ITEM_NONE
@@ -46,10 +47,12 @@ class Watched:
     _stirred: dict[PgId, datetime] = field(default_factory=dict)
     _sent: set[PgId] = field(default_factory=set)
     _members: dict[PgId, tuple[int, ...]] = field(default_factory=dict)
-    _crowded: dict[int, Command] = field(default_factory=dict)
+    _crowded: dict[int, tuple[Command, int]] = field(default_factory=dict)
+    _changes: list[tuple[Command, Mapping[PgId, tuple[int, ...]]]] = field(default_factory=list)
     _cut_short: bool = False
 
     def __post_init__(self) -> None:
+        self._size = {int(osd.id): osd.size_bytes for osd in self.cluster.spec.osds}
         self._host = {int(osd.id): osd.host for osd in self.cluster.spec.osds}
         self._rack = {int(osd.id): osd.rack for osd in self.cluster.spec.osds}
         self._slowest_peering = timedelta(seconds=self.cluster.spec.physics.peering_seconds[1])
@@ -68,7 +71,7 @@ class Watched:
         """Send the command, and compare what was with what is."""
         if self.halted():
             raise UnsafeStep(f"{command} was sent while everything is halted")
-        before = {id_: (pg.copies, pg.up) for id_, pg in self.cluster.truth().pgs.items()}
+        before = {id_: (pg.copies, pg.up) for id_, pg in self.cluster.life.truth.items()}
         promised = self._promised()
         self.commands.append(command)
         try:
@@ -90,22 +93,40 @@ class Watched:
         before: Mapping[PgId, tuple[int, tuple[int, ...]]],
         promised: Mapping[int, int],
     ) -> None:
-        truth = self.cluster.truth().pgs
+        truth = self.cluster.life.truth
         changed = {id_: up for id_, (_, up) in before.items() if truth[id_].up != up}
         for id_, (copies, _) in before.items():
             if truth[id_].copies < copies:
                 raise UnsafeStep(f"{command}: PG {id_} had {copies} copies and has {truth[id_].copies}")
-        for id_, up in changed.items():
-            self._judge_set(command, id_, up, before[id_][0])
+        for id_ in changed:
+            self._judge_touch(command, id_, before[id_][0])
         if changed:
-            self._judge_budgets(command, changed)
+            self._judge_peering(command, changed)
+            self._judge_share(command, changed)
             self._judge_room(command, promised, changed)
+            self._changes.append((command, changed))
+            if isinstance(command, SetUpmap | RemoveUpmap):
+                self._judge_places(command, changed)
 
-    def _judge_set(self, command: Command, id_: PgId, up: tuple[int, ...], copies: int) -> None:
-        """The new `up` is no worse than the old one, and the PG was not seen to be short of copies."""
-        pg = self.cluster.truth().pgs[id_]
-        if self._spread(pg.up) < self._spread(up):
-            raise UnsafeStep(f"{command}: PG {id_} up {up} became {pg.up}, which survives fewer losses")
+    def _judge_places(self, command: Command, changed: Mapping[PgId, tuple[int, ...]]) -> None:
+        """No `up` is worse than it was, and no more is on its way than the policy allows."""
+        for id_, up in changed.items():
+            now = self.cluster.life.truth[id_].up
+            if self._spread(now) < self._spread(up):
+                raise UnsafeStep(f"{command}: PG {id_} up {up} became {now}, which survives fewer losses")
+        self._count_sent(changed)
+        if self._sent & changed.keys() and len(self._sent) > self.policy.in_flight_max:
+            raise UnsafeStep(
+                f"{command}: {len(self._sent)} PGs on their way by us, limit {self.policy.in_flight_max}"
+            )
+
+    def _count_sent(self, changed: Mapping[PgId, tuple[int, ...]]) -> None:
+        on_way = {pg.id for pg in self.cluster.life.pgs if pg.missing()}
+        self._sent = (self._sent | changed.keys()) & on_way
+
+    def _judge_touch(self, command: Command, id_: PgId, copies: int) -> None:
+        """A PG that was seen to be short of copies is left alone."""
+        pg = self.cluster.life.truth[id_]
         seen = self._seen.pgs.get(id_) if self._seen else None
         if seen is None or self._seen is None:
             raise UnsafeStep(f"{command}: PG {id_} was moved unseen")
@@ -117,17 +138,10 @@ class Watched:
         live = {osd for osd in up if osd != ITEM_NONE}
         return len({self._host[osd] for osd in live}), len(live)
 
-    def _judge_budgets(self, command: Command, changed: Mapping[PgId, tuple[int, ...]]) -> None:
+    def _judge_peering(self, command: Command, changed: Mapping[PgId, tuple[int, ...]]) -> None:
         self._stirred.update(dict.fromkeys(changed, self.cluster.now))
         if len(self._stirred) > self.policy.peering_max:
             raise UnsafeStep(f"{command}: {len(self._stirred)} PGs peer, limit {self.policy.peering_max}")
-        on_way = {pg.id for pg in self.cluster.life.pgs if pg.missing()}
-        self._sent = (self._sent | changed.keys()) & on_way
-        if self._sent & changed.keys() and len(self._sent) > self.policy.in_flight_max:
-            raise UnsafeStep(
-                f"{command}: {len(self._sent)} PGs on their way by us, limit {self.policy.in_flight_max}"
-            )
-        self._judge_share(command, changed)
 
     def _judge_share(self, command: Command, changed: Mapping[PgId, tuple[int, ...]]) -> None:
         """OSDs out or draining, counted for each drain whose disk loses PGs by this command; elder drains first."""
@@ -144,24 +158,24 @@ class Watched:
                     raise UnsafeStep(f"{command}: {len(gone)} OSDs out or draining, limit {most}")
 
     def _up(self, id_: PgId) -> set[int]:
-        return set(self.cluster.truth().pgs[id_].up)
+        return set(self.cluster.life.truth[id_].up)
 
     def _judge_room(
         self, command: Command, promised: Mapping[int, int], changed: Mapping[PgId, tuple[int, ...]]
     ) -> None:
         """Nobody is sent more than fits, nor is the last room of the whole cluster spent."""
-        spec, sizes = self.cluster.spec, self.cluster.truth().size_bytes
+        spec = self.cluster.spec
         after = self._promised()
         for osd in after:
             if after[osd] > promised[osd] and self._is_crowded(osd, after):
-                self._crowded[osd] = command
+                self._crowded.setdefault(osd, (command, promised[osd]))
                 if isinstance(command, SetUpmap):
-                    self._judge_crowded()
+                    self._judge_crowded({osd: (command, promised[osd])})
         leaving = {int(osd) for drain in self.drains() if drain.state in _MOVING for osd in drain.osds}
         if not any(leaving & (set(up) - self._up(id_)) for id_, up in changed.items()):
             return
         stay = sum(
-            sizes[OsdId(osd)]
+            self._size[osd]
             for osd, weight in self.cluster.osdmap.reweights.items()
             if weight and osd in self.cluster.osdmap.up and osd not in leaving
         )
@@ -172,14 +186,14 @@ class Watched:
     def _is_crowded(self, osd: int, promised: Mapping[int, int]) -> bool:
         spec = self.cluster.spec
         limit = min(spec.nearfull_ratio, spec.backfillfull_ratio - self.policy.backfillfull_margin)
-        return promised[osd] > limit * self.cluster.truth().size_bytes[OsdId(osd)]
+        return promised[osd] > limit * self._size[osd]
 
-    def _judge_crowded(self) -> None:
+    def _judge_crowded(self, crowded: Mapping[int, tuple[Command, int]]) -> None:
         """A pin must fit at once; what an override stirs may be pinned elsewhere by the same step."""
         promised = self._promised()
-        for osd, command in self._crowded.items():
-            if self._is_crowded(osd, promised) and not self._cut_short:
-                fill = promised[osd] / self.cluster.truth().size_bytes[OsdId(osd)]
+        for osd, (command, held) in crowded.items():
+            if promised[osd] > held and self._is_crowded(osd, promised) and not self._cut_short:
+                fill = promised[osd] / self._size[osd]
                 raise UnsafeStep(f"{command}: osd.{osd} would be {fill:.1%} full, and that is over its limit")
 
     def _promised(self) -> dict[int, int]:
@@ -196,8 +210,13 @@ class Watched:
     def check_between(self) -> None:
         """After every tick: no copy is gone but by a fault, and no more drains than the policy allows."""
         self._check_copies()
-        self._judge_crowded()
-        self._crowded, self._cut_short = {}, False
+        self._judge_crowded(self._crowded)
+        for command, changed in self._changes:
+            if self._cut_short:
+                self._count_sent(changed)
+            else:
+                self._judge_places(command, changed)
+        self._crowded, self._changes, self._cut_short = {}, [], False
         drains = [drain for drain in self.drains() if drain.state in _MOVING]
         for what, most, where in (
             ("host", self.policy.drains_per_host, self._host),
@@ -212,7 +231,7 @@ class Watched:
     def _check_copies(self) -> None:
         up = self.cluster.osdmap.up
         for pg in self.cluster.life.pgs:
-            now = self.cluster.truth().pgs[pg.id]
+            now = self.cluster.life.truth[pg.id]
             was = {osd for osd in self._members[pg.id] if osd != ITEM_NONE}
             if now.copies >= min(len(was), now.pool.size):
                 continue
@@ -222,7 +241,7 @@ class Watched:
         self._remember()
 
     def _remember(self) -> None:
-        self._members = {id_: pg.members for id_, pg in self.cluster.truth().pgs.items()}
+        self._members = {id_: pg.members for id_, pg in self.cluster.life.truth.items()}
 
     def check_halted(self, commands: int) -> None:
         """After a tick that began under a halt: nothing was sent, and every drain under way says why it stands."""

@@ -9,7 +9,7 @@ from functools import cache
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.simulated.spec import ClusterSpec, PoolSpec, crush_tree
 from actions.cluster.view import ClusterView, Pool
-from actions.cluster.worlds import GB, disks, tiny
+from actions.cluster.worlds import GB, disks, levelled, tiny
 from actions.context import Context, Memory
 from actions.plan import plan
 from actions.policy import Policy
@@ -45,6 +45,16 @@ def wide_spec(
         name="wide", osds=osds, pools=(PoolSpec(pool, shard_bytes=shard),), crush=crush_tree(osds)
     )
     return spec.with_devices({osd.id: (device(osd.id), "D100") for osd in osds})
+
+
+def full_spec(
+    hosts: int, per_host: int, pg_num: int, used: float, most: float, racks: int = 0
+) -> ClusterSpec:
+    """A cluster `used` full on the whole, in which CRUSH fills no disk beyond `most`; PGs of uneven sizes."""
+    spec = wide_spec(hosts, per_host, racks, pg_num, used)
+    pool = replace(spec.pools[0], spread=0.15)
+    crush = levelled(spec.osds, pool.pool, most=int(most * 100 * GB / pool.shard_bytes))
+    return replace(spec, name="full", pools=(pool,), crush=crush)
 
 
 def ec_spec(hosts: int = 4, per_host: int = 2, k: int = 2, m: int = 1, pg_num: int = 32) -> ClusterSpec:

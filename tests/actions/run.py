@@ -43,7 +43,12 @@ class Run:
         self.folder = scratch()
         self.cluster = SimulatedCluster(self.spec, self.seed)
         self.store: Store = SqliteStore(self.folder / "store.db")
-        self.watched = Watched(self.cluster, self.policy, lambda: self.store.halt_reason() is not None)
+        self.watched = Watched(
+            self.cluster,
+            self.policy,
+            lambda: self.store.halt_reason() is not None,
+            lambda: self.store.drains(),
+        )
         self.controller = self.started()
 
     def close(self) -> None:
@@ -68,7 +73,9 @@ class Run:
         """Time passes, then the controller ticks."""
         self.cluster.advance(self.tick_seconds if seconds is None else seconds)
         report = self.controller.tick(self.cluster.now, self.outlooks)
-        self.watched.check_between(self.store.drains())
+        self.watched.check_between()
+        if report.halted is not None and report.view is not None:
+            self.watched.check_halted(report.commands)
         return report
 
     def ticks(self, count: int) -> None:

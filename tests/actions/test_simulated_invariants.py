@@ -121,13 +121,12 @@ def test_a_cluster_nobody_fails_never_loses_a_copy_whatever_is_commanded(seed: i
     for _ in range(40):
         osd = OsdId(chance.randrange(12))
         pg = chance.choice(sorted(cluster.truth().pgs))
+        up = cluster.truth().pgs[pg].up  # empty when every override is 0
         command = chance.choice(
             [
                 Reweight(osd, chance.choice([0.0, 0.5, 1.0])),
                 CrushReweight(osd, chance.choice([0.0, 0.09])),
-                SetUpmap(pg, ((chance.choice(cluster.truth().pgs[pg].up), int(osd)),))
-                if osd not in cluster.truth().pgs[pg].up
-                else RemoveUpmap(pg),
+                SetUpmap(pg, ((chance.choice(up), int(osd)),)) if up and osd not in up else RemoveUpmap(pg),
             ]
         )
         try:
