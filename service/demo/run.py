@@ -132,10 +132,9 @@ def run(
             closing.callback(_serve(house, listener, closing, tell))
         house.start()
         pace = Pace(demo.seconds_per_day)
-        for day in world_.days(house):
+        for day in world_.days(house, pace.wait):
             box[0] = replace(status, day=day)
             day_over(_told(day, world_, house))
-            pace.wait(timedelta(days=1))
         rows = table(closed(world_), unwatched.ledger())
         box[0] = replace(box[0], rows=rows)
         house.changes.tell(Kind.STATUS)

@@ -6,7 +6,7 @@ and history give; a technician swaps a dead disk two days later and a drained on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -89,12 +89,18 @@ class World:
         ]
         house.store.add_readings(readings)
 
-    def days(self, house: House | None) -> Iterator[int]:
-        """Run to the end; yields the number of each day when it is over. Without a house nobody watches."""
+    def days(
+        self, house: House | None, passed: Callable[[timedelta], None] = lambda _: None
+    ) -> Iterator[int]:
+        """Run to the end; yields the number of each day when it is over. Without a house nobody watches.
+
+        passed: called after each stretch of simulated time, to hold the world to a pace.
+        """
         for number in range(self.calendar.days):
             end = at_hour(self.calendar.start, 0) + timedelta(days=number + 1)
-            while self.clock.now() < end:
+            while (before := self.clock.now()) < end:
                 self._step(house, end)
+                passed(self.clock.now() - before)
             yield number + 1
 
     def _step(self, house: House | None, end: datetime) -> None:

@@ -1,4 +1,4 @@
-"""One running demo for the browser's tests: a real service on a simulated cluster, some weeks into its life."""
+"""Running demos for the browser's tests: a real service on a simulated cluster, found by the address it prints."""
 
 from __future__ import annotations
 
@@ -8,51 +8,87 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 PREDRAIN = Path(sys.executable).parent / "predrain"
-DAYS = 40
-"""By then disks have been called bad, drained, swapped, and have died."""
 
 
-@pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The one-time address that the demo prints, once its last day is over."""
-    said = tmp_path_factory.mktemp("demo") / "said"
+class Demo:
+    """One demo in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[bytes], said: Path) -> None:
+        self._process, self._said = process, said
+        self.address = ""
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return self.address.split("#")[0].rstrip("/")
+
+    @property
+    def token(self) -> str:
+        """A token that may act."""
+        return self.address.split("#token=")[1]
+
+    def get(self, path: str) -> Any:
+        """An answer of the REST interface."""
+        with urllib.request.urlopen(f"{self.url}/api/v1/{path}", timeout=60) as answer:
+            return json.load(answer)
+
+    def until(self, holds: Callable[[], Any], seconds: float, what: str) -> Any:
+        """Ask again and again; what `holds` says once it is truthy. Fails with the demo's own words."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self._process.poll() is None:
+            if found := holds():
+                return found
+            time.sleep(0.2)
+        pytest.fail(f"{what} did not come: {self._said.read_text(errors='replace')[-2000:]}")
+
+    def _printed(self) -> str:
+        found = re.search(r"http://\S+#token=\S+", self._said.read_text(errors="replace"))
+        return found[0] if found else ""
+
+    def start(self) -> None:
+        """Wait for the address."""
+        self.address = self.until(self._printed, 120, "the address")
+
+
+@contextmanager
+def demo(folder: Path, *options: str) -> Iterator[Demo]:
+    """`predrain demo --port 0` with more options, ended with the context."""
+    said = folder / "said"
     with said.open("wb") as out:
-        command = [PREDRAIN, "demo", "--port", "0", "--speed", "0", "--days", str(DAYS)]
-        demo = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+        command = [PREDRAIN, "demo", "--port", "0", *options]
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
         try:
-            yield _over(demo, said)
+            running = Demo(process, said)
+            running.start()
+            yield running
         finally:
-            demo.terminate()
-            demo.wait(20)
+            process.terminate()
+            process.wait(20)
 
 
 @pytest.fixture(scope="session")
-def base_url(address: str) -> str:
-    """Where the demo answers."""
-    return address.split("#")[0].rstrip("/")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """A demo of 40 days that is over: disks were called bad, drained, swapped, and have died."""
+    with demo(tmp_path_factory.mktemp("finished"), "--speed", "0", "--days", "40") as running:
+        running.until(lambda: (running.get("status")["demo"] or {}).get("table"), 240, "the table")
+        yield running
 
 
 @pytest.fixture(scope="session")
-def token(address: str) -> str:
-    """A token that may act."""
-    return address.split("#token=")[1]
+def base_url(finished: Demo) -> str:
+    """Where the finished demo answers."""
+    return finished.url
 
 
-def _over(demo: subprocess.Popen[bytes], said: Path) -> str:
-    until = time.monotonic() + 240
-    while time.monotonic() < until:
-        found = re.search(r"http://\S+#token=\S+", said.read_text(errors="replace"))
-        if found:
-            with urllib.request.urlopen(found[0].split("/#")[0] + "/api/v1/status", timeout=60) as answer:
-                if (json.load(answer)["demo"] or {}).get("table"):
-                    return found[0]
-        if demo.poll() is not None:
-            break
-        time.sleep(0.5)
-    pytest.fail(f"the demo did not get to its table: {said.read_text(errors='replace')[-2000:]}")
+@pytest.fixture(scope="session")
+def token(finished: Demo) -> str:
+    """A token that may act there."""
+    return finished.token
