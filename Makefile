@@ -64,12 +64,12 @@ lint: .venv/.dev $(PAGE)/node_modules/.ready ## format, lint, both type checkers
 	@cd $(PAGE) && $(NODE) npm run --silent check
 
 check: lint ## lint, then unit and property tests; under two minutes
-	@.venv/bin/pytest -m "not slow and not system" -n 2
+	@.venv/bin/pytest -m "not slow and not system" -n 2 --dist loadfile
 
 test: lint $(PAGE)/dist/index.html ## every test, a real browser included
 	@.ci/apt --optional "the page's tests are skipped" chromium
 	@cd $(PAGE) && $(NODE) npm test --silent
-	@.venv/bin/pytest -n 2
+	@.venv/bin/pytest -n 2 --dist loadfile
 
 bench: .venv/.dev ## rate, memory and ratio to a baseline of the same run
 	@$(PY) -m tests.bench $(ARGS)
@@ -82,7 +82,7 @@ train: .venv/.run ## train the bundle that ships, from PREDRAIN_DATA (or ../shar
 	$(PREDRAIN) train $(HISTORY) --exclude data/fleets/heldout_serials.txt --out models/bundles/default $(ARGS)
 
 sim: .venv/.dev ## random fault schedules on the simulated cluster (SEED=n replays one, RANDOM_SEEDS=n tries so many)
-	@PREDRAIN_SIM_SEED=$(SEED) PREDRAIN_SIM_SEEDS=$(RANDOM_SEEDS) .venv/bin/pytest tests/properties -n 2
+	@PREDRAIN_SIM_SEED=$(SEED) PREDRAIN_SIM_SEEDS=$(RANDOM_SEEDS) .venv/bin/pytest tests/properties -n 2 --dist loadfile
 
 clean: ## remove what was built
 	@rm -rf .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
