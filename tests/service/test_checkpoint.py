@@ -14,7 +14,6 @@ from data.ids import DeviceId
 from data.log.memory import MemoryLog
 from data.outlook import Outlook
 from data.reading import Reading, Unreadable
-from data.store.port import Checkpoint
 from data.store.sqlite import SqliteStore
 from service.alerts import Announcements
 from service.fleet import Fleet
@@ -148,7 +147,9 @@ def test_a_checkpoint_that_cannot_be_used_makes_the_history_be_read(place: Place
 def test_a_checkpoint_of_another_layout_is_not_looked_into(place: Place) -> None:
     readings = lived(place)
     store = SqliteStore(place.state.store)
-    store.save_checkpoints([Checkpoint(readings[0].device, "predrain of long ago", NOON, b"\xff")])
+    good = store.checkpoint(readings[0].device)
+    assert good is not None
+    store.save_checkpoints([replace(good, layout="predrain of long ago")])
     store.close()
     house, folded = restarted(place)
     assert folded == len(readings)
