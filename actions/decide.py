@@ -17,6 +17,7 @@ from actions.guards.cluster import foreign_trouble
 from actions.guards.verdict import count
 from actions.ledger import booked, command_for, found, same
 from actions.mechanics.batch import Batch
+from actions.mechanics.override import keep_again
 from actions.mechanics.restore import next_return
 from actions.moving import current_osd, next_batch, paced, progressed
 from actions.plan import fingerprint, plan, unlike
@@ -209,6 +210,9 @@ class _Desk:
     def _draining(self, drain: Drain) -> tuple[Answer, ...]:
         if drain.state is S.HOLDING:
             return (self._turn(drain, Event.PASSED, "every guard passes again"),)
+        kept = keep_again(self.view, drain, self.context, self.allowance)
+        if kept is not None:
+            return self._send(drain, kept)
         osd = current_osd(self.view, drain, self.context)
         if osd is None:
             return (self._turn(drain, Event.EMPTIED, "no PG names it any more"),)

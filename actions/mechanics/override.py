@@ -13,16 +13,17 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from actions.cluster.port import Command, Reweight
-from actions.cluster.view import ClusterView
+from actions.cluster.view import ClusterView, Pg
+from actions.context import Context
 from actions.crush.hashing import hash2
 from actions.crush.place import pg_seed, placement_seeds
 from actions.flight import Allowance
 from actions.guards.verdict import count
-from actions.ledger import pinned
+from actions.ledger import found, pinned, same, upmap_key
 from actions.mechanics.batch import Batch, pin
 from actions.plan import placed
-from actions.topology import pairs_for
-from data.drain import Drain
+from actions.topology import domains, pairs_for
+from data.drain import Drain, Move
 from data.ids import OsdId, PgId
 
 FULL = 65536
@@ -132,6 +133,55 @@ def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> Batch:
     )
 
 
+def keep_again(view: ClusterView, drain: Drain, context: Context, allowance: Allowance) -> Batch | None:
+    """Pins of the last touch that did not come to stand: their PGs would leave the plan's target for CRUSH's choice.
+
+    The process died, a halt came, or the mon dropped the pin, between an override and what it needs beside it. The
+    target was over its limit when the plan passed it by, so the PG is pinned back to where its data lie.
+    """
+    restless = context.survey.restless
+    astray = {
+        move.pg: restless[move.pg]
+        for move in (drain.plan.moves if drain.plan else ())
+        if move.pg in restless
+        and move.pg not in allowance.taken
+        and _left(restless[move.pg], move)
+        and _lost(view, drain, context, move)
+    }
+    chosen = [pg for pg in astray.values() if context.survey.is_whole(pg)][: max(0, allowance.peering)]
+    if not chosen:
+        return None
+    raw = placed(view, (), [pg.id for pg in chosen], pinned=False)
+    commands: list[Command] = []
+    pgs: list[PgId] = []
+    for pg in chosen:
+        pool = view.pools[pg.pool]
+        pairs = pairs_for(raw[pg.id], pg.acting, view.upmap_items.get(pg.id, ()), ordered=pool.erasure)
+        if pairs and domains(view.crush, view.crush.rules[pool.rule]).legal(pg.acting):
+            commands.append(pin(pg.id, pairs))
+            pgs.append(pg.id)
+    if not commands:
+        return None
+    allowance.stir(pgs)
+    return Batch(tuple(commands), frozenset(pgs), f"pin {', '.join(pgs)} again: the last pin does not stand")
+
+
+def _lost(view: ClusterView, drain: Drain, context: Context, move: Move) -> bool:
+    """Whether this drain's pin of the PG does not stand, and it is not another drain that moved the PG on."""
+    key = upmap_key(move.pg)
+    if key not in drain.ours or same(key, drain.ours[key], found(view, key)):
+        return False
+    return move.target not in context.draining() and not any(
+        key in other.ours for other in context.drains if other.id != drain.id
+    )
+
+
+def _left(pg: Pg, move: Move) -> bool:
+    """Whether the PG serves from the plan's target, and the map wants it neither there nor back on the suspect."""
+    wanted = move.source in pg.up or move.target in pg.up
+    return not wanted and move.target in pg.acting and move.source not in pg.acting and "active" in pg.states
+
+
 def give_back(
     view: ClusterView, drain: Drain, osd: OsdId, goal: float, allowance: Allowance, starts: int
 ) -> Batch:
@@ -159,5 +209,5 @@ def give_back(
 
 
 def _elsewhere(view: ClusterView, pg: PgId, after: tuple[int, ...]) -> bool:
-    found = view.pgs[pg]
-    return after != found.up if view.pools[found.pool].erasure else set(after) != set(found.up)
+    held = view.pgs[pg]
+    return after != held.up if view.pools[held.pool].erasure else set(after) != set(held.up)
