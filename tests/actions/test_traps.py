@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from actions.cluster.port import Balancer, SetUpmap
+from actions.cluster.port import Balancer, Reweight, SetUpmap
 from actions.cluster.view import Pool
 from actions.crush.place import place
 from actions.policy import Policy
@@ -191,3 +191,19 @@ def test_a_pool_that_changes_its_pg_num_is_waited_for(run: Run) -> None:
     run.cluster.osdmap.pools[pool.id] = replace(pool, pg_num_target=pool.pg_num * 2)
     assert commands_in(run, 5) == 0
     assert any("wait for it" in sentence for sentence in run.controller.requests.known(id_).held_by)
+
+
+def test_a_pin_dropped_beside_the_last_override_is_set_again_before_a_full_disk_fills() -> None:
+    with Run(wide_spec(pg_num=32)) as run:
+        full = run.cluster.truth().used_bytes[OsdId(10)]
+        drain = run.drain("osd.0")
+
+        def drop_the_pin_beside_the_override() -> None:
+            if [type(command) for command in run.watched.commands].count(Reweight) == 1:
+                run.watched.after_command = lambda: None
+                run.cluster.drop_pins(1)
+
+        run.watched.after_command = drop_the_pin_beside_the_override
+        run.until(drain, S.VERIFIED)
+        assert "again: the last pin does not stand" in run.transcript(drain)
+        assert run.cluster.truth().used_bytes[OsdId(10)] <= full
