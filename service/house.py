@@ -19,11 +19,10 @@ from actions.policy import Policy
 from data.clock import Clock
 from data.drain import Drain, Intent, JournalEntry
 from data.ids import DeviceId
-from data.log.port import Log, LogFull, Record, Topic
+from data.log.port import Log, Record, Topic
 from data.outcome import Outcome
 from data.reading import Reading
 from data.refusal import Refusal
-from data.store.faults import StoreBusy, StoreFull
 from data.store.port import Store
 from data.wire import accept
 from service.alerts import Announcements
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 1.0
 DAY_SECONDS = 86_400.0
-PASSING = (LogFull, StoreBusy, StoreFull)
-"""What may be over when it is tried again."""
 
 Built = TypeVar("Built")
 
@@ -129,7 +126,6 @@ class House:
         self._derived: dict[str, Any] = {}
         self._halted = ports.store.halt_reason()
         self._building = threading.Lock()
-        self._give_up: Callable[[Refusal], None] | None = None
         self._arrived = threading.Event()
         recall(self.log, self.announcements, self.timelines)
 
@@ -257,9 +253,8 @@ class House:
             structlog.get_logger().info("dropped what is old", rows=dropped.rows, records=dropped.records)
         return dropped
 
-    def run(self, give_up: Callable[[Refusal], None] | None = None) -> None:
-        """Start the loops; `stop` ends them. `give_up` hears once of a bundle, store or log that is of no use."""
-        self._give_up = give_up
+    def run(self) -> None:
+        """Start the loops; `stop` ends them."""
         self._loops.begin("worker", self._work)
         self._loops.begin("retention", self._daily)
         if self._control is not None:
@@ -273,26 +268,12 @@ class House:
         self._loops.join(seconds)
 
     def _work(self) -> None:
-        if self._worker is None and not self._begin():
-            return
+        if self._worker is None:
+            self.start()
         self._arrived.clear()
         self._notice_halt()
         if not self.step_worker().taken:
             self._arrived.wait(IDLE_SECONDS)
-
-    def _begin(self) -> bool:
-        """`start`, unless what it needs cannot be used and somebody wants to hear of that."""
-        try:
-            self.start()
-        except PASSING:
-            raise
-        except Refusal as refusal:
-            if self._give_up is None:
-                raise
-            self._loops.end()
-            self._give_up(refusal)
-            return False
-        return True
 
     def _notice_halt(self) -> None:
         """`predrain halt` may write the store directly (the service was down); listeners learn it here."""

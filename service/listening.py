@@ -107,15 +107,11 @@ class Server(uvicorn.Server):
         thread.start()
 
         def stop() -> None:
-            self.end()
+            self._house.changes.close()
+            self.should_exit = True
             thread.join(GRACE_SECONDS + 2)
 
         return stop
-
-    def end(self) -> None:
-        """Let listeners go, then stop serving. Any thread may call."""
-        self._house.changes.close()
-        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Tell who waits that requests are answered from now on."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from data.clock import SystemClock
 from data.log.sqlite import SqliteLog
-from data.refusal import Refusal
 from data.store.sqlite import SqliteStore
 from service import tokens
 from service.house import House, Ports
@@ -20,8 +19,7 @@ from service.state import StateDir
 
 
 def up(settings: Settings, tell: Callable[[str], None], *, watched: bool) -> None:
-    """Run until SIGINT or SIGTERM. Raises what is in the way as a Refusal, before anything was started; what
-    only the worker finds out (a bundle, a store that cannot be used) ends it, too.
+    """Run until SIGINT or SIGTERM. Raises what is in the way as a Refusal, before anything was started.
 
     `watched`: a person reads what is told, and gets an address that may act; a journal must not keep one.
     """
@@ -46,18 +44,9 @@ def up(settings: Settings, tell: Callable[[str], None], *, watched: bool) -> Non
             tell(f"predrain answers at {url}\nprograms act with the token in {state.token}")
             if watched:
                 tell(f"open {url}/#token={once}\n(this address may act until the process ends)")
-            house.run(give_up)
+            house.run()
 
-        in_the_way: list[Refusal] = []
-
-        def give_up(refusal: Refusal) -> None:
-            in_the_way.append(refusal)
-            server.end()
-
-        server = Server(house, known, listener, started=started)
-        server.serve_here()
-        if in_the_way:
-            raise in_the_way[0]
+        Server(house, known, listener, started=started).serve_here()
 
 
 def forecaster_of(bundle: Path | None) -> Callable[[], Forecaster[Any]]:

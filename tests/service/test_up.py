@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 from data.log.port import Record, Topic
 from data.log.sqlite import SqliteLog
 from data.store.sqlite import SqliteStore
+from models.bundle import DEFAULT
 from service.cli import main
 from service.settings import Settings
 from service.state import StateDir, StateInUse
@@ -152,6 +154,33 @@ def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
         StateDir(tmp_path / "s").__enter__()
     with StateDir(tmp_path / "s"):
         pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "damage", "word"),
+    [
+        ("model.txt", "tampered\n", "model.txt is not what SHA256SUMS says"),
+        ("bundle.json", "{", "bundle.json is not what SHA256SUMS says"),
+        ("SHA256SUMS", None, "SHA256SUMS"),
+    ],
+)
+def test_a_corrupt_bundle_is_told_and_readings_are_still_accepted(
+    tmp_path: Path, file: str, damage: str | None, word: str
+) -> None:
+    bundle, state = tmp_path / "bundle", tmp_path / "state"
+    shutil.copytree(DEFAULT, bundle)
+    if damage is None:
+        (bundle / file).unlink()
+    else:
+        with (bundle / file).open("a") as opened:
+            opened.write(damage)
+    config = tmp_path / "predrain.toml"
+    config.write_text(f'[forecast]\nbundle = "{bundle}"\n')
+    with running(state, "--config", str(config)) as (_, url):
+        assert until(60, lambda: word in httpx2.get(f"{url}/readyz").text)
+        body = [json.loads(_envelope(datetime.now(UTC)))]
+        assert httpx2.post(f"{url}/api/v1/readings", json=body, headers=acting(state)).json()["accepted"] == 1
 
 
 def test_the_token_file_is_for_its_owner_only(tmp_path: Path) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +11,6 @@ import pytest
 from data.log.port import Record, Topic
 from data.log.sqlite import SqliteLog
 from data.store.sqlite import SqliteStore
-from models.bundle import DEFAULT
 from service.cli import main
 from service.state import StateDir
 from tests.service.conftest import smart_reading
@@ -33,66 +29,6 @@ def state(tmp_path: Path) -> StateDir:
     store.close()
     log.close()
     return made
-
-
-def ended(state: StateDir, *options: str) -> str:
-    """What `predrain up`, run as a process, says at last; it must end by itself with exit code 1."""
-    done = subprocess.run(
-        [sys.executable, "-c", "from service.cli import run; run()",
-         "up", "--port", "0", "--state", str(state.path), *options],
-        capture_output=True, text=True, timeout=90, check=False, cwd=Path(__file__).parents[2],
-    )  # fmt: skip
-    assert done.returncode == 1, done.stderr
-    assert "Traceback" not in done.stderr
-    told = [line for line in done.stderr.splitlines() if line.startswith("predrain: ")]
-    assert len(told) == 1
-    assert done.stderr.splitlines()[-1] == told[0]
-    assert not state.url.exists()
-    return told[0]
-
-
-def waiting(state: StateDir) -> int:
-    log = SqliteLog(state.log)
-    found = log.read(Topic.READINGS, "worker", 1000)
-    log.close()
-    return len(found)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("file", "text", "word"),
-    [
-        ("model.txt", "tampered\n", "model.txt is not what SHA256SUMS says"),
-        ("bundle.json", "{", "bundle.json is not what SHA256SUMS says"),
-    ],
-)
-def test_a_corrupt_bundle(tmp_path: Path, state: StateDir, file: str, text: str, word: str) -> None:
-    bundle = tmp_path / "bundle"
-    shutil.copytree(DEFAULT, bundle)
-    with (bundle / file).open("a") as opened:
-        opened.write(text)
-    config = tmp_path / "predrain.toml"
-    config.write_text(f'[forecast]\nbundle = "{bundle}"\n')
-    assert word in ended(state, "--config", str(config))
-    assert waiting(state) == 50
-
-
-@pytest.mark.slow
-def test_a_bundle_that_is_not_there(tmp_path: Path, state: StateDir) -> None:
-    config = tmp_path / "predrain.toml"
-    config.write_text(f'[forecast]\nbundle = "{tmp_path / "nowhere"}"\n')
-    assert "nowhere holds no bundle" in ended(state, "--config", str(config))
-
-
-@pytest.mark.slow
-def test_a_store_whose_history_is_damaged_is_found_out_by_the_worker(state: StateDir) -> None:
-    import sqlite3
-
-    with sqlite3.connect(state.store) as file:
-        file.execute("UPDATE readings SET document = x'00' WHERE device = 'ST4000DM000_7'")
-    file.close()
-    assert "cannot be unpacked" in ended(state)
-    assert waiting(state) == 50
 
 
 @pytest.mark.parametrize("what", ["store", "log"])
