@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from actions.cluster.simulated.events import Timeline
 from actions.cluster.simulated.pg import PlacementGroup
 
-_HEALING_WEIGHT = 1.5
+_HEALING_WEIGHT = 2.1
 
 
 @dataclass(slots=True)
