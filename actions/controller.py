@@ -1,9 +1,8 @@
 """The controller: look, decide, write down, act, write down the answer. It can be killed between any two
 of these.
 
-Everything that must survive is in the store before a command is sent; what is only in `Memory` makes the
-next process
-wait once, never act wrongly.
+Everything that must survive is in the store before a command is sent; what is only in `Memory` makes the next
+process wait once, never act wrongly.
 """
 
 from __future__ import annotations
@@ -65,9 +64,8 @@ class Controller:
     """Drives drains on one cluster. Ticks and requests of one process take turns; other processes are
     met by revision.
 
-    `bundle_since`: when the forecast's bundle replaced another one (None: not within memory).
-    `lease_held`: kept up
-    to date by whoever renews the lease.
+    `bundle_since`: when the forecast's bundle replaced another one (None: not within memory). `lease_held`:
+    kept up to date by whoever renews the lease.
     """
 
     cluster: Cluster

@@ -52,9 +52,8 @@ def decide(
 ) -> Decisions:
     """What to do now. Reads nothing but its arguments, changes none of them.
 
-    `drains`: all that have not ended, and the ended ones that a proposal must know of. Every answer's
-    drain is one
-    revision on; the shell stores it before it sends the answer's commands.
+    `drains`: all that have not ended, and the ended ones that a proposal must know of. Every answer's drain
+    is one revision on; the shell stores it before it sends the answer's commands.
 
     All drains together draw on one allowance a look: at most `policy.peering_max` PGs (3) start, whatever the
     number of drains. So ticks set the pace: where they are rare (minutes apart) a drain of thousands of PGs

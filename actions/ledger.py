@@ -1,9 +1,8 @@
 """What a drain found and what it set, under the same keys: the way back, and the proof of who changed what.
 
 Keys and values of `Drain.saved` (as found) and `Drain.ours` (as set):
-`osd.3/reweight`: `1.0` · `osd.3/crush_weight`: `3.63` · `osd.3/affinity`: `1.0` · `upmap/3.1f`: `12>40
-7>9` or empty ·
-`option/osd_max_backfills`: `8`, or `-` where the mon had no value · `balancer`: `on` or `off`.
+`osd.3/reweight`: `1.0` · `osd.3/crush_weight`: `3.63` · `osd.3/affinity`: `1.0` · `upmap/3.1f`: `12>40 7>9`
+or empty · `option/osd_max_backfills`: `8`, or `-` where the mon had no value · `balancer`: `on` or `off`.
 """
 
 from __future__ import annotations

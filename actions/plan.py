@@ -1,9 +1,8 @@
 """A plan: where every PG of the suspect goes, in which order, by which mechanic and why, computed before
 anything moves.
 
-The final map is CRUSH's own, with the override of the suspect (and of everything else that drains) at 0;
-so only the
-suspect's PGs change. A target that would pass its limit gives way to a less full legal one.
+The final map is CRUSH's own, with the override of the suspect (and of everything else that drains) at 0; so
+only the suspect's PGs change. A target that would pass its limit gives way to a less full legal one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The states of a drain as one table: what the table lacks is refused and changes nothing.
 
-Code, tests, the picture and `docs/reference/states.md` all read `TABLE`. A row's `guard` says who may
-cause the
-event, its `action` what happens on the way.
+Code, tests, the picture and `docs/reference/states.md` all read `TABLE`. A row's `guard` says who may cause
+the event, its `action` what happens on the way.
 """
 
 from __future__ import annotations

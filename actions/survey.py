@@ -1,9 +1,8 @@
 """A view surveyed once: which PGs are not at rest, which are not whole, and what is still on its way to
 each OSD.
 
-All that guards and mechanics ask of 16,384 PGs is asked here in one pass; the next survey only looks at
-PGs that
-the new view does not share with the old one.
+All that guards and mechanics ask of 16,384 PGs is asked here in one pass; the next survey only looks at PGs
+that the new view does not share with the old one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Throttles and the balancer: settings of the whole cluster that a drain holds, shares with other
 drains, and gives back.
 
-The throttle caps: where the operator runs with more than the seed's values it lowers them, it never
-raises. Under
-mClock the OSDs ignore these settings unless the override is on (ceph.md b), so without it nothing is written.
+The throttle caps: where the operator runs with more than the seed's values it lowers them, it never raises.
+Under mClock the OSDs ignore these settings unless the override is on (ceph.md b), so without it nothing is
+written.
 """
 
 from __future__ import annotations

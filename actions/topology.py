@@ -18,9 +18,8 @@ class Domains:
     """Where a rule may put a shard: each OSD under the rule's `take`, with what must stay as it is when
     one moves.
 
-    `leaf` is the bucket of the rule's last type (two shards may not share it); `branch` are the buckets
-    of types
-    chosen before (a rule of two racks times two hosts: a shard that stays in its rack is always legal).
+    `leaf` is the bucket of the rule's last type (two shards may not share it); `branch` are the buckets of
+    types chosen before (a rule of two racks times two hosts: a shard that stays in its rack is always legal).
     """
 
     leaf: dict[int, int]
@@ -93,9 +92,8 @@ def applied(raw: tuple[int, ...], pairs: Pairs) -> tuple[int, ...]:
 def pairs_for(raw: tuple[int, ...], want: tuple[int, ...], standing: Pairs, *, ordered: bool) -> Pairs | None:
     """The whole list of pairs that turns `raw` into `want`; None when upmaps cannot express it.
 
-    Standing pairs that still serve are kept first. `ordered` (erasure pools): each position must come
-    out right;
-    otherwise the set is enough, and each leaver is paired with a comer.
+    Standing pairs that still serve are kept first. `ordered` (erasure pools): each position must come out
+    right; otherwise the set is enough, and each leaver is paired with a comer.
     """
     if ordered:
         pairs = [

@@ -1,11 +1,9 @@
 """The recipe of the bundle that ships, on any history.
 
 Landmarks of all sources -> family rates -> boosters on two thirds of the drives, to forecast the other third
-->
-calibration, thresholds and fading from those forecasts -> one booster on all drives. Deterministic in (files,
-until,
-seed): nothing that was known only after `until` is read, and chance is a hash of the serial number and the
-day.
+-> calibration, thresholds and fading from those forecasts -> one booster on all drives. Deterministic in
+(files, until, seed): nothing that was known only after `until` is read, and chance is a hash of the serial
+number and the day.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The override reweight in rungs: as a ladder that moves data, and as the last touch of a walk, which
 moves none.
 
-CRUSH rejects an OSD for a PG when the PG's draw is not below the override (`is_out`), so the PGs that a
-rung changes
-are known beforehand, and a rung is chosen by how many PGs may peer, not by a fixed step.
+CRUSH rejects an OSD for a PG when the PG's draw is not below the override (`is_out`), so the PGs that a rung
+changes are known beforehand, and a rung is chosen by how many PGs may peer, not by a fixed step.
 """
 
 from __future__ import annotations
@@ -101,9 +100,8 @@ def next_rung(view: ClusterView, osd: OsdId, allowance: Allowance, starts: int) 
 def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> Batch:
     """The end of a walk: override towards 0, no more PGs a rung than may peer, each kept where it is.
 
-    A PG that was sent elsewhere than CRUSH would (a full target) needs its pin from CRUSH's choice
-    instead of from
-    the suspect; it can only be set once the suspect is out for that PG, so it goes in the same step.
+    A PG that was sent elsewhere than CRUSH would (a full target) needs its pin from CRUSH's choice instead of
+    from the suspect; it can only be set once the suspect is out for that PG, so it goes in the same step.
     """
     if allowance.peering < 1:
         return Batch(waits_for="PGs still peer")

@@ -1,9 +1,8 @@
 """Ladder by CRUSH weight: where the override would leave CRUSH without a legal choice, or data should
 stay inside the host.
 
-A CRUSH weight also shifts the sums of the buckets above, so bystanders may move; every rung is computed
-on the whole
-map first and refused when any PG of it would not be whole (ceph.md d).
+A CRUSH weight also shifts the sums of the buckets above, so bystanders may move; every rung is computed on
+the whole map first and refused when any PG of it would not be whole (ceph.md d).
 """
 
 from __future__ import annotations
