@@ -20,7 +20,8 @@ CAPS: Mapping[str, int] = {
     "osd_recovery_max_active": 3,
     "osd_recovery_op_priority": 3,
 }
-"""Source: seed-claims.md s0 (throttles under which the clients of a 450-OSD cluster lost less than 10 %)."""
+"""Source: a talk on a 450-OSD cluster, 2016 ("Stabilizing Petabyte Ceph Cluster in OpenStack Cloud"): with these throttles
+its clients lost less than 10 % while a disk was rebuilt."""
 
 
 def shared(key: str) -> bool:

@@ -1,4 +1,4 @@
-"""Peers that a forecast must beat, by their exact definitions (baselines.md): three rules and two learners.
+"""Peers that a forecast must beat, by their exact definitions: three rules and two learners.
 
 All see only rows up to the landmark, and the learners only labels known on the split day. A rule's score is
 no probability; `rf5` and `lgbm_plain` say a chance to fail within 30 days.

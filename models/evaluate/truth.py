@@ -45,7 +45,7 @@ class Truth:
     daily: Bools
     """(n,) True where every day in service has a row, so that a week without one means: not at risk."""
     left_out: Bools
-    """(n,) Failed on the last day of a drives table: such drives came back into service (prediction.md,
+    """(n,) Failed on the last day of a drives table: such drives came back into service (evaluation.md,
     Traps).
     """
     end: int

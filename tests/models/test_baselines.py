@@ -1,4 +1,4 @@
-"""The peers do what their definitions say (baselines.md), and see nothing that came later."""
+"""The peers do what their definitions say, and see nothing that came later."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_a_drives_table_gives_death_and_needs_no_weekly_reading(tmp_path: Path) 
     assert labels(truth, "dies", 30) == 1
     assert labels(truth, "leaves", 30) == CENSORED
     assert labels(truth, "stays", 40) == 0
-    # A failure on the table's last day is a drive that came back (prediction.md, Traps).
+    # A failure on the table's last day is a drive that came back (evaluation.md).
     assert labels(truth, "came-back", 40) is None
     cohort = gather(truth, DAY0 + np.array([29, 30]))
     mine = truth.serials[cohort.truth_drive[cohort.drive]] == "dies"

@@ -1,4 +1,4 @@
-"""What prediction.md found on the shared histories is found again by the judge's own code."""
+"""What was found on the source histories before is found again by the judge's own code."""
 
 from __future__ import annotations
 
