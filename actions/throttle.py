@@ -20,8 +20,9 @@ CAPS: Mapping[str, int] = {
     "osd_recovery_max_active": 3,
     "osd_recovery_op_priority": 3,
 }
-"""Source: a talk on a 450-OSD cluster, 2016 ("Stabilizing Petabyte Ceph Cluster in OpenStack Cloud"): with these throttles
-its clients lost less than 10 % while a disk was rebuilt."""
+"""Source: a talk on a 450-OSD cluster, 2016 ("Stabilizing Petabyte Ceph Cluster in OpenStack Cloud"): with these
+its clients lost less than 10 % while a disk was rebuilt.
+"""
 
 
 def shared(key: str) -> bool:

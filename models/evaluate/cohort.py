@@ -1,11 +1,11 @@
 """Who is judged and on what: rows (a drive at risk at a landmark), their labels, failures and healthy
 windows.
 
-Protocol (docs/explanation/evaluation.md): a drive is at risk at L when it is in service, its last day is after L and, in a
-daily set, it has a reading in [L-6, L]. y = 1 if it fails in (L, L+h], 0 if it is observed without failure
-to L+h or beyond, else censored. Rows of a horizon have a known y and L+h inside the data. A failure has a
-row with y = 1 at h = 30; a healthy window is a drive and 30-day block with rows of y = 0 and none of y =
-1.
+Protocol (docs/explanation/evaluation.md): a drive is at risk at L when it is in service, its last day is
+after L and, in a daily set, it has a reading in [L-6, L]. y = 1 if it fails in (L, L+h], 0 if it is observed
+without failure to L+h or beyond, else censored. Rows of a horizon have a known y and L+h inside the data. A
+failure has a row with y = 1 at h = 30; a healthy window is a drive and 30-day block with rows of y = 0 and
+none of y = 1.
 """
 
 from __future__ import annotations
