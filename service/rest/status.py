@@ -86,7 +86,7 @@ def status(request: Request, house: TheHouse, _: Reader) -> Response:
 
 
 def _body(house: House, sight: Sight) -> StatusBody:
-    now, view = house.clock.now(), sight.view
+    now, view = house.clock.now(), house.fleet.view  # a look that changed nothing is still a look
     outlooks = sight.outlooks.values()
     counted = tally(sight, now, house.stale_after)
     return StatusBody(

@@ -250,6 +250,12 @@ def test_a_cluster_that_does_not_answer_holds_and_what_was_seen_stays_with_its_a
     assert len(site.client.get("/api/v1/osds").json()["items"]) == 12
 
 
+def test_a_look_that_changed_nothing_still_makes_the_view_young(world: World, site: Site) -> None:
+    site.client.get("/api/v1/status")
+    world.tick(60)
+    assert site.client.get("/api/v1/status").json()["view_age_seconds"] < 60
+
+
 def test_a_drains_curve_survives_a_restart(place: Place, serve: Serve) -> None:
     worlds = made(place)
     world = next(worlds)
