@@ -66,12 +66,13 @@ def test_a_seated_drive_says_on_a_day_what_the_real_one_said(fleet: Fleet) -> No
     reading = fleet.reading(osd, "stor-01", at_hour(day, 7))  # type: ignore[arg-type]
     assert reading is not None
     assert isinstance(reading.seen, Smart)
-    real = duckdb.execute(
-        "SELECT smart_9_raw, smart_197_raw FROM read_parquet(?) WHERE serial_number = ? AND CAST(date AS DATE) = ?",
-        [str(FLEET), drive.serial, day],
-    ).fetchone()
-    assert real is not None
-    assert (reading.seen.power_on_hours, reading.seen.counters.pending) == tuple(map(int, real))
+    with duckdb.connect(":memory:") as connection:
+        real = connection.execute(
+            "SELECT smart_9_raw, smart_197_raw FROM read_parquet(?) "
+            "WHERE serial_number = ? AND CAST(date AS DATE) = ?",
+            [str(FLEET), drive.serial, day],
+        ).fetchall()
+    assert [(reading.seen.power_on_hours, reading.seen.counters.pending)] == real
     assert reading.taken_at == at_hour(day, 7)
 
 
