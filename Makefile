@@ -67,7 +67,7 @@ check: lint ## lint, then unit and property tests; under two minutes
 	@.venv/bin/pytest -m "not slow and not system" -n 2 --dist loadfile
 
 test: lint $(PAGE)/dist/index.html ## every test, a real browser included
-	@.ci/apt --optional "the page's tests are skipped" chromium
+	@.ci/apt --optional "the page's tests are skipped" chromium libatomic1
 	@cd $(PAGE) && $(NODE) npm test --silent
 	@.venv/bin/pytest -n 2 --dist loadfile
 
