@@ -45,10 +45,6 @@ class Allowance:
         """How many PGs a drain with `mine` on their way and a pace of `budget` may start."""
         return max(0, min(self.peering, self.flights, budget - mine))
 
-    def open_to(self, target: OsdId) -> bool:
-        """Whether one more PG may be sent to `target`."""
-        return self.arriving.get(target, 0) < self.per_target
-
     def send(self, pg: PgId, targets: Iterable[tuple[OsdId, int]]) -> None:
         """Draw one PG with its (target, bytes)."""
         self.taken.add(pg)

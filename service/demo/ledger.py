@@ -32,7 +32,6 @@ class Ledger:
     thin_pg_hours: float = 0.0
     """PG-hours with a copy missing."""
     rebuilt_bytes: int = 0
-    moved_bytes: int = 0
 
     def sample(self, load: ClientLoad) -> None:
         """What clients saw in one stretch."""

@@ -97,9 +97,8 @@ def without_predrain(demo: Demo) -> Ledger:
 
 
 def closed(world_: World) -> Ledger:
-    """The ledger with the cluster's own byte counts."""
+    """The ledger with the cluster's own count of rebuilt bytes."""
     world_.ledger.rebuilt_bytes = world_.cluster.recovered_bytes
-    world_.ledger.moved_bytes = world_.cluster.moved_bytes
     return world_.ledger
 
 

@@ -13,7 +13,7 @@ from actions.cluster.simulated.spec import ClusterSpec
 from actions.controller import Controller, TickReport
 from actions.policy import Policy
 from data.drain import Drain, DrainState, JournalEntry
-from data.ids import DeviceId
+from data.ids import DeviceId, OsdId
 from data.outlook import Outlook
 from data.store.port import Store
 from data.store.sqlite import SqliteStore
@@ -141,3 +141,10 @@ def map_of(run: Run) -> Mapping[str, object]:
 def whole(run: Run, ids: Iterable[str] | None = None) -> bool:
     """Whether every PG really has all its copies."""
     return all(pg.copies == pg.pool.size for pg in run.cluster.truth().pgs.values())
+
+
+def empty(run: Run, osd: int) -> bool:
+    """Whether no PG names the OSD and nothing lies on it."""
+    truth = run.cluster.truth()
+    named = any(osd in pg.up or osd in pg.acting for pg in truth.pgs.values())
+    return not named and truth.used_bytes[OsdId(osd)] == 0

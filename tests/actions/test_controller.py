@@ -20,7 +20,7 @@ from actions.states import NotInTable
 from data.drain import DrainState, Mechanic
 from data.ids import OsdId
 from tests.actions.made import device, ec_spec, wide_spec
-from tests.actions.run import Run, map_of, whole
+from tests.actions.run import Run, empty, map_of, whole
 
 S = DrainState
 
@@ -29,13 +29,6 @@ S = DrainState
 def run() -> Iterator[Run]:
     with Run(wide_spec()) as run:
         yield run
-
-
-def empty(run: Run, osd: int) -> bool:
-    """Whether no PG names the OSD and nothing lies on it."""
-    truth = run.cluster.truth()
-    named = any(osd in pg.up or osd in pg.acting for pg in truth.pgs.values())
-    return not named and truth.used_bytes[OsdId(osd)] == 0
 
 
 def test_a_drain_empties_the_osd_and_leaves_every_pg_whole(run: Run) -> None:

@@ -16,7 +16,7 @@ from data.drain import DrainState
 from data.ids import OsdId
 from data.outlook import Status
 from tests.actions.made import bad_outlook, device, tiny_spec, wide_spec
-from tests.actions.run import Run, whole
+from tests.actions.run import Run, empty, whole
 
 S = DrainState
 
@@ -25,13 +25,6 @@ S = DrainState
 def run() -> Iterator[Run]:
     with Run(wide_spec()) as run:
         yield run
-
-
-def empty(run: Run, osd: int) -> bool:
-    """Whether no PG names the OSD and nothing lies on it."""
-    truth = run.cluster.truth()
-    named = any(osd in pg.up or osd in pg.acting for pg in truth.pgs.values())
-    return not named and truth.used_bytes[OsdId(osd)] == 0
 
 
 # -- balancer and throttles

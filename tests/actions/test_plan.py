@@ -97,7 +97,7 @@ def test_pgs_with_another_suspect_leave_first() -> None:
     context = a_context(view, drain, outlooks={device(5): bad_outlook(5)})
     order = list(dict.fromkeys(move.pg for move in plan(view, drain, POLICY, context).moves))
     with_suspect = [5 in view.pgs[pg].acting for pg in order]
-    assert True in with_suspect
+    assert any(with_suspect)
     assert with_suspect == sorted(with_suspect, reverse=True)
 
 
