@@ -1,7 +1,8 @@
-"""What is forecast of a disk, how sure, and why."""
+"""What is forecast of a disk, how sure, why, and what to do about it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -23,6 +24,39 @@ class Status(StrEnum):
     WARNING = "warning"
     BAD = "bad"
     UNKNOWN = "unknown"
+
+
+class Advice(StrEnum):
+    """What to do about a disk: the closed list behind every prescription."""
+
+    DRAIN_NOW = "drain-now"
+    REPLACE_SOON = "replace-soon"
+    SWAP_WORN = "swap-worn"
+    CHECK_CABLE = "check-cable"
+    SELF_TEST = "self-test"
+    COOL = "cool"
+    LOOK = "look"
+    """It cannot be read: see whether it is there."""
+    WATCH = "watch"
+    NOTHING = "nothing"
+
+    @property
+    def sentence(self) -> str:
+        """The prescription in words."""
+        return _PRESCRIPTIONS[self]
+
+
+_PRESCRIPTIONS: Mapping[Advice, str] = {
+    Advice.DRAIN_NOW: "Drain it now and replace the disk.",
+    Advice.REPLACE_SOON: "Plan to replace it soon, and run a long self-test.",
+    Advice.SWAP_WORN: "Plan the replacement of a worn drive; wear alone marked 4 % of failed SSDs.",
+    Advice.CHECK_CABLE: "Check cable or backplane, not the disk.",
+    Advice.SELF_TEST: "Run a long self-test.",
+    Advice.COOL: "Look to its cooling; the disk itself says nothing worse.",
+    Advice.LOOK: "Look whether the device, its cable and its host are there; if it stays away, replace it.",
+    Advice.WATCH: "Watch it.",
+    Advice.NOTHING: "Nothing to do.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +84,8 @@ class Life:
 class Outlook:
     """The forecast of one device at one instant.
 
-    A rule's outlook (source `rule:<name>`) shows no probability and no curve: those fields are None.
+    A rule's outlook (source `rule:<name>`) shows no probability and no curve: those fields are None, and
+    `rule_score` says how strongly its signs speak.
     Invariant: p_fail_7d <= p_fail_14d <= p_fail_30d, all in [0, 1]; `survival` falls along GRID_DAYS from 1.
     """
 
@@ -72,3 +107,11 @@ class Outlook:
     """How many readings in a row bear this status out..."""
     span_hours: float = 0.0
     """...and over how many hours. The `trust` guard asks for both."""
+    rule_score: float | None = None
+    """A rule's evidence, 0 (none) to 1 (the drive says so itself); no chance of anything. None: a model judged it."""
+    advice: Advice | None = None
+    """The prescription for programs; None: it was written before this was kept, or fits none of the list."""
+    clears: str = ""
+    """What would clear it, one sentence; empty where there is nothing to clear."""
+    endurance: Life | None = None
+    """Days until a flash drive's rated life is used up, by the slope of its own wear counter; no failure then."""

@@ -55,7 +55,7 @@ class _Schema:
 _SCHEMAS: Mapping[type, _Schema] = {
     Reading: _Schema("reading", 1, bodies.READING, {1: bodies.READING}),
     LatencySummary: _Schema("latency", 1, bodies.LATENCY, {1: bodies.LATENCY}),
-    Outlook: _Schema("outlook", 1, bodies.OUTLOOK, {1: bodies.OUTLOOK}),
+    Outlook: _Schema("outlook", 2, bodies.OUTLOOK, {1: bodies.OUTLOOK, 2: bodies.OUTLOOK}),
     DeadLetter: _Schema("dead_letter", 1, bodies.DEAD_LETTER, {1: bodies.DEAD_LETTER}, 2 * LONGEST),
 }
 
@@ -138,6 +138,8 @@ def _fault(body: object) -> str | None:
         return f"a probability is outside [0, 1]: {chances}"
     if any(later < earlier - _ROUNDING for earlier, later in pairwise(chances)):
         return f"the probability of failing falls with more days: {chances}"
+    if body.rule_score is not None and not 0 <= body.rule_score <= 1:
+        return f"a rule's score is outside [0, 1]: {body.rule_score:g}"
     curve = body.survival
     if curve is None:
         return None
