@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from data.ids import DeviceId
 
@@ -115,3 +116,18 @@ class Outlook:
     """What would clear it, one sentence; empty where there is nothing to clear."""
     endurance: Life | None = None
     """Days until a flash drive's rated life is used up, by the slope of its own wear counter; no failure then."""
+
+
+_GRAVITY: Final = {Status.UNKNOWN: 0, Status.GOOD: 0, Status.WARNING: 1, Status.BAD: 2}
+
+
+def borne_out(outlook: Outlook, before: Outlook | None) -> Outlook:
+    """Count how many readings in a row, over how many hours, bear this status (or a graver one) out."""
+    if before is None or _GRAVITY[before.status] < _GRAVITY[outlook.status]:
+        return replace(outlook, readings=1, span_hours=0.0)
+    passed = (outlook.as_of - before.as_of).total_seconds() / 3600
+    if passed <= 0:
+        return replace(outlook, readings=max(before.readings, 1), span_hours=before.span_hours)
+    if _GRAVITY[before.status] > _GRAVITY[outlook.status]:
+        return replace(outlook, readings=1, span_hours=0.0)
+    return replace(outlook, readings=before.readings + 1, span_hours=before.span_hours + passed)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from data.ids import DeviceId
-from data.outlook import Life, Outlook, Reason, Status
+from data.outlook import Life, Outlook, Reason, Status, borne_out
 from features.schema import reported
 from features.state import DriveState, day_of, matrix
 from models.bundle import YOUNG, Bundle
 from models.explain import not_judged, prescription
 from models.rules import judge
-
-GRAVITY: Final = {Status.UNKNOWN: 0, Status.GOOD: 0, Status.WARNING: 1, Status.BAD: 2}
 
 
 def outlooks(
@@ -47,7 +43,7 @@ def outlooks(
     modelled = _modelled(bundle, [states[place] for place in to_model], now)
     said.update(zip(to_model, modelled, strict=True))
     return [
-        _borne_out(said[i], None if before is None else before.get(states[i].device))
+        borne_out(said[i], None if before is None else before.get(states[i].device))
         for i in range(len(states))
     ]
 
@@ -91,15 +87,3 @@ def _modelled(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> li
 def _life(days: NDArray[np.float64]) -> Life:
     p10, p50, p90 = (None if np.isnan(value) else float(value) for value in days)
     return Life(p10, p50, p90)
-
-
-def _borne_out(outlook: Outlook, before: Outlook | None) -> Outlook:
-    """Count how many readings in a row, over how many hours, bear this status (or a graver one) out."""
-    if before is None or GRAVITY[before.status] < GRAVITY[outlook.status]:
-        return replace(outlook, readings=1, span_hours=0.0)
-    passed = (outlook.as_of - before.as_of).total_seconds() / 3600
-    if passed <= 0:
-        return replace(outlook, readings=max(before.readings, 1), span_hours=before.span_hours)
-    if GRAVITY[before.status] > GRAVITY[outlook.status]:
-        return replace(outlook, readings=1, span_hours=0.0)
-    return replace(outlook, readings=before.readings + 1, span_hours=before.span_hours + passed)
