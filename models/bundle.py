@@ -1,7 +1,8 @@
 """A bundle: everything a forecast needs, as text files with checksums. Never a pickle.
 
 `model.txt` (LightGBM), `bundle.json` (schema hash, calibration, thresholds, family rates, fading, window, counts),
-`CARD.md`, `SHA256SUMS`. Loading verifies all of it and refuses what does not fit with a sentence.
+`CARD.md`, `reference.json` (how the drives looked; older bundles lack it), `SHA256SUMS`. Loading verifies all of it and
+refuses what does not fit with a sentence.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from data.outlook import Status
 from data.refusal import Refusal
 from features.schema import POSITION, schema_hash
 from models.calibrate import Calibration, Thresholds
+from models.drift import Reference
 from models.explain import reasons_of
 from models.family import Rates, family_columns
 from models.hazard import failing, hazards
@@ -34,6 +36,9 @@ YOUNG: Final = 3
 
 DEFAULT: Final = Path(__file__).parent / "bundles" / "default"
 FILES: Final = ("model.txt", "bundle.json", "CARD.md")
+REFERENCE: Final = "reference.json"
+"""Bundles of before drift was watched lack it."""
+SUMS: Final = "SHA256SUMS"
 SIZE_MAX: Final = 16 * 2**20
 
 
@@ -77,8 +82,10 @@ class Forecast:
 class Bundle:
     """A loaded bundle."""
 
-    def __init__(self, facts: Facts, booster: lgb.Booster, *, threads: int = 1) -> None:
-        self.facts, self.booster, self.threads = facts, booster, threads
+    def __init__(
+        self, facts: Facts, booster: lgb.Booster, *, threads: int = 1, reference: Reference | None = None
+    ) -> None:
+        self.facts, self.booster, self.threads, self.reference = facts, booster, threads, reference
 
     @property
     def name(self) -> str:
@@ -94,6 +101,8 @@ class Bundle:
         texts = _verified(folder)
         try:
             facts = msgspec.json.decode(texts["bundle.json"], type=Facts)
+            looked = texts.get(REFERENCE)
+            reference = None if looked is None else msgspec.json.decode(looked, type=Reference)
         except msgspec.MsgspecError as error:
             raise CorruptBundle(
                 f"{folder / 'bundle.json'} is not a bundle ({error}); train it anew."
@@ -107,7 +116,7 @@ class Bundle:
             booster = lgb.Booster(model_str=texts["model.txt"].decode())
         except (lgb.basic.LightGBMError, UnicodeDecodeError):
             raise CorruptBundle(f"{folder / 'model.txt'} is not a LightGBM model; train it anew.") from None
-        return cls(facts, booster, threads=threads)
+        return cls(facts, booster, threads=threads, reference=reference)
 
     def matrix(self, x: NDArray[np.float32], model: NDArray[np.object_]) -> NDArray[np.float32]:
         """Features with the family's columns appended."""
@@ -155,7 +164,9 @@ class Bundle:
         return found
 
 
-def save(folder: Path, facts: Facts, booster: lgb.Booster, card: str) -> None:
+def save(
+    folder: Path, facts: Facts, booster: lgb.Booster, card: str, reference: Reference | None = None
+) -> None:
     """Write a bundle. The folder is made; files of an older bundle in it are replaced."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
@@ -163,10 +174,13 @@ def save(folder: Path, facts: Facts, booster: lgb.Booster, card: str) -> None:
         "bundle.json": msgspec.json.format(msgspec.json.encode(facts), indent=1) + b"\n",
         "CARD.md": card.encode(),
     }
+    (folder / REFERENCE).unlink(missing_ok=True)
+    if reference is not None:
+        texts[REFERENCE] = msgspec.json.encode(reference) + b"\n"
     for name, text in texts.items():
         (folder / name).write_bytes(text)
-    sums = "".join(f"{hashlib.sha256(texts[name]).hexdigest()}  {name}\n" for name in FILES)
-    (folder / "SHA256SUMS").write_text(sums)
+    sums = "".join(f"{hashlib.sha256(texts[name]).hexdigest()}  {name}\n" for name in texts)
+    (folder / SUMS).write_text(sums)
 
 
 def trees_hash(booster_text: str) -> str:
@@ -175,7 +189,7 @@ def trees_hash(booster_text: str) -> str:
 
 
 def _verified(folder: Path) -> dict[str, bytes]:
-    sums = folder / "SHA256SUMS"
+    sums = folder / SUMS
     if not sums.is_file():
         raise CorruptBundle(
             f"{folder} holds no bundle (no SHA256SUMS); name a folder made by `predrain train --out`."
@@ -183,7 +197,8 @@ def _verified(folder: Path) -> dict[str, bytes]:
     lines = (line.split("  ", 1) for line in sums.read_text(errors="replace").splitlines() if "  " in line)
     wanted = {name: digest for digest, name in lines}
     texts: dict[str, bytes] = {}
-    for name in FILES:
+    optional = (REFERENCE,) if REFERENCE in wanted or (folder / REFERENCE).exists() else ()
+    for name in (*FILES, *optional):
         path = folder / name
         if not path.is_file() or path.stat().st_size > SIZE_MAX:
             raise CorruptBundle(f"{path} is missing or too large; restore the bundle or train it anew.")

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from data.endings import Word, settled
 from data.history import EPOCH
 from data.lifespan import Source, sources_of
 from data.refusal import Refusal
 from features.schema import NAMES_IN_ORDER, POSITION, schema_hash
 from models.bundle import Facts, save
 from models.calibrate import Calibration, Thresholds, calibrated, thresholds_of
+from models.drift import Reference, reference_of
 from models.explain import shares
 from models.family import COLUMNS, Rates, family_columns, rates_of, whole_lives
 from models.hazard import INTERVALS, Recipe, failing, grow, hazards, person_periods
@@ -52,6 +54,7 @@ class Trained:
 
     facts: Facts
     booster: lgb.Booster
+    reference: Reference | None = None
 
 
 def train(
@@ -63,11 +66,15 @@ def train(
     seed: int = 20180630,
     threads: int = 2,
     recipe: Recipe = PLAIN,
+    words: Sequence[Word] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Trained:
-    """Train on history files. Raises UnreadableHistory, TooLittleHistory."""
+    """Train on history files. words: what was said of drives' ends (data.endings).
+
+    Raises UnreadableHistory, TooLittleHistory.
+    """
     tell("looking at the files")
-    sources = sources_of(paths, until=until, threads=threads)
+    sources = settled(sources_of(paths, until=until, threads=threads), words, until=until)
     drawn = [draw(s, until=until, seed=seed, exclude=exclude, threads=threads, tell=tell) for s in sources]
     landmarks = joined(drawn)
     deaths = len(np.unique(landmarks.serial[landmarks.died & (landmarks.follow <= 30)].astype(str)))
@@ -110,12 +117,12 @@ def train(
         shares=told,
         window=((EPOCH + timedelta(days=first)).isoformat(), (EPOCH + timedelta(days=last)).isoformat()),
     )
-    return Trained(facts, booster)
+    return Trained(facts, booster, reference_of(landmarks, p_30d))
 
 
 def write(trained: Trained, folder: Path, card: str) -> None:
     """Save what was trained as a bundle."""
-    save(folder, trained.facts, trained.booster, card)
+    save(folder, trained.facts, trained.booster, card, trained.reference)
 
 
 def _matrix(landmarks: Landmarks, rates: Rates) -> NDArray[np.float32]:
