@@ -1,0 +1,116 @@
+"""What challengers learn from: the landmarks of the shipped recipe, and what was seen of the drives on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.history import HistoryFiles
+from data.lifespan import Source, sources_of
+from features.ledger import Ledger, ledger_of
+from features.schema import POSITION
+from features.vector import vectors
+from models.challengers.film import CHANNELS, STEPS, films
+from models.family import Rates, family_columns, rates_of
+from models.hazard import Recipe
+from models.landmarks import WEEKLY, Landmarks, draw, joined
+
+FOLDS: Final = 3
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Drives on days, as they were seen by then. All arrays have one entry a pair."""
+
+    x: NDArray[np.float32]
+    """(pairs, features and family columns)"""
+    film: NDArray[np.float16]
+    """(pairs, STEPS, CHANNELS); of no steps where no challenger looks at it."""
+    model: NDArray[np.object_]
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def only(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Sight:
+        """These pairs alone."""
+        return Sight(self.x[which], self.film[which], self.model[which])
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """Landmarks, weighted as the recipe weighs them, with what was seen on each."""
+
+    landmarks: Landmarks
+    sight: Sight
+    rates: Rates
+
+    def only(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Lessons:
+        """These landmarks alone."""
+        return Lessons(self.landmarks.only(which), self.sight.only(which), self.rates)
+
+
+def lessons_of(
+    paths: Sequence[Path], *, until: date, filmed: bool, seed: int, threads: int, tell: Tell
+) -> Lessons:
+    """Everything that is known on `until`. filmed: whether a challenger wants films. Raises UnreadableHistory."""
+    drawn: list[Landmarks] = []
+    reels: list[NDArray[np.float16]] = []
+    for source in sources_of(paths, until=until, threads=threads):
+        drawn.append(draw(source, until=until, seed=seed, threads=threads, tell=tell))
+        reels.append(
+            _filmed(source, drawn[-1], until, threads, tell) if filmed else _unfilmed(len(drawn[-1]))
+        )
+    landmarks = joined(drawn)
+    rates = rates_of(landmarks, WEEKLY.step)
+    sight = Sight(matrix(landmarks.x, landmarks.model, rates), np.concatenate(reels), landmarks.model)
+    return Lessons(replace(landmarks, weight=landmarks.aged(Recipe().half_life)), sight, rates)
+
+
+def seen(
+    ledger: Ledger,
+    drive: NDArray[np.int64],
+    day: NDArray[np.int64],
+    model: NDArray[np.object_],
+    rates: Rates,
+    *,
+    filmed: bool,
+) -> Sight:
+    """What is seen of these drives on these days."""
+    x = matrix(vectors(ledger, drive, day), model, rates)
+    return Sight(x, films(ledger, drive, day) if filmed else _unfilmed(len(x)), model)
+
+
+def matrix(x: NDArray[np.float32], model: NDArray[np.object_], rates: Rates) -> NDArray[np.float32]:
+    """Features with the family's columns beside them."""
+    return np.column_stack([x, family_columns(rates, model, x[:, POSITION["hours"]])])
+
+
+def _filmed(
+    source: Source, landmarks: Landmarks, until: date, threads: int, tell: Tell
+) -> NDArray[np.float16]:
+    files = HistoryFiles(list(source.files), threads=threads)
+    wanted = frozenset(landmarks.serial.tolist())
+    reels = np.zeros((len(landmarks), STEPS, CHANNELS), dtype=np.float16)
+
+    def keep(names: Sequence[str]) -> NDArray[np.bool_]:
+        return np.array([name in wanted for name in names], dtype=bool)
+
+    for part in files.parts():
+        history = files.read(until=until, part=part, keep=keep)
+        number = {str(serial): place for place, serial in enumerate(history.serials)}
+        drive = np.array([number.get(str(serial), -1) for serial in landmarks.serial], dtype=np.int64)
+        mine = np.flatnonzero(drive >= 0)
+        reels[mine] = films(ledger_of(history), drive[mine], landmarks.day[mine])
+        tell(f"films of {source.files[0].name}: {len(mine):,}")
+    return reels
+
+
+def _unfilmed(count: int) -> NDArray[np.float16]:
+    return np.zeros((count, 0, CHANNELS), dtype=np.float16)

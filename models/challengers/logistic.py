@@ -1,0 +1,76 @@
+"""A logistic hazard: log odds that add up, from logarithms of counts, smooth ageing, and flags of what is reported."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from features.schema import NAMES_IN_ORDER, POSITION
+from models.challengers.crossed import Forecaster
+from models.challengers.lessons import Lessons, Tell
+from models.challengers.periods import chances, periods_of, within
+from models.family import MAKERS
+from models.hazard import INTERVALS
+
+STRENGTH: Final = 0.02
+"""Inverse of the ridge penalty."""
+KNOTS: Final = 6
+FADES: Final = (7.0, 30.0)
+"""Days in which the memory of a rise falls to 1/e."""
+_SINCE: Final = [place for name, place in POSITION.items() if "since_" in name]
+_HOURS: Final = POSITION["hours"]
+_FAMILY: Final = len(NAMES_IN_ORDER)
+_COUNTED: Final = [place for place in range(_FAMILY) if place not in _SINCE and place != _HOURS]
+_SYMPTOMS: Final = [POSITION[name] for name in ("symptoms", "rising_7d", "rising_30d", "sectors_up_7d")]
+"""What weighs more on a near interval than on a far one."""
+
+
+def logistic_hazard(lessons: Lessons, seed: int, _threads: int, _tell: Tell) -> Forecaster:
+    """Ridge logistic regression on person-period rows."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, SplineTransformer, StandardScaler
+
+    periods = periods_of(lessons)
+    x = lessons.sight.x
+    usual = float(np.nanmedian(x[:, _HOURS])) if np.isfinite(x[:, _HOURS]).any() else 0.0
+    ageing = SplineTransformer(KNOTS, knots="quantile", extrapolation="constant", include_bias=False)
+    ageing.fit(np.nan_to_num(x[:, [_HOURS]], nan=usual))
+
+    def transformed(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        hours = ageing.transform(np.nan_to_num(rows[:, [_HOURS]], nan=usual))
+        return np.concatenate([additive(rows), hours], axis=1, dtype=np.float32)
+
+    fitted = make_pipeline(
+        FunctionTransformer(transformed),
+        StandardScaler(),
+        LogisticRegression(C=STRENGTH, max_iter=300, tol=1e-3, random_state=seed),
+    )
+    weight = periods.weight / periods.weight.mean()
+    fitted.fit(
+        within(x[periods.landmark], periods.interval), periods.dies, logisticregression__sample_weight=weight
+    )
+    return lambda sight: chances(sight.x, lambda rows: fitted.predict_proba(rows)[:, 1])
+
+
+def additive(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(rows, terms) whose weighted sum can be a log hazard. rows: features, family columns, interval."""
+    counts = rows[:, _COUNTED]
+    since = rows[:, _SINCE]
+    maker = rows[:, [_FAMILY + 1]]
+    interval = rows[:, [-1]] == np.arange(INTERVALS)
+    size = np.nan_to_num(np.sign(counts) * np.log1p(np.abs(counts)))
+    symptoms = np.log1p(np.nan_to_num(rows[:, _SYMPTOMS]))
+    terms = [
+        size,
+        counts > 0,
+        np.isnan(counts),
+        *(np.nan_to_num(np.exp(-since / fade)) for fade in FADES),
+        rows[:, [_FAMILY]],
+        maker == np.arange(len(MAKERS)),
+        interval,
+        *(symptoms[:, [place]] * interval for place in range(len(_SYMPTOMS))),
+    ]
+    return np.concatenate(terms, axis=1, dtype=np.float32)
