@@ -1,0 +1,30 @@
+"""data.history: drive histories, any mixture of Backblaze-shaped parquet and CSV files, as sorted columns.
+
+In: files with `date, serial_number, model` and any of `smart_N_raw` (daily rows, or change points where a row holds
+until the drive's next). Out: `History`, whole or a part of the drives at a time. Columns that a file lacks are null;
+a value that cannot be true is null and counted; of several rows of a drive on one day the last wins (order of
+power-on hours, then of the files). `failure` is read by `data.lifespan` for training, never here; `snapshot` is read
+by nobody.
+"""
+
+from data.history.files import HistoryFiles, Part
+from data.history.rows import EPOCH, FIRST_DAY, History, Told
+from data.history.tables import UnreadableHistory, columns_of, day_sql, is_history, table_of
+from data.history.values import LIMITS, believable, believable_one
+
+__all__ = [
+    "EPOCH",
+    "FIRST_DAY",
+    "LIMITS",
+    "History",
+    "HistoryFiles",
+    "Part",
+    "Told",
+    "UnreadableHistory",
+    "believable",
+    "believable_one",
+    "columns_of",
+    "day_sql",
+    "is_history",
+    "table_of",
+]

@@ -1,0 +1,234 @@
+# ruff: noqa: S608 - serial numbers and days are quoted or numbers; paths are quoted by `data.history.tables`
+"""A set of history files, read whole or a part of the drives at a time, in memory that does not grow with them.
+
+A part is a range of serial numbers that holds about as many rows as asked for, so what is made of the parts stands in
+the order of the drives, however large they are. Where every file would be read many times over, the rows are first
+copied to scratch files, one a part.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from data.history.rows import EPOCH, History, Keep, history_of
+from data.history.tables import (
+    CANONICAL,
+    Table,
+    UnreadableHistory,
+    is_history,
+    is_parquet,
+    types_of,
+    unreadable,
+)
+
+if TYPE_CHECKING:
+    import duckdb
+
+Answer = TypeVar("Answer")
+
+ROWS_A_PART: Final = 750_000
+SCANS: Final = 8
+"""Parts up to which a parquet file is read anew for each: a copy of the rows costs as much as so many looks."""
+COPYING: Final = "1GB"
+"""Memory in which rows are copied; what does not fit goes to the scratch folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The drives with serial numbers in [low, high); None: no bound."""
+
+    low: str | None = None
+    high: str | None = None
+
+    def condition(self) -> str:
+        """As SQL. Rows without a serial number belong to the first part, so that they are counted once."""
+        low = "true" if self.low is None else f"serial >= {_quoted(self.low)}"
+        high = "true" if self.high is None else f"serial < {_quoted(self.high)}"
+        return f"({low} AND {high})" if self.low is not None else f"(serial IS NULL OR {high})"
+
+
+WHOLE: Final = Part()
+
+
+class HistoryFiles:
+    """Files of readings (`paths`), and drives tables that came with them (`others`)."""
+
+    def __init__(self, paths: Sequence[Path], *, threads: int = 2, forgiving: bool = False) -> None:
+        """Look at the files' columns. Raises UnreadableHistory when one is missing or of another shape.
+
+        forgiving: go on without such files as long as one can be read; `refused` says of each why.
+        """
+        import duckdb
+
+        self._connection = duckdb.connect(":memory:", config={"threads": threads})
+        self._tables: list[Table] = []
+        self.others: list[Path] = []
+        self.refused: list[str] = []
+        self._copies: dict[Part, str] = {}
+        self._broken = 0
+        for path in paths:
+            try:
+                self._add(path)
+            except UnreadableHistory as why:
+                if not forgiving or len(paths) == 1:
+                    raise
+                self.refused.append(str(why))
+        if not self._tables:
+            raise UnreadableHistory(
+                " ".join(self.refused)
+                or "No history among the files; give at least one with date, serial_number, model."
+            )
+
+    def _add(self, path: Path) -> None:
+        types = types_of(self._connection, path)
+        if is_history(types):
+            self._tables.append(Table(path, len(self._tables), types))
+        elif {"serial_number", "last_date", "failure"} <= set(types):
+            self.others.append(path)
+        else:
+            raise UnreadableHistory(
+                f"{path} lacks date, serial_number or model; give Backblaze-shaped parquet or CSV."
+            )
+
+    def __reduce__(self) -> tuple[type[HistoryFiles], tuple[list[Path]]]:
+        """Elsewhere the same files are opened anew; copies stay here."""
+        return HistoryFiles, (self.paths,)
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files that hold readings."""
+        return [table.path for table in self._tables]
+
+    def read(
+        self,
+        *,
+        since: date | None = None,
+        until: date | None = None,
+        today: date | None = None,
+        part: Part = WHOLE,
+        keep: Keep | None = None,
+    ) -> History:
+        """Read rows dated in [since, until]. Raises UnreadableHistory where a file breaks off.
+
+        today: rows dated after it are future-dated and left out, counted. part: of `parts`. keep: of these serial
+        numbers, which to keep.
+        """
+        kept = [part.condition()]
+        if since is not None:
+            kept.append(f"(day IS NULL OR day >= {(since - EPOCH).days})")
+        if until is not None:
+            kept.append(f"(day IS NULL OR day <= {(until - EPOCH).days})")
+        rows = self._copies.get(part) or self._rows()
+        query = (
+            f"SELECT {', '.join(CANONICAL)} FROM ({rows}) WHERE {' AND '.join(kept)} "
+            "ORDER BY serial, day, s9 NULLS FIRST, file, place"
+        )
+        with self._connection.cursor() as cursor:
+            table = self._asked(lambda: cursor.sql(query).to_arrow_table())
+            broken = self._rejected(cursor) if part not in self._copies else self._broken
+        if part.low is not None:
+            broken = 0
+        return history_of(
+            table, today=None if today is None else (today - EPOCH).days, keep=keep, broken=broken
+        )
+
+    def model_of(self, serials: Iterable[str], *, until: date | None = None) -> list[str]:
+        """The last model name each serial number was reported with; "" where it has no row."""
+        cut = "" if until is None else f" AND day <= {(until - EPOCH).days}"
+        query = (
+            f"SELECT serial, arg_max(model, day) FROM ({self._rows()}) "
+            f"WHERE serial IS NOT NULL AND day IS NOT NULL{cut} GROUP BY serial"
+        )
+        with self._connection.cursor() as cursor:
+            models = dict(self._asked(lambda: cursor.execute(query).fetchall()))
+        return [str(models.get(serial) or "") for serial in serials]
+
+    def parts(self, rows_a_part: int = ROWS_A_PART, *, in_place: bool = False) -> list[Part]:
+        """Parts of the drives in order, each of at most `rows_a_part` rows or one drive.
+
+        in_place: never copy, since the parts will be read where the scratch folder is not.
+        """
+        lows: list[str] = []
+        with self._connection.cursor() as cursor:
+            query = (
+                f"SELECT serial, count(*) FROM ({self._rows()}) WHERE serial <> '' GROUP BY serial ORDER BY 1"
+            )
+            filled = 0
+            counted = self._asked(lambda: cursor.execute(query))
+            while batch := counted.fetchmany(10_000):
+                for serial, rows in batch:
+                    if not lows or filled + rows > rows_a_part:
+                        lows.append(serial)
+                        filled = 0
+                    filled += rows
+        bounds: list[str | None] = [None, *lows[1:], None]
+        parts = [Part(low, high) for low, high in pairwise(bounds)]
+        dear = len(parts) > SCANS or not all(is_parquet(path) for path in self.paths)
+        if len(parts) > 1 and dear and not in_place:
+            self._copy(parts)
+        return parts
+
+    def _copy(self, parts: Sequence[Part]) -> None:
+        folder = tempfile.mkdtemp(prefix="predrain-rows-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        copying = (
+            f"COPY (SELECT *, {_numbered(parts)} AS part FROM ({self._rows()})) TO {_quoted(folder)} "
+            "(FORMAT parquet, PARTITION_BY (part), COMPRESSION lz4)"
+        )
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"SET temp_directory = {_quoted(folder)}")
+            cursor.execute(f"SET memory_limit = '{COPYING}'")
+            self._asked(lambda: cursor.execute(copying))
+            cursor.execute("RESET memory_limit")
+            self._broken = self._rejected(cursor)
+        for index, part in enumerate(parts):
+            source = _quoted(f"{folder}/part={index}/*.parquet")
+            self._copies[part] = f"SELECT * FROM read_parquet({source}, hive_partitioning = false)"
+
+    def _rows(self) -> str:
+        return " UNION ALL ".join(table.select() for table in self._tables)
+
+    def _rejected(self, cursor: duckdb.DuckDBPyConnection) -> int:
+        """Lines of CSV files that the cursor's last look could not take apart."""
+        if all(is_parquet(path) for path in self.paths):
+            return 0
+        query = "SELECT count(*) FROM (SELECT DISTINCT scan_id, file_id, line FROM reject_errors)"
+        return int(cursor.execute(query).fetchall()[0][0])
+
+    def _asked(self, ask: Callable[[], Answer]) -> Answer:
+        """What DuckDB answers. Raises UnreadableHistory, with the file that breaks off where it is named."""
+        import duckdb
+
+        try:
+            return ask()
+        except duckdb.OutOfMemoryException as error:
+            raise UnreadableHistory(
+                f"The rows fit neither memory nor the scratch folder ({str(error).splitlines()[0]}); "
+                "free space, or name another folder by TMPDIR."
+            ) from None
+        except duckdb.Error as error:
+            named = [path for path in self.paths if str(path) in str(error)]
+            raise unreadable(named[0] if named else self.paths[0].parent, error) from None
+
+
+def _numbered(parts: Sequence[Part], first: int = 0) -> str:
+    """SQL for the number of a row's part, by halving; rows without a serial number go to the first."""
+    if len(parts) == 1:
+        return str(first)
+    middle = len(parts) // 2
+    low = parts[middle].low or ""
+    upper, lower = _numbered(parts[middle:], first + middle), _numbered(parts[:middle], first)
+    return f"CASE WHEN serial >= {_quoted(low)} THEN {upper} ELSE {lower} END"
+
+
+def _quoted(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"

@@ -1,0 +1,61 @@
+"""What a SMART value may be: decoded where vendors pack several into one, not reported where it cannot be true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+LIMITS: Final[Mapping[int, float]] = {
+    5: 2**32,
+    9: 20 * 365.25 * 24,
+    10: 2**32,
+    12: 1e6,
+    187: 2**32,
+    188: 2**48,
+    189: 2**32,
+    193: 1e8,
+    194: 2**48,
+    196: 2**32,
+    197: 2**32,
+    198: 2**32,
+    199: 2**32,
+    241: 2**43,
+    242: 2**43,
+}
+"""SMART attributes that are read, and the value at which each stops being believable (9: 20 years; 241, 242:
+sectors)."""
+
+WORD: Final = 65536.0
+HOTTEST: Final = 150.0
+
+
+def believable(smart_id: int, raw: NDArray[np.float64]) -> tuple[NDArray[np.float64], int, int]:
+    """Decode what vendors pack into one integer and drop what cannot be true.
+
+    188 keeps its low 16-bit word (all timeouts; the upper words are subsets), 194 its low byte, and a temperature of
+    0 means that there is no sensor. Returns the values, how many were negative and how many absurd.
+    """
+    negative = raw < 0
+    absurd = raw > LIMITS[smart_id]
+    value = np.where(negative | absurd, np.nan, raw)
+    if smart_id == 188:
+        value = np.mod(value, WORD)
+    elif smart_id == 194:
+        value = np.mod(value, 256.0)
+        value = np.where((value == 0) | (value > HOTTEST), np.nan, value)
+    return value, int(np.count_nonzero(negative)), int(np.count_nonzero(absurd))
+
+
+def believable_one(smart_id: int, raw: float) -> float:
+    """`believable` for a single value, without its counts: the stream's way through the same rule."""
+    if not 0 <= raw <= LIMITS[smart_id]:
+        return np.nan
+    if smart_id == 188:
+        return raw % WORD
+    if smart_id == 194:
+        celsius = raw % 256.0
+        return np.nan if celsius == 0 or celsius > HOTTEST else celsius
+    return raw
