@@ -1,14 +1,14 @@
 # ruff: noqa: S608 - table functions and columns cannot be bound as parameters; paths are quoted
 """What people and rules said became of drives, laid over what the histories say: a drained disk is not a healthy one.
 
-| last word | counts as |
+| said | counts as |
 |---|---|
 | failed, confirmed | a death on the drive's last day in the history (or the day of the word, if that is earlier) |
 | cleared | alive up to the day of the word, whatever the history booked |
-| unverified (drained, nobody looked) | censored on the first such day: what came after was not a life under load |
-| removed, replaced | censored on the day of the word |
+| unverified (drained, nobody looked), removed, replaced | censored on that day: no life under load came after |
 | suspected | nothing: it stands until somebody confirms it |
 
+The last verdict (failed, confirmed, cleared) counts; where a disk went does not undo it, but ends what was cleared.
 A death that the history itself books stands against all but `cleared`. A word from after the end of a history says
 nothing of a drive that was still in service there.
 """
@@ -27,6 +27,8 @@ from data.lifespan import Lifespans, Source
 from data.outcome import Fate
 
 DEATHS = frozenset({Fate.FAILED, Fate.CONFIRMED})
+VERDICTS = DEATHS | {Fate.CLEARED}
+GONE = frozenset({Fate.UNVERIFIED, Fate.REMOVED, Fate.REPLACED})
 STILL_THERE = 7
 """Days before the end of a history in which a drive's last row counts as "still in service"."""
 
@@ -85,8 +87,8 @@ def settled(sources: Sequence[Source], words: Iterable[Word], *, until: date | N
             and source.lifespans.first[at] <= _number(told[-1].day)
         ]
         if spans:
-            _, number, at = max(spans)
-            said[number][at] = told
+            begun, number, at = max(spans)
+            said[number][at] = [word for word in told if _number(word.day) >= begun]
     return [
         replace(source, lifespans=_settled(source.lifespans, told)) if told else source
         for source, told in zip(sources, said, strict=True)
@@ -97,16 +99,18 @@ def _settled(lifespans: Lifespans, said: Mapping[int, Sequence[Word]]) -> Lifesp
     last, died = lifespans.last.copy(), lifespans.died.copy()
     end = int(lifespans.last.max())
     for at, words in said.items():
-        fate, day = words[-1].fate, _number(words[-1].day)
-        if day > end and last[at] > end - STILL_THERE and not died[at]:
+        if _number(words[-1].day) > end and last[at] > end - STILL_THERE and not died[at]:
             continue
-        if fate in DEATHS:
-            died[at], last[at] = True, min(last[at], day)
-        elif fate is Fate.CLEARED:
-            died[at], last[at] = False, max(last[at], min(day, end))
-        elif fate is not Fate.SUSPECTED and not died[at]:
-            drained = (_number(word.day) for word in words if word.fate is Fate.UNVERIFIED)
-            last[at] = max(lifespans.first[at], min(last[at], next(drained, day)))
+        place = max((n for n, word in enumerate(words) if word.fate in VERDICTS), default=-1)
+        gone = next((_number(word.day) for word in words[place + 1 :] if word.fate in GONE), None)
+        verdict = words[place] if place >= 0 else None
+        if verdict is not None and verdict.fate in DEATHS:
+            died[at], last[at] = True, min(last[at], _number(verdict.day))
+            continue
+        if verdict is not None:
+            died[at], last[at] = False, max(last[at], min(_number(verdict.day), end))
+        if gone is not None and not died[at]:
+            last[at] = max(lifespans.first[at], min(last[at], gone))
     return replace(lifespans, last=last, died=died)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -26,7 +26,7 @@ LANDMARKS_MAX: Final = 20_000
 MODELS_MAX: Final = 12
 """Models with a sketch of their own, so that neither file nor metrics grow with the variety of a fleet."""
 LEAST: Final = 100
-"""Drives below which a family is not judged."""
+"""Drives below which a family is neither sketched nor judged."""
 WATCHED: Final = 30
 """Days of readings below which a drive is left out: its changes over 30 days are not whole."""
 AGEING: Final = frozenset({"hours"})
@@ -118,17 +118,11 @@ def reference_of(landmarks: Landmarks, p_30d: NDArray[np.float64]) -> Reference:
     names, at = np.unique(landmarks.model.astype(str), return_inverse=True)
     makers = np.array([-1 if (m := maker_of(str(name))) is None else m for name in names])
     members = {str(name): np.flatnonzero(at == place) for place, name in enumerate(names)}
-    models = {
-        name: rows for name, rows in members.items() if len(np.unique(crc(landmarks.serial[rows]))) >= LEAST
-    }
-    largest = sorted(models, key=lambda name: (-len(models[name]), name))[:MODELS_MAX]
-    of_makers = {
-        maker: rows
-        for number, maker in enumerate(MAKERS)
-        if len(rows := np.flatnonzero(makers[at] == number)) >= LEAST
-    }
-    chosen = {name: models[name] for name in largest} | of_makers
-    return Reference({name: _family(landmarks, p_30d, rows) for name, rows in chosen.items()})
+    largest = sorted(members, key=lambda name: (-len(members[name]), name))[:MODELS_MAX]
+    of_makers = {maker: np.flatnonzero(makers[at] == number) for number, maker in enumerate(MAKERS)}
+    chosen = {name: members[name] for name in largest} | of_makers
+    made = {name: _family(landmarks, p_30d, rows) for name, rows in chosen.items() if len(rows) >= LEAST}
+    return Reference({name: family for name, family in made.items() if family.drives >= LEAST})
 
 
 def drift(
@@ -195,7 +189,7 @@ def _shift(name: str, then: Sketch, now: NDArray[np.float32] | NDArray[np.float6
         return Shift(name, psi, 0.0, 1.0, missing - then.missing)
     from scipy.stats import ks_2samp
 
-    tested = ks_2samp(then.points, told, method="asymp")
+    tested: Any = ks_2samp(then.points, told, method="asymp")
     return Shift(name, psi, float(tested.statistic), float(tested.pvalue), missing - then.missing)
 
 

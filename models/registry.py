@@ -1,48 +1,181 @@
-"""Where trainings are written down: an MLflow tracking store, by default a SQLite file, a server by its URI.
+"""Where trainings are written down and bundles numbered: an MLflow store, by default a SQLite file, a server by URI.
 
-Only text goes there: parameters, figures, and the bundle's files as artifacts. The extra `tracking` brings MLflow.
+Only text goes there: parameters, figures, and the bundle's files as artifacts. A version remembers the digest of its
+bundle in the store, apart from the files, so that a bundle changed among the artifacts is refused when it is fetched,
+even with checksums made to fit. The extra `tracking` brings MLflow.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Final
 
 from data.refusal import Refusal
-from models.bundle import FILES, Facts
+from models.bundle import FILES, REFERENCE, SUMS, Bundle, CorruptBundle, Facts
+from models.shelf import NoSuchBundle, digest_of
 
-EXPERIMENT = "predrain"
+EXPERIMENT: Final = "predrain"
+CHAMPION: Final = "champion"
+CHALLENGER: Final = "challenger"
+_FOLDER: Final = "bundle"
+_DIGEST: Final = "bundle_digest"
 
 
 class NoTracking(Refusal):
     """MLflow is not installed, or its store cannot be reached."""
 
 
-def track(uri: str, facts: Facts, folder: Path) -> str:
-    """Write a training down; returns the run's id. uri: `sqlite:///FILE`, or a server's `https://...`.
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One registered bundle."""
 
-    Raises NoTracking.
-    """
-    try:
-        import mlflow
-    except ImportError:
-        raise NoTracking("MLflow is not installed; install predrain with its extra `tracking`.") from None
-    from mlflow.exceptions import MlflowException
+    number: int
+    name: str
+    digest: str
+    made_at: datetime
+    parameters: Mapping[str, str]
+    figures: Mapping[str, float]
+    run: str
+    aliases: tuple[str, ...] = ()
 
-    try:
-        client = mlflow.MlflowClient(tracking_uri=uri)
-        known = client.get_experiment_by_name(EXPERIMENT)
-        experiment = known.experiment_id if known else client.create_experiment(EXPERIMENT)
-        run = client.create_run(experiment, run_name=facts.name)
-        for name, value in parameters_of(facts).items():
-            client.log_param(run.info.run_id, name, value)
-        for name, number in figures_of(facts).items():
-            client.log_metric(run.info.run_id, name, number)
-        for name in FILES:
-            client.log_artifact(run.info.run_id, str(folder / name))
-        client.set_terminated(run.info.run_id)
-    except MlflowException as error:
-        raise NoTracking(f"The tracking store {uri} refused ({error.message}); check the URI.") from None
-    return str(run.info.run_id)
+
+class Registry:
+    """The numbered bundles of one store. uri: `sqlite:///FILE`, or a server's `https://...`. Raises NoTracking."""
+
+    def __init__(self, uri: str) -> None:
+        try:
+            import mlflow
+        except ImportError:
+            raise NoTracking("MLflow is not installed; install predrain with its extra `tracking`.") from None
+        for name in ("mlflow", "alembic"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+        self.uri = uri
+        with self._explained():
+            self._client: Any = mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+    def register(self, facts: Facts, folder: Path) -> Version:
+        """Write a training down and give its bundle the next number."""
+        with self._explained():
+            run = self._client.create_run(self._experiment(), run_name=facts.name)
+            of = run.info.run_id
+            for name, value in parameters_of(facts).items():
+                self._client.log_param(of, name, value)
+            for name, number in figures_of(facts).items():
+                self._client.log_metric(of, name, number)
+            for name in (*FILES, REFERENCE, SUMS):
+                if (folder / name).exists():
+                    self._client.log_artifact(of, str(folder / name), _FOLDER)
+            self._client.set_terminated(of)
+            if not self._known():
+                self._client.create_registered_model(EXPERIMENT)
+            made = self._client.create_model_version(
+                EXPERIMENT,
+                source=f"{run.info.artifact_uri}/{_FOLDER}",
+                run_id=of,
+                tags={_DIGEST: digest_of(folder), "name": facts.name},
+            )
+        return self.version(str(made.version))
+
+    def versions(self) -> tuple[Version, ...]:
+        """Every version, newest first."""
+        with self._explained():
+            if not self._known():
+                return ()
+            found: list[Any] = []
+            token = None
+            while token != "":
+                page = self._client.search_model_versions(f"name = '{EXPERIMENT}'", page_token=token)
+                found, token = found + list(page), page.token or ""
+            aliases = self._aliases()
+            return tuple(
+                self._version(one, aliases) for one in sorted(found, key=lambda one: -int(one.version))
+            )
+
+    def version(self, word: str) -> Version:
+        """The version of a number or an alias. Raises NoSuchBundle."""
+        for one in self.versions():
+            if word == str(one.number) or word in one.aliases:
+                return one
+        raise NoSuchBundle(
+            f"{self.uri} has no version {word}; `predrain models list` shows those that are there."
+        )
+
+    def fetch(self, version: Version, folder: Path) -> Path:
+        """Bring the bundle of a version into an empty folder, and verify it. Raises CorruptBundle."""
+        from mlflow.exceptions import MlflowException
+
+        for name in (*FILES, SUMS, REFERENCE):
+            try:
+                self._client.download_artifacts(version.run, f"{_FOLDER}/{name}", str(folder))
+            except (MlflowException, OSError) as error:
+                if name != REFERENCE:
+                    raise CorruptBundle(
+                        f"Version {version.number} in {self.uri} lacks {name} ({_first(error)}); train it anew."
+                    ) from None
+        bundle = folder / _FOLDER if (folder / _FOLDER).is_dir() else folder
+        if digest_of(bundle) != version.digest:
+            raise CorruptBundle(
+                f"The files of version {version.number} in {self.uri} are not those that were registered; "
+                "restore its artifacts or train it anew."
+            )
+        Bundle.load(bundle)
+        return bundle
+
+    def point(self, alias: str, digest: str | None) -> bool:
+        """Let an alias name the version with this digest, or none; returns whether there is such a version."""
+        match = next((one for one in self.versions() if one.digest == digest), None)
+        with self._explained():
+            if match is not None:
+                self._client.set_registered_model_alias(EXPERIMENT, alias, str(match.number))
+            elif alias in self._aliases():
+                self._client.delete_registered_model_alias(EXPERIMENT, alias)
+        return match is not None
+
+    def _experiment(self) -> str:
+        known = self._client.get_experiment_by_name(EXPERIMENT)
+        if known is not None:
+            return str(known.experiment_id)
+        return str(self._client.create_experiment(EXPERIMENT, artifact_location=_beside(self.uri)))
+
+    def _known(self) -> bool:
+        return any(model.name == EXPERIMENT for model in self._client.search_registered_models())
+
+    def _aliases(self) -> Mapping[str, str]:
+        if not self._known():
+            return {}
+        return {
+            str(alias): str(of) for alias, of in self._client.get_registered_model(EXPERIMENT).aliases.items()
+        }
+
+    def _version(self, made: Any, aliases: Mapping[str, str]) -> Version:
+        run = self._client.get_run(made.run_id)
+        return Version(
+            number=int(made.version),
+            name=made.tags.get("name", run.info.run_name),
+            digest=made.tags.get(_DIGEST, ""),
+            made_at=datetime.fromtimestamp(made.creation_timestamp / 1000, UTC),
+            parameters=dict(run.data.params),
+            figures=dict(run.data.metrics),
+            run=made.run_id,
+            aliases=tuple(sorted(alias for alias, of in aliases.items() if of == str(made.version))),
+        )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        from mlflow.exceptions import MlflowException
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            yield
+        except (MlflowException, SQLAlchemyError, OSError) as error:
+            raise NoTracking(
+                f"The tracking store {self.uri} refused ({_first(error)}); check the URI."
+            ) from None
 
 
 def parameters_of(facts: Facts) -> dict[str, str]:
@@ -65,3 +198,18 @@ def figures_of(facts: Facts) -> dict[str, float]:
         "threshold_bad": facts.thresholds.bad,
         **{name: float(count) for name, count in facts.counts.items()},
     }
+
+
+def _beside(uri: str) -> str | None:
+    """Artifacts of a SQLite store lie beside its file; a server knows its own place."""
+    if not uri.startswith("sqlite"):
+        return None
+    from sqlalchemy.engine import make_url
+
+    file = make_url(uri).database
+    return None if not file else (Path(file).resolve().parent / "artifacts").as_uri()
+
+
+def _first(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from data.endings import Word
 
 
 def train(
@@ -19,7 +22,15 @@ def train(
     ] = None,
     seed: int = 20180630,
     threads: int = 2,
-    track: Annotated[str | None, Parameter(help="MLflow tracking URI, such as sqlite:///runs.db")] = None,
+    outcomes: Annotated[
+        Path | None, Parameter(help="what became of drives: parquet or CSV of serial_number, date, fate")
+    ] = None,
+    state: Annotated[
+        Path | None, Parameter(help="a service's state directory, for its outcomes and drains")
+    ] = None,
+    track: Annotated[
+        str | None, Parameter(help="MLflow store that numbers the bundle, such as sqlite:///runs.db")
+    ] = None,
     name: Annotated[str | None, Parameter(help="the bundle's name; by default the folder's")] = None,
 ) -> int:
     """Train a bundle on drive histories (Backblaze-shaped parquet or CSV, with `failure` or a drives table).
@@ -41,6 +52,7 @@ def train(
                 f"There is no file {exclude}; --exclude wants a list of serial numbers, one a line."
             )
         barred = frozenset(line.strip() for line in exclude.read_text().splitlines() if line.strip())
+    words = told_by(outcomes, state)
     trained = run(
         history,
         name=name or out.resolve().name,
@@ -48,14 +60,37 @@ def train(
         exclude=barred,
         seed=seed,
         threads=threads,
+        words=words,
         tell=lambda line: print(line, file=sys.stderr, flush=True),
     )
     write(trained, out, card_of(trained.facts))
     if track is not None:
-        from models.registry import track as write_down
+        from models.registry import Registry
 
-        print(f"tracked as run {write_down(track, trained.facts, out)}", file=sys.stderr)
+        made = Registry(track).register(trained.facts, out)
+        print(f"registered as version {made.number} in {track}", file=sys.stderr)
     print(
         f"wrote {out}: {trained.facts.counts['drives']:,} drives, {trained.facts.counts['deaths']:,} deaths"
     )
     return 0
+
+
+def told_by(outcomes: Path | None, state: Path | None) -> tuple[Word, ...]:
+    """What was said of drives' ends, in a file and in a service's store. Raises UnreadableHistory, Refusal."""
+    from data.endings import read_words
+
+    words = read_words(outcomes) if outcomes is not None else ()
+    if state is None:
+        return words
+    from data.store.sqlite import SqliteStore
+    from service.scoring.fates import words_of
+    from service.state import StateDir, StateUnusable
+
+    file = StateDir(state).store
+    if not file.is_file():
+        raise StateUnusable(f"{state} holds no store; --state wants the state directory of a service.")
+    store = SqliteStore(file)
+    try:
+        return (*words, *words_of(store))
+    finally:
+        store.close()

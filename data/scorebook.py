@@ -1,0 +1,160 @@
+"""The scorebook: what each bundle forecast of each disk, one line a day, to be held against what became of the disk.
+
+It stands apart from the store: nothing in it is shown as an outlook or can propose a drain, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.ids import DeviceId
+from data.outlook import Status
+from data.refusal import Refusal
+from data.sqlite_file import BUSY_SECONDS, Fault, fault, make_durable
+
+FORMAT = 1
+"""Kept in the file's `user_version`; 0 is a new file."""
+_TABLE = """
+CREATE TABLE forecasts (
+  bundle TEXT NOT NULL, device TEXT NOT NULL, day INTEGER NOT NULL, model TEXT NOT NULL, status TEXT NOT NULL,
+  p_7d REAL NOT NULL, p_14d REAL NOT NULL, p_30d REAL NOT NULL,
+  PRIMARY KEY (bundle, device, day)) WITHOUT ROWID
+"""
+
+
+class ScorebookUnusable(Refusal):
+    """The file is damaged, is no scorebook, cannot be written, or is held by another process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One bundle's forecast of one disk on one day."""
+
+    device: DeviceId
+    day: int
+    """Days since 1970-01-01, UTC."""
+    model: str
+    status: Status
+    p_7d: float
+    p_14d: float
+    p_30d: float
+
+
+@dataclass(frozen=True, slots=True)
+class Forecasts:
+    """Lines of one bundle as columns, sorted by device and day."""
+
+    device: NDArray[np.object_]
+    day: NDArray[np.int64]
+    model: NDArray[np.object_]
+    status: NDArray[np.object_]
+    p: NDArray[np.float64]
+    """(lines, 3) chance to fail within 7, 14, 30 days."""
+
+    def __len__(self) -> int:
+        return len(self.day)
+
+    def only(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Forecasts:
+        """These lines alone."""
+        return Forecasts(*(getattr(self, name)[which] for name in self.__slots__))
+
+
+class Scorebook:
+    """One SQLite file, for any number of threads and processes. Raises ScorebookUnusable."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, Lock()
+        with self._explained():
+            self._connection = sqlite3.connect(
+                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        try:
+            self._open()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def write(self, bundle: str, lines: Iterable[Line]) -> None:
+        """Keep lines of a bundle; of several for one disk and day the last one stays."""
+        rows = [
+            (bundle, one.device, one.day, one.model, one.status.value, one.p_7d, one.p_14d, one.p_30d)
+            for one in lines
+        ]
+        if not rows:
+            return
+        with self._writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO forecasts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def read(self, bundle: str, since: int = 0) -> Forecasts:
+        """What a bundle forecast from day `since` on."""
+        with self._lock, self._explained():
+            rows = self._connection.execute(
+                "SELECT device, day, model, status, p_7d, p_14d, p_30d FROM forecasts"
+                " WHERE bundle = ? AND day >= ? ORDER BY device, day",
+                (bundle, since),
+            ).fetchall()
+        columns = list(zip(*rows, strict=True)) or [()] * 7
+        return Forecasts(
+            np.array(columns[0], dtype=object),
+            np.array(columns[1], dtype=np.int64),
+            np.array(columns[2], dtype=object),
+            np.array([Status(word) for word in columns[3]], dtype=object),
+            np.array(columns[4:], dtype=np.float64).reshape(3, -1).T,
+        )
+
+    def prune(self, before: int) -> int:
+        """Drop lines from before that day; returns how many."""
+        with self._writing() as connection:
+            return connection.execute("DELETE FROM forecasts WHERE day < ?", (before,)).rowcount
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def _open(self) -> None:
+        with self._explained():
+            make_durable(self._connection)
+        with self._writing() as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version == FORMAT:
+                return
+            if version or connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                raise ScorebookUnusable(
+                    f"{self._path} is no scorebook of this predrain; update predrain, or move the file away "
+                    "(only the comparison of bundles begins anew)."
+                )
+            connection.execute(_TABLE)
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._explained():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            cure = {
+                Fault.NO_ROOM: "make room on its disk, or make it writable",
+                Fault.HELD: "see with `fuser` which process holds it, and try again",
+                Fault.BROKEN: "move it away; only the comparison of bundles begins anew",
+            }.get(fault(error) or Fault.BROKEN)
+            raise ScorebookUnusable(
+                f"the scorebook {self._path} cannot be used ({error}): {cure}."
+            ) from error

@@ -1,0 +1,69 @@
+"""What became of the disks of this service: what was stated of them, and drains, which prove nothing of a disk."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+from data.drain import DrainState
+from data.endings import Word, settled
+from data.ids import DeviceId
+from data.outcome import Fate, Outcome
+from data.reading import Smart
+from data.store.port import Store
+
+if TYPE_CHECKING:
+    from data.lifespan import Lifespans
+
+PUT_BACK = frozenset({DrainState.CANCELLING, DrainState.CANCELLED})
+
+
+def outcomes_of(store: Store) -> tuple[Outcome, ...]:
+    """Statements in order of time; a drain that moved data is `unverified` from its beginning on."""
+    drained = (
+        Outcome(drain.device, drain.created_at, Fate.UNVERIFIED, f"drain {drain.id}")
+        for drain in store.drains()
+        if drain.device is not None and drain.progress.moved_pgs and drain.state not in PUT_BACK
+    )
+    return tuple(sorted((*store.outcomes(), *drained), key=lambda outcome: outcome.at))
+
+
+def words_of(store: Store) -> tuple[Word, ...]:
+    """The same by serial number, as histories name drives."""
+    serials = {
+        device: reading.seen.identity.serial
+        for device, reading in store.latest_readings().items()
+        if isinstance(reading.seen, Smart)
+    }
+    return tuple(
+        Word(serials.get(one.device) or one.device.rsplit("_", 1)[-1], _day(one.at), one.fate)
+        for one in outcomes_of(store)
+    )
+
+
+def lives_of(store: Store, first: date) -> Lifespans:
+    """Until when each device that was read since `first` is known to have lived, and which died; by device id."""
+    import numpy as np
+
+    from data.history import EPOCH
+    from data.lifespan import Lifespans, Source
+
+    read = {
+        device: (_day(reading.taken_at) - EPOCH).days
+        for device, reading in store.latest_readings().items()
+        if _day(reading.taken_at) >= first
+    }
+    devices = sorted(read)
+    last = np.array([read[DeviceId(device)] for device in devices], dtype=np.int64)
+    spans = Lifespans(
+        serials=np.array(devices, dtype=object),
+        first=np.full(len(devices), (first - EPOCH).days, dtype=np.int64),
+        last=last,
+        died=np.zeros(len(devices), dtype=bool),
+    )
+    words = [Word(one.device, _day(one.at), one.fate) for one in outcomes_of(store)]
+    return settled([Source((), spans)], words)[0].lifespans
+
+
+def _day(at: datetime) -> date:
+    return at.astimezone(UTC).date()

@@ -1,0 +1,86 @@
+"""Training hears what became of drives: confirmed ones are deaths, drained ones are censored, `until` holds."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data.endings import Word
+from data.history import EPOCH
+from data.ids import DeviceId
+from data.lifespan import Lifespans, sources_of
+from data.outcome import Fate, Outcome
+from data.store.sqlite import SqliteStore
+from models.bundle import Bundle
+from models.hazard import Recipe
+from models.train import train
+from service.cli import main
+from tests.service.conftest import smart_reading
+
+SAMPLES = Path(__file__).parents[1] / "data" / "drives"
+DAILY, CHANGES, DRIVES = (SAMPLES / f"{name}.parquet" for name in ("daily", "changes", "drives"))
+SMALL = Recipe(rounds=5, least=20)
+
+
+@pytest.fixture(scope="module")
+def lives() -> Lifespans:
+    return sources_of([DAILY], threads=1)[0].lifespans
+
+
+def leaving(lives: Lifespans, count: int) -> list[int]:
+    """Drives that live to the end of the daily sample."""
+    return np.flatnonzero(~lives.died & (lives.last == lives.last.max()))[:count].tolist()
+
+
+def told(lives: Lifespans, at: int, fate: Fate, before_end: int) -> Word:
+    day = EPOCH + timedelta(days=int(lives.last[at]) - before_end)
+    return Word(str(lives.serials[at]), day, fate)
+
+
+def deaths(words: list[Word], until: date | None = None) -> int:
+    made = train([DAILY, CHANGES, DRIVES], name="t", threads=1, recipe=SMALL, words=words, until=until)
+    return made.facts.counts["deaths"]
+
+
+@pytest.mark.slow
+def test_confirmed_drives_are_learned_from_as_deaths_and_unverified_ones_are_not(lives: Lifespans) -> None:
+    chosen = leaving(lives, 6)
+    plain = deaths([])
+    assert deaths([told(lives, at, Fate.CONFIRMED, 20) for at in chosen]) == plain + 6
+    assert deaths([told(lives, at, Fate.UNVERIFIED, 20) for at in chosen]) == plain
+
+
+@pytest.mark.slow
+def test_a_word_after_until_changes_nothing_in_a_training(lives: Lifespans) -> None:
+    chosen = leaving(lives, 6)
+    until = EPOCH + timedelta(days=int(lives.last.max()) - 25)
+    late = [told(lives, at, Fate.CONFIRMED, 20) for at in chosen]
+    assert deaths(late, until) == deaths([], until)
+
+
+@pytest.mark.slow
+def test_train_takes_outcomes_from_a_file_and_from_a_services_store(
+    lives: Lifespans, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = (told(lives, at, Fate.CONFIRMED, 20) for at in leaving(lives, 2))
+    file = tmp_path / "outcomes.csv"
+    file.write_text(f"serial_number,date,fate\n{one.serial},{one.day},confirmed\n")
+    state = tmp_path / "state"
+    store = SqliteStore(state / "store.sqlite")
+    at = datetime.combine(two.day, datetime.min.time(), UTC)
+    store.add_readings([smart_reading(two.serial, at)])
+    store.add_outcome(Outcome(DeviceId(f"ST4000DM000_{two.serial}"), at, Fate.FAILED, "a person"))
+    store.close()
+    history = [str(path) for path in (DAILY, CHANGES, DRIVES)]
+    plain, heard = str(tmp_path / "plain"), str(tmp_path / "heard")
+    assert main(["train", *history, "--out", plain, "--threads", "1"]) == 0
+    asked = ["--outcomes", str(file), "--state", str(state), "--threads", "1"]
+    assert main(["train", *history, "--out", heard, *asked]) == 0
+    counts = [Bundle.load(Path(folder)).facts.counts["deaths"] for folder in (plain, heard)]
+    assert counts[1] == counts[0] + 2
+    capsys.readouterr()
+    assert main(["train", *history, "--out", heard, "--state", str(tmp_path)]) == 1
+    assert "holds no store" in capsys.readouterr().err
