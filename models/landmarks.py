@@ -8,18 +8,20 @@ more drives are retirements booked as failures: those drives count as removed.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from data.history import History, HistoryFiles
+from data.history import History, HistoryFiles, Part
 from data.lifespan import Lifespans, Source
 from features.ledger import Ledger, ledger_of
 from features.vector import rows_at, vectors
+from models.scale import Crew, Threads
 
 BATCH: Final = 10
 """Deaths of one model on one day from which on they are taken for a retirement."""
@@ -102,23 +104,39 @@ def draw(
     exclude: frozenset[str] = frozenset(),
     thinning: Thinning = WEEKLY,
     threads: int = 2,
+    crew: Crew | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Landmarks:
-    """Draw landmarks from one source, a part of its drives at a time."""
+    """Draw landmarks from one source, a part of its drives at a time; ordered by drive and day."""
+    crew = Threads(threads) if crew is None else crew
     files = HistoryFiles(list(source.files), threads=threads)
     lifespans = without_retirements(source.lifespans, files, until)
-    parts = list(files.parts())
+    parts = files.parts(crew.rows_a_part, in_place=crew.apart)
+    work = partial(
+        _part, files=files, until=until, exclude=exclude, lifespans=lifespans, seed=seed, thinning=thinning
+    )
     drawn: list[Landmarks] = []
+    for landmarks in crew.each(work, parts):
+        drawn.append(landmarks)
+        tell(f"landmarks of {source.files[0].name}, part {len(drawn)} of {len(parts)}: {len(landmarks):,}")
+    return joined(drawn)
 
-    def keep(names: object) -> NDArray[np.bool_]:
-        assert isinstance(names, list)
+
+def _part(
+    part: Part,
+    *,
+    files: HistoryFiles,
+    until: date | None,
+    exclude: frozenset[str],
+    lifespans: Lifespans,
+    seed: int,
+    thinning: Thinning,
+) -> Landmarks:
+    def keep(names: Sequence[str]) -> NDArray[np.bool_]:
         return np.array([name not in exclude for name in names], dtype=bool)
 
-    for number, part in enumerate(parts):
-        history = files.read(until=until, part=part, keep=keep)
-        drawn.append(_draw(history, ledger_of(history), lifespans, seed, thinning))
-        tell(f"landmarks of {source.files[0].name}, part {number + 1} of {len(parts)}: {len(drawn[-1]):,}")
-    return joined(drawn)
+    history = files.read(until=until, part=part, keep=keep)
+    return _draw(history, ledger_of(history), lifespans, seed, thinning)
 
 
 def without_retirements(lifespans: Lifespans, files: HistoryFiles, until: date | None) -> Lifespans:

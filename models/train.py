@@ -27,9 +27,10 @@ from models.calibrate import Calibration, Thresholds, calibrated, thresholds_of
 from models.drift import Reference, reference_of
 from models.explain import shares
 from models.family import COLUMNS, Rates, family_columns, rates_of, whole_lives
-from models.hazard import INTERVALS, Recipe, failing, grow, hazards, person_periods
+from models.hazard import INTERVALS, Recipe, failing, hazards, person_periods
 from models.landmarks import WEEKLY, Landmarks, Thinning, crc, draw, joined
 from models.life import fading_of
+from models.scale import Crew, Threads
 
 if TYPE_CHECKING:
     import lightgbm as lgb
@@ -67,15 +68,23 @@ def train(
     threads: int = 2,
     recipe: Recipe = PLAIN,
     words: Sequence[Word] = (),
+    today: date | None = None,
+    crew: Crew | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Trained:
-    """Train on history files. words: what was said of drives' ends (data.endings).
+    """Train on history files. words: what was said of drives' ends (data.endings). today: later days are errors.
+    crew: who works on the parts, by default `threads` threads.
 
     Raises UnreadableHistory, TooLittleHistory.
     """
     tell("looking at the files")
-    sources = settled(sources_of(paths, until=until, threads=threads), words, until=until)
-    drawn = [draw(s, until=until, seed=seed, exclude=exclude, threads=threads, tell=tell) for s in sources]
+    crew = Threads(threads) if crew is None else crew
+    known_by = min((day for day in (until, today) if day is not None), default=None)
+    sources = settled(sources_of(paths, until=known_by, threads=threads), words, until=until)
+    drawn = [
+        draw(s, until=known_by, seed=seed, exclude=exclude, threads=threads, crew=crew, tell=tell)
+        for s in sources
+    ]
     landmarks = joined(drawn)
     deaths = len(np.unique(landmarks.serial[landmarks.died & (landmarks.follow <= 30)].astype(str)))
     if deaths < 20:
@@ -85,15 +94,15 @@ def train(
     rates = rates_of(landmarks, WEEKLY.step, whole_lives() if until is None else None)
     x = _matrix(landmarks, rates)
     recent = replace(landmarks, weight=landmarks.aged(recipe.half_life))
-    unseen, boosters = _cross_fitted(recent, x, recipe, seed, threads, tell)
+    unseen, boosters = _cross_fitted(recent, x, recipe, seed, threads, crew, tell)
     calibration = _calibration(recent, unseen)
     p_30d = calibration(unseen)[:, 2]
     rate = np.exp(x[:, len(NAMES_IN_ORDER)].astype(np.float64))
     fading = fading_of(p_30d, rate, landmarks.follow, landmarks.died, landmarks.weight)
     tell("thresholds from healthy windows")
-    thresholds = _thresholds(sources[0], until, seed, exclude, rates, boosters, calibration, threads)
+    thresholds = _thresholds(sources[0], known_by, seed, exclude, rates, boosters, calibration, threads, crew)
     tell("the booster of all drives")
-    booster = _grow(recent, x, np.ones(len(landmarks), dtype=bool), recipe, seed, threads, tell)
+    booster = _grow(recent, x, np.ones(len(landmarks), dtype=bool), recipe, seed, crew, tell)
     dies, known = landmarks.outcome(30)
     told = shares(landmarks.x[known], dies[known], landmarks.weight[known])
     first, last = int(landmarks.day.min()), int((landmarks.day + landmarks.follow).max())
@@ -136,7 +145,7 @@ def _grow(
     which: NDArray[np.bool_],
     recipe: Recipe,
     seed: int,
-    threads: int,
+    crew: Crew,
     tell: Callable[[str], None],
 ) -> lgb.Booster:
     mine = np.flatnonzero(which)
@@ -144,9 +153,7 @@ def _grow(
     # Of a landmark that nobody died after, one interval is enough: a hash says which, its weight makes up.
     interval = (crc(chosen.serial) // 13 + chosen.day // 7) % INTERVALS
     periods = person_periods(chosen, interval)
-    return grow(
-        x[mine], periods, recipe, seed=seed, threads=threads, names=[*NAMES_IN_ORDER, *COLUMNS], tell=tell
-    )
+    return crew.grow(x[mine], periods, recipe, seed=seed, names=[*NAMES_IN_ORDER, *COLUMNS], tell=tell)
 
 
 def _cross_fitted(
@@ -155,6 +162,7 @@ def _cross_fitted(
     recipe: Recipe,
     seed: int,
     threads: int,
+    crew: Crew,
     tell: Callable[[str], None],
 ) -> tuple[NDArray[np.float64], list[lgb.Booster]]:
     """Chance to have died by each edge, for every landmark by a booster that has not seen its drive."""
@@ -163,7 +171,7 @@ def _cross_fitted(
     boosters: list[lgb.Booster] = []
     for number in range(FOLDS):
         tell(f"cross-fitting by drive, {number + 1} of {FOLDS}")
-        boosters.append(_grow(landmarks, x, fold != number, recipe, seed, threads, tell))
+        boosters.append(_grow(landmarks, x, fold != number, recipe, seed, crew, tell))
         died[fold == number] = failing(hazards(boosters[-1], x[fold == number], threads))
     return died, boosters
 
@@ -182,6 +190,7 @@ def _thresholds(
     boosters: list[lgb.Booster],
     calibration: Calibration,
     threads: int,
+    crew: Crew,
 ) -> Thresholds:
     serials = source.lifespans.serials
     end = int(source.lifespans.last.max(initial=0))
@@ -190,7 +199,13 @@ def _thresholds(
     every = max(1, int(alive.sum()) // WITNESSES)
     barred = exclude | {str(s) for s in serials[~alive | (hashed % every != 0)]}
     witnesses = draw(
-        source, until=until, seed=seed, exclude=frozenset(barred), thinning=Thinning(1, 1), threads=threads
+        source,
+        until=until,
+        seed=seed,
+        exclude=frozenset(barred),
+        thinning=Thinning(1, 1),
+        threads=threads,
+        crew=crew,
     )
     witnesses = witnesses.only(witnesses.day > end - RECENT)
     x = _matrix(witnesses, rates)
