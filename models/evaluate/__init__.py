@@ -2,18 +2,20 @@
 trains nothing.
 
 A file an idea: `truth` (what happened), `scores` (what was forecast), `cohort` (who is judged on what),
-`ranking`, `calibration`, `life`, `strata` (the measures), `judge` and `expectancy` (all figures under
-given weights of the drives), `bootstrap` (their intervals and paired differences), `truncation` (did the
-forecast look ahead).
+`ranking`, `alarms`, `calibration`, `life`, `strata` (the measures), `judge` and `expectancy` (all figures
+under given weights of the drives), `bootstrap` (their intervals and paired differences), `curves` (what a
+picture needs), `truncation` (did the forecast look ahead).
 """
 
 from models.evaluate.bootstrap import Interval, Judged, NothingToJudge, Report, evaluate
+from models.evaluate.curves import Curves, curves_of
 from models.evaluate.expectancy import Ends, read_ends
 from models.evaluate.scores import DuplicateScores, Scores, landmarks_of, read_scores
 from models.evaluate.truncation import Truncation, compare
 from models.evaluate.truth import Truth, read_truth
 
 __all__ = [
+    "Curves",
     "DuplicateScores",
     "Ends",
     "Interval",
@@ -24,6 +26,7 @@ __all__ = [
     "Truncation",
     "Truth",
     "compare",
+    "curves_of",
     "evaluate",
     "landmarks_of",
     "read_ends",

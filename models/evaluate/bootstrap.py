@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.refusal import Refusal
+from models.evaluate.alarms import OwnAlarms
 from models.evaluate.arrays import Ints
 from models.evaluate.calibration import Bin
 from models.evaluate.cohort import CENSORED, Cohort, align, failures, gather, healthy_windows
@@ -120,6 +121,7 @@ def evaluate(
     question = Question.of(truth, cohort)
     aligned = [align(cohort, truth, scores) for _, scores in forecasts]
     judges = [Judge(question, each) for each in aligned]
+    alarms = [OwnAlarms(cohort, each) for each in aligned]
     lives = [[LifeJudge(*within(cohort), each, "inside")] for each in aligned]
     if ends is not None:
         followed = for_years(cohort, truth, ends)
@@ -133,9 +135,11 @@ def evaluate(
 
     drawn: list[list[dict[str, float]]] = [[] for _ in forecasts]
     for number, weight in enumerate(weights()):
-        for figures, judge, life in zip(drawn, judges, lives, strict=True):
+        for figures, judge, own, life in zip(drawn, judges, alarms, lives, strict=True):
             figures.append(
-                judge.measure(weight) | {k: v for each in life for k, v in each.measure(weight).items()}
+                judge.measure(weight)
+                | own.measure(weight)
+                | {k: v for each in life for k, v in each.measure(weight).items()}
             )
         on_step(number, resamples)
     table = [{name: [figures.get(name, np.nan) for figures in each] for name in each[0]} for each in drawn]

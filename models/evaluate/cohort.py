@@ -22,6 +22,8 @@ HORIZONS = (7, 14, 30)
 BLOCK_DAYS = 30
 CENSORED = -1
 STALE_DAYS = 6
+ALARMS = ("warning", "bad")
+"""Words of a status that raise an alarm, the milder one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,10 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """A forecast on the cohort's rows. A row that the file lacks has NaN in every column."""
+    """A forecast on the cohort's rows. A row that the file lacks has NaN in every column.
+
+    `alarm`, where the file has a status: 0 for none, 1 for warning, 2 for bad.
+    """
 
     columns: dict[str, Floats]
     missing: int
@@ -164,5 +169,9 @@ def align(cohort: Cohort, truth: Truth, scores: Scores) -> Aligned:
         if name in scores.numbers:
             columns[name] = np.full(len(expected), np.nan)
             columns[name][place[found]] = scores.numbers[name][found]
+    if "status" in scores.words:
+        level = np.select([scores.words["status"] == word for word in ALARMS], [1.0, 2.0], 0.0)
+        columns["alarm"] = np.full(len(expected), np.nan)
+        columns["alarm"][place[found]] = level[found]
     missing = int(np.isnan(columns["p_fail_30d"]).sum())
     return Aligned(columns, missing, int(np.count_nonzero(~found)))

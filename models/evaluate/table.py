@@ -10,7 +10,9 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from models.evaluate.bootstrap import Interval, Judged, Report
+from models.evaluate.cohort import ALARMS
 from models.evaluate.expectancy import AIMS
+from models.evaluate.life import EVIDENCE
 from models.evaluate.truncation import Truncation
 
 POINTS = {"0.1pct": "0.1 %", "1pct": "1 %"}
@@ -30,6 +32,8 @@ def lines(report: Report, cut: Truncation | None) -> Iterator[RenderableType]:
         + (f", {counts.left_out:,} drives left out" if counts.left_out else "")
     )
     yield _ranking(report)
+    if any(name.startswith("recall_at_own") for judged in report.judged for name in judged.figures):
+        yield _own_alarms(report)
     for judged in report.judged:
         if judged.reliability:
             yield _calibration(judged)
@@ -38,6 +42,8 @@ def lines(report: Report, cut: Truncation | None) -> Iterator[RenderableType]:
     yield _strata(report)
     for name, differences in report.judged[0].less_baseline.items():
         yield _differences(name, differences)
+    if counts.failures < EVIDENCE:
+        yield f"{counts.failures} failures are fewer than {EVIDENCE}: none of these figures is evidence."
     yield f"Intervals: 2.5 to 97.5 % of {report.resamples:,} resamples of the drives, seed {report.seed}."
     for judged in report.judged:
         if judged.missing or judged.ignored:
@@ -76,6 +82,17 @@ def _ranking(report: Report) -> Table:
                 _percent(figures[f"lead_share_14d_at_{point}"].value, 0),
             )
         table.add_row(judged.name, "PR-AUC", _interval(figures["pr_auc"]))
+    return table
+
+
+def _own_alarms(report: Report) -> Table:
+    table = _table("At their own alarms", "scores", "alarm", "recall", "healthy windows flagged")
+    for judged in report.judged:
+        for word in ALARMS[::-1]:
+            if f"recall_at_own_{word}" in judged.figures:
+                recall, far = (judged.figures[f"{what}_at_own_{word}"] for what in ("recall", "far"))
+                told = word if word == ALARMS[-1] else f"{word} or worse"
+                table.add_row(judged.name, told, _interval(recall), _interval(far, 4))
     return table
 
 
@@ -128,7 +145,7 @@ def _strata(report: Report) -> Table:
                 _percent(judged.false_alarms[point][name]),
             )
         ]
-        table.add_row(name, f"{failures:,}", *cells)
+        table.add_row(name, f"{failures:,}" + ("" if failures >= EVIDENCE else " (no evidence)"), *cells)
     return table
 
 

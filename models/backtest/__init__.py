@@ -1,0 +1,27 @@
+"""models.backtest: the recipe on trial. In: histories and splits. Out: a `Backtest`. No clock, no memory between runs.
+
+At each split day the recipe is trained on what was known then, scores the weeks after an embargo from histories
+without a failure column, and is judged beside its peers on the same drives and resamples. A file an idea: `splits`
+(which days learn, which judge), `fleets` (which files belong together), `readings` (what a forecaster may see),
+`origin` (one split), `run` (all of them, judged), `trial` (what is asked and answered).
+"""
+
+from models.backtest.fleets import Fleet, fleets_of
+from models.backtest.readings import without_fates
+from models.backtest.run import NothingTried, backtest
+from models.backtest.splits import Origin, origins_of
+from models.backtest.trial import Backtest, FleetTrial, OriginTrial, Plan
+
+__all__ = [
+    "Backtest",
+    "Fleet",
+    "FleetTrial",
+    "NothingTried",
+    "Origin",
+    "OriginTrial",
+    "Plan",
+    "backtest",
+    "fleets_of",
+    "origins_of",
+    "without_fates",
+]

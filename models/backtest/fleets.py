@@ -1,0 +1,57 @@
+"""Files that were kept the same way belong together and are judged together; all of them are learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from data.history import EPOCH, UnreadableHistory, columns_of, is_history
+from data.lifespan import Source, sources_of
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Histories of one kind, and what tells their drives' fates."""
+
+    name: str
+    """`daily` or `changes`."""
+    readings: tuple[Path, ...]
+    truth: tuple[Path, ...]
+    """The readings and, for change points, their drives tables."""
+    start: date
+    end: date
+    """First and last day in service of any drive."""
+
+
+def fleets_of(paths: Sequence[Path], *, threads: int = 2) -> list[Fleet]:
+    """Daily files with `failure`, and change points with their drives tables. Raises UnreadableHistory."""
+    fleets = []
+    for source in sources_of(paths, threads=threads):
+        if not len(source.lifespans.serials):
+            raise UnreadableHistory(
+                f"{source.files[0]} holds no row with a serial number and a date; leave it out."
+            )
+        tables = _tables(paths, source)
+        fleets.append(
+            Fleet(
+                "changes" if tables else "daily",
+                source.files,
+                (*source.files, *tables),
+                EPOCH + timedelta(int(source.lifespans.first.min())),
+                EPOCH + timedelta(int(source.lifespans.last.max())),
+            )
+        )
+    return fleets
+
+
+def _tables(paths: Sequence[Path], source: Source) -> tuple[Path, ...]:
+    """The drives tables that tell the fates of these files; none where the files tell them themselves."""
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        columns = {path: columns_of(connection, path) for path in paths}
+    if any("failure" in columns[path] for path in source.files):
+        return ()
+    return tuple(path for path in paths if not is_history(columns[path]))

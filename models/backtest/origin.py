@@ -1,0 +1,135 @@
+"""One origin: train on what was known, score what came after, ask the peers. Nothing is judged here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from data.history import History, HistoryFiles
+from models.backtest.fleets import Fleet
+from models.backtest.readings import cut_at, without_fates
+from models.backtest.splits import Origin
+from models.backtest.trial import OriginTrial, Plan
+from models.bundle import Bundle
+from models.card import card_of
+from models.evaluate import Truth, compare, read_scores
+from models.peers import peer_scores
+from models.peers.columns import further
+from models.score import score
+from models.scorefile import ScoreFile
+from models.train import train, write
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OURS = "predrain"
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An origin that is yet to be judged."""
+
+    trial: OriginTrial
+    scores: Mapping[str, Path]
+    """Forecaster -> its scores; ours first."""
+    notes: Mapping[str, str]
+    """Peer -> why it could not be computed, or what it had to do without."""
+
+
+def try_origin(
+    fleet: Fleet,
+    truth: Truth,
+    learned_from: Sequence[Path],
+    origin: Origin,
+    plan: Plan,
+    place: Path,
+    tell: Callable[[str], None],
+) -> Tried:
+    """Everything that the judges need of one split, kept in the folder `place`. Raises TooLittleHistory."""
+    place.mkdir(parents=True, exist_ok=True)
+    bundle, readings = place / "bundle", place / "readings.parquet"
+    trained = train(
+        learned_from, name=f"{fleet.name}-{origin.split}", until=origin.split, threads=plan.threads, tell=tell
+    )
+    write(trained, bundle, card_of(trained.facts))
+    tell("trained")
+    without_fates(fleet.readings, readings, truth, origin.landmarks)
+    forecaster = Bundle.load(bundle)
+    ours = _scored(readings, forecaster, origin, origin.last, place / f"{OURS}.parquet", plan.threads, tell)
+    tell("scored")
+    cut, again = place / "cut.parquet", place / "cut_scores.parquet"
+    cut_at(readings, int(origin.landmarks[0]), cut)
+    _scored(cut, forecaster, origin, origin.first, again, plan.threads, tell)
+    looked_ahead = compare(read_scores(ours), read_scores(again))
+    history = HistoryFiles([readings], threads=plan.threads).read(until=origin.last)
+    tables, notes = _others(history, readings, truth, learned_from, origin, plan, tell)
+    limits = trained.facts.thresholds
+    said = {"warning": limits.warning, "bad": limits.bad}
+    trial = OriginTrial(origin, trained.facts.counts, said, looked_ahead, None)
+    return Tried(
+        trial, {OURS: ours} | {n: _written(t, place / f"{n}.parquet") for n, t in tables.items()}, notes
+    )
+
+
+def _others(
+    history: History,
+    readings: Path,
+    truth: Truth,
+    learned_from: Sequence[Path],
+    origin: Origin,
+    plan: Plan,
+    tell: Callable[[str], None],
+) -> tuple[dict[str, pa.Table], dict[str, str]]:
+    answers = peer_scores(
+        plan.peers,
+        history,
+        truth,
+        origin.landmarks,
+        split=origin.split_day,
+        seed=plan.seed,
+        columns=further([readings], history, threads=plan.threads),
+        threads=plan.threads,
+        tell=tell,
+    )
+    tables = {answer.name: answer.table for answer in answers if answer.table is not None}
+    if plan.challengers:
+        from models.challengers import challenger_scores
+
+        tables |= challenger_scores(
+            plan.challengers,
+            learned_from,
+            until=origin.split,
+            history=history,
+            landmarks=origin.landmarks,
+            seed=plan.seed,
+            threads=plan.threads,
+            tell=tell,
+        )
+    return tables, {answer.name: answer.note for answer in answers if answer.note}
+
+
+def _scored(
+    readings: Path,
+    bundle: Bundle,
+    origin: Origin,
+    last: date,
+    out: Path,
+    threads: int,
+    tell: Callable[[str], None],
+) -> Path:
+    with ScoreFile(out) as file:
+        for part in score(
+            [readings], bundle, first=origin.first, last=last, every=origin.every, threads=threads, tell=tell
+        ):
+            file.write(part.table)
+    return out
+
+
+def _written(table: pa.Table, path: Path) -> Path:
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, path, compression="zstd")
+    return path

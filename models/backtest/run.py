@@ -1,0 +1,145 @@
+"""The trial: every fleet at every origin, then all forecasters before the judge on the same resamples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from data.refusal import Refusal
+from models.backtest.fleets import Fleet, fleets_of
+from models.backtest.origin import OURS, Tried, try_origin
+from models.backtest.splits import origins_of
+from models.backtest.trial import Backtest, FleetTrial, OriginTrial, Plan
+from models.evaluate import (
+    NothingToJudge,
+    Report,
+    Scores,
+    Truth,
+    curves_of,
+    evaluate,
+    read_scores,
+    read_truth,
+)
+from models.evaluate.arrays import Ints
+from models.peers import TooFewFailures
+from models.train import TooLittleHistory
+
+Tell = Callable[[str], None]
+Step = Callable[[int, int], None]
+
+
+class NothingTried(Refusal):
+    """No split leaves both something to learn from and something to judge."""
+
+
+def backtest(
+    paths: Sequence[Path],
+    plan: Plan,
+    folder: Path,
+    *,
+    tell: Tell = lambda _line: None,
+    on_step: Step = lambda _done, _of: None,
+) -> Backtest:
+    """Try the recipe on histories. Bundles, readings and scores of each origin stay in `folder`.
+
+    An origin that cannot be tried is left out with its reason. Raises UnreadableHistory, UnknownPeer, NothingTried.
+    """
+    fleets = fleets_of(paths, threads=plan.threads)
+    left_out: list[str] = []
+    trials = [
+        trial
+        for fleet in fleets
+        if (trial := _try_fleet(fleet, fleets, paths, plan, folder / fleet.name, left_out, tell, on_step))
+    ]
+    if not trials:
+        spans = "; ".join(f"{fleet.name} {fleet.start} to {fleet.end}" for fleet in fleets)
+        raise NothingTried(
+            " ".join(left_out)
+            + f" No split could be tried ({spans}); split inside a history, after 20 deaths and 30 days before its end."
+        )
+    return Backtest(plan, trials, left_out)
+
+
+def _try_fleet(
+    fleet: Fleet,
+    fleets: Sequence[Fleet],
+    paths: Sequence[Path],
+    plan: Plan,
+    place: Path,
+    left_out: list[str],
+    tell: Tell,
+    on_step: Step,
+) -> FleetTrial | None:
+    origins = origins_of(
+        fleet.start,
+        fleet.end,
+        splits=plan.splits,
+        count=plan.origins,
+        judge_days=plan.judge_days,
+        embargo=plan.embargo,
+        every=plan.every,
+    )
+    truth = read_truth(fleet.truth)
+    tried: list[Tried] = []
+    for origin in origins:
+        tell(f"{fleet.name}: known by {origin.split}, judged {origin.first} to {origin.last}")
+        late = {path for other in fleets if other.start > origin.split for path in other.truth}
+        known = [path for path in paths if path not in late]
+        try:
+            tried.append(
+                try_origin(fleet, truth, known, origin, plan, place / origin.split.isoformat(), tell)
+            )
+        except (TooLittleHistory, TooFewFailures) as error:
+            left_out.append(f"{fleet.name}, split {origin.split}: {error}")
+            tell(left_out[-1])
+    try:
+        return _judge_fleet(fleet, truth, tried, plan, place, on_step) if tried else None
+    except NothingToJudge as error:
+        left_out.append(f"{fleet.name}: {error}")
+        return None
+
+
+def _judge_fleet(
+    fleet: Fleet, truth: Truth, tried: Sequence[Tried], plan: Plan, place: Path, on_step: Step
+) -> FleetTrial:
+    names = [name for name in tried[0].scores if all(name in one.scores for one in tried)]
+    pooled = {name: _pooled([one.scores[name] for one in tried], place / f"{name}.parquet") for name in names}
+    scores = {name: read_scores(path) for name, path in pooled.items()}
+    landmarks = np.concatenate([one.trial.origin.landmarks for one in tried])
+    report = _judged(truth, scores, landmarks, plan, on_step)
+    trials = [one.trial for one in tried]
+    if len(tried) > 1:
+        trials = [_judge_origin(truth, trial, scores, plan, on_step) for trial in trials]
+    notes = {name: note for one in tried for name, note in one.notes.items()}
+    return FleetTrial(fleet, trials, report, curves_of(truth, scores, landmarks), notes, pooled[OURS])
+
+
+def _judge_origin(
+    truth: Truth, trial: OriginTrial, scores: Mapping[str, Scores], plan: Plan, on_step: Step
+) -> OriginTrial:
+    try:
+        return replace(trial, report=_judged(truth, scores, trial.origin.landmarks, plan, on_step))
+    except NothingToJudge:
+        return trial
+
+
+def _judged(truth: Truth, scores: Mapping[str, Scores], landmarks: Ints, plan: Plan, on_step: Step) -> Report:
+    return evaluate(
+        truth,
+        list(scores.items()),
+        resamples=plan.resamples,
+        seed=plan.seed,
+        landmarks=landmarks,
+        on_step=on_step,
+    )
+
+
+def _pooled(parts: Sequence[Path], out: Path) -> Path:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.concat_tables([pq.read_table(part) for part in parts]), out, compression="zstd")
+    return out

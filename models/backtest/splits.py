@@ -1,0 +1,64 @@
+"""Rolling origins: what is known by a split day forecasts the days after it, each day once.
+
+    known by the split | embargo | first landmark ... judged ... last landmark | next origin's first landmark
+
+Where windows overlap, a landmark belongs to the latest split that permits it, as it would in service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import numpy as np
+
+from data.history import EPOCH
+from models.evaluate.arrays import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """One split and the landmarks that it judges."""
+
+    split: date
+    """Last day of which anything is known to those that learn."""
+    first: date
+    last: date
+    """Landmarks are first, first + every, .. up to this day."""
+    every: int
+
+    @property
+    def landmarks(self) -> Ints:
+        """Days since 1970-01-01."""
+        return np.arange((self.first - EPOCH).days, (self.last - EPOCH).days + 1, self.every, dtype=np.int64)
+
+    @property
+    def split_day(self) -> int:
+        """Days since 1970-01-01."""
+        return (self.split - EPOCH).days
+
+
+def origins_of(
+    start: date,
+    end: date,
+    *,
+    splits: Sequence[date] = (),
+    count: int = 1,
+    judge_days: int = 60,
+    embargo: int = 0,
+    every: int = 7,
+) -> list[Origin]:
+    """Origins within a history from start to end; without splits the last `count` that its days give room for.
+
+    judge_days: days judged after the embargo. Splits that leave nothing to learn from or to judge are left out.
+    """
+    wanted = sorted(set(splits)) or [
+        end - timedelta(judge_days * number + embargo) for number in range(count, 0, -1)
+    ]
+    inside = [split for split in wanted if start <= split < end - timedelta(embargo)]
+    first = [split + timedelta(1 + embargo) for split in inside]
+    last = [min(day + timedelta(judge_days - 1), end) for day in first]
+    for number, following in enumerate(first[1:]):
+        last[number] = min(last[number], following - timedelta(1))
+    return [Origin(*days, every) for days in zip(inside, first, last, strict=True)]

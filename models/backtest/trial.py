@@ -1,0 +1,83 @@
+"""What is asked of a backtest, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from models.backtest.fleets import Fleet
+from models.backtest.splits import Origin
+from models.evaluate import Curves, Report, Truncation
+from models.peers import DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is asked."""
+
+    splits: tuple[date, ...] = ()
+    origins: int = 1
+    """How many splits to choose, where none are given."""
+    judge_days: int = 60
+    embargo: int = 0
+    """Days between a split and the first landmark."""
+    every: int = 7
+    peers: tuple[str, ...] = DEFAULT
+    challengers: tuple[str, ...] = ()
+    resamples: int = 1000
+    seed: int = 0
+    """Of the resamples and of the peers that learn."""
+    threads: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class OriginTrial:
+    """One split: what was learned from, whether the forecast looked ahead, and how it was judged."""
+
+    origin: Origin
+    learned_from: Mapping[str, int]
+    """Drives, deaths, landmarks and models that the bundle was made of."""
+    thresholds: Mapping[str, float]
+    """The bundle's `warning` and `bad`: chances to fail within 30 days."""
+    looked_ahead: Truncation
+    """The first landmark scored again from a history that ends on that day."""
+    report: Report | None
+    """None where the only origin is the whole fleet's report, or nothing can be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetTrial:
+    """One fleet over all its origins."""
+
+    fleet: Fleet
+    origins: Sequence[OriginTrial]
+    report: Report
+    """All landmarks of all origins together."""
+    curves: Mapping[str, Curves]
+    """Forecaster -> its curves over the same landmarks."""
+    notes: Mapping[str, str]
+    """Peer -> why it could not be computed, or what it had to do without."""
+    scores: Path
+    """Our pooled scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """The outcome."""
+
+    plan: Plan
+    fleets: Sequence[FleetTrial]
+    left_out: Sequence[str]
+    """A sentence for each origin that could not be tried."""
+
+    @property
+    def looked_ahead(self) -> list[str]:
+        """What changed when the future was cut off; empty when nothing did."""
+        return [
+            line
+            for fleet in self.fleets
+            for trial in fleet.origins
+            for line in trial.looked_ahead.differences
+        ]

@@ -1,0 +1,113 @@
+"""All peers by name: each gives scores for every drive seen by each landmark, or says why it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from data.history import History
+from data.refusal import Refusal
+from models.evaluate.arrays import Ints
+from models.evaluate.truth import Truth
+from models.peers.columns import NOTHING, Columns
+from models.peers.counters import any4, any5, any5_rise, smart_197
+from models.peers.hdsentinel import hdsentinel, hdsentinel_strict
+from models.peers.learned import LEARNERS as PLAIN
+from models.peers.learned import Lesson
+from models.peers.redhat import redhat_recipe
+from models.peers.rows import Rows
+from models.peers.scrutiny import scrutiny
+from models.peers.vendor import vendor
+from models.peers.verdict import NotComputable, Verdict
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RULES: Final[Mapping[str, Callable[[Rows], Verdict]]] = {
+    "any5": any5,
+    "any4": any4,
+    "smart_197": smart_197,
+    "any5_rise": any5_rise,
+    "vendor": vendor,
+    "scrutiny": scrutiny,
+    "hdsentinel": hdsentinel,
+    "hdsentinel_strict": hdsentinel_strict,
+}
+LEARNERS: Final[Mapping[str, Callable[[Lesson], Verdict]]] = {**PLAIN, "redhat_recipe": redhat_recipe}
+ABSENT: Final = {
+    "ceph_prophetstor": "its 75 support vector machines are scikit-learn pickles that Ceph ships; they are not "
+    "among the histories, and predrain loads no pickle"
+}
+NAMES: Final = (*RULES, *LEARNERS, *ABSENT)
+DEFAULT: Final = ("lgbm_plain", "rf5", "smart_197", "any5", "any5_rise")
+
+
+class UnknownPeer(Refusal):
+    """There is no peer of this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A peer's scores, or None and the reason; `note` says what it had to do without."""
+
+    name: str
+    table: pa.Table | None
+    note: str
+
+
+def peer_scores(
+    names: Sequence[str],
+    history: History,
+    truth: Truth,
+    landmarks: Ints,
+    *,
+    split: int,
+    seed: int,
+    columns: Columns = NOTHING,
+    threads: int = 1,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> list[Answer]:
+    """Answers of the named peers; tables of serial_number, date, model, p_fail_30d and, with an alarm, status.
+
+    split: day (since 1970-01-01) after which nothing may be learned. truth: gives the learners their labels.
+    Raises UnknownPeer, TooFewFailures.
+    """
+    strange = sorted(set(names) - set(NAMES))
+    if strange:
+        raise UnknownPeer(f"There is no peer {', '.join(strange)}; known are {', '.join(NAMES)}.")
+    first = history.day[history.start[:-1]].astype(np.int64)
+    day, drive = (grid.ravel() for grid in np.meshgrid(landmarks, np.arange(history.drives), indexing="ij"))
+    seen = np.flatnonzero(first[drive] <= day)
+    asked = Rows.of(history, drive[seen], day[seen], columns)
+    lesson = Lesson(asked, truth, split, seed, threads)
+    found = []
+    for name in names:
+        tell(f"peer {name}")
+        try:
+            if name in ABSENT:
+                raise NotComputable(ABSENT[name])
+            verdict = RULES[name](asked) if name in RULES else LEARNERS[name](lesson)
+            found.append(Answer(name, _table(asked, verdict), verdict.note))
+        except NotComputable as lacking:
+            found.append(Answer(name, None, str(lacking)))
+    return found
+
+
+def _table(rows: Rows, verdict: Verdict) -> pa.Table:
+    import pyarrow as pa
+
+    judged = np.flatnonzero(~np.isnan(verdict.score))
+    place = rows.history.start[rows.drive[judged] + 1] - 1
+    models = np.array(rows.history.model_names, dtype=object)[rows.history.model[place]]
+    columns = {
+        "serial_number": pa.array(rows.history.serials[rows.drive[judged]], pa.string()),
+        "date": pa.array(rows.day[judged].astype(np.int32), pa.int32()).cast(pa.date32()),
+        "model": pa.array(models, pa.string()),
+        "p_fail_30d": pa.array(verdict.score[judged], pa.float64()),
+    }
+    if verdict.status is not None:
+        columns["status"] = pa.array(verdict.status[judged], pa.string())
+    return pa.table(columns)

@@ -1,0 +1,89 @@
+"""The recipe behind Ceph's newer predictor: six-day statistics of Seagate's attributes, a forest of 128 trees.
+
+Source: aicoe-aiops/ceph_drive_failure. Mean, standard deviation (ddof 1) and their ratio (0 where undefined) of raw
+and normalised values, RobustScaler, RandomForest(128, balanced); bad fails within 14 days, warning within 42. Learned
+here, as the other peers are, from weekly rows with 20 good ones to each that is not.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from models.evaluate.arrays import Floats
+from models.peers.learned import Lesson, sampled
+from models.peers.rows import Rows
+from models.peers.verdict import NotComputable, Verdict
+
+SEAGATE: Final = (1, 5, 7, 10, 187, 188, 190, 193, 197, 198, 241)
+DAYS: Final = 6
+BAD: Final = 14
+WARNING: Final = 42
+PIECE: Final = 200_000
+"""Rows judged at once: six days of their values are held."""
+WORDS: Final = np.array(["good", "warning", "bad"], dtype=object)
+
+
+def redhat_recipe(lesson: Lesson) -> Verdict:
+    """Percent of the forest's trees that say bad or warning; no score for drives that are not Seagate's.
+
+    Its classes are balanced, so that this is no probability. Raises NotComputable, TooFewFailures.
+    """
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import RobustScaler
+
+    asked = lesson.asked
+    raw = [n for n in SEAGATE if asked.has(n)]
+    normalised = [n for n in SEAGATE if n in asked.columns.normalised]
+    mine = np.flatnonzero(_seagate(asked))
+    if not raw or not len(mine):
+        raise NotComputable("no drive here is Seagate's, and the recipe knows no other")
+    known = lesson.known(WARNING)
+    own = np.flatnonzero(_seagate(known.rows))
+    rows, died, left = known.rows.only(own), known.died[own], known.left[own]
+    grade = np.where(died & (left < BAD), 2, np.where(died & (left < WARNING), 1, 0))
+    chosen, _ = sampled(grade > 0, "redhat_recipe", np.random.default_rng(lesson.seed))
+    forest = make_pipeline(
+        RobustScaler(),
+        RandomForestClassifier(128, class_weight="balanced", random_state=lesson.seed, n_jobs=lesson.threads),
+    ).fit(statistics(rows.only(chosen), raw, normalised), grade[chosen])
+    votes = np.asarray(forest.predict_proba(statistics(asked.only(mine), raw, normalised)), dtype=np.float64)
+    share = np.zeros((len(mine), len(WORDS)))
+    share[:, forest.classes_] = votes
+    score, status = np.full(len(asked.drive), np.nan), np.full(len(asked.drive), "unknown", dtype=object)
+    score[mine] = 100.0 * (share[:, 1] + share[:, 2])
+    status[mine] = WORDS[share.argmax(axis=1)]
+    return Verdict(score, status, _note(raw, normalised, len(mine) / len(asked.drive)))
+
+
+def statistics(rows: Rows, raw: list[int], normalised: list[int]) -> Floats:
+    """(rows, 3 x values) mean, standard deviation and their ratio over six days; not reported counts as 0."""
+    days = np.stack([_values(rows, ago, raw, normalised) for ago in range(DAYS)])
+    seen = np.maximum((~np.isnan(days)).sum(axis=0), 1)
+    mean = np.nansum(days, axis=0) / seen
+    spread = np.sqrt(np.nansum((days - mean) ** 2, axis=0) / np.maximum(seen - 1, 1))
+    ratio = np.divide(spread, mean, out=np.zeros_like(mean), where=mean != 0)
+    return np.concatenate([mean, spread, ratio], axis=1)
+
+
+def _values(rows: Rows, ago: int, raw: list[int], normalised: list[int]) -> Floats:
+    place = rows.place(ago)
+    return np.stack(
+        [*(rows.raw(n, place) for n in raw), *(rows.normalised(n, place) for n in normalised)], axis=1
+    )
+
+
+def _seagate(rows: Rows) -> np.ndarray:
+    return np.char.startswith(rows.model().astype(str), "ST")
+
+
+def _note(raw: list[int], normalised: list[int], share: float) -> str:
+    lacking = [str(n) for n in SEAGATE if n not in raw]
+    lacking += [f"normalised {n}" for n in SEAGATE if n not in normalised] if normalised else []
+    words = ["the history lacks " + ", ".join([*lacking, *([] if normalised else ["all normalised values"])])]
+    words += ["capacity is left out"]
+    if share < 1:
+        words.append(f"it knows Seagate's drives only, {share:.0%} of these rows")
+    return "; ".join(words)
