@@ -77,6 +77,9 @@ bench: .venv/.dev ## rate, memory and ratio to a baseline of the same run
 bench-forecast: .venv/.dev ## the forecast beside its peers, on months it has not seen
 	@$(PY) -m tests.bench.forecast $(ARGS)
 
+bench-rules: .venv/.dev ## how often the rules flag SSDs in service, and SSDs that failed
+	@$(PY) -m tests.bench.rules $(ARGS)
+
 train: .venv/.run ## train the bundle that ships, from PREDRAIN_DATA (or ../shared/data)
 	@test -n "$(DATA)" || { echo "set PREDRAIN_DATA to the folder that holds drives/*.parquet" >&2; exit 1; }
 	$(PREDRAIN) train $(HISTORY) --exclude data/fleets/heldout_serials.txt --out models/bundles/default $(ARGS)
@@ -87,4 +90,4 @@ sim: .venv/.dev ## random fault schedules on the simulated cluster (SEED=n repla
 clean: ## remove what was built
 	@rm -rf .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help setup demo format lint check test bench bench-forecast train sim clean
+.PHONY: help setup demo format lint check test bench bench-forecast bench-rules train sim clean

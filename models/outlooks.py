@@ -37,8 +37,12 @@ def outlooks(
             status=verdict.status,
             source=f"rule:{verdict.rule}",
             reasons=verdict.reasons,
-            prescription=verdict.prescription,
+            prescription=verdict.advice.sentence,
             hard=verdict.hard,
+            rule_score=verdict.score,
+            advice=verdict.advice,
+            clears=verdict.clears,
+            endurance=verdict.endurance,
         )
     modelled = _modelled(bundle, [states[place] for place in to_model], now)
     said.update(zip(to_model, modelled, strict=True))

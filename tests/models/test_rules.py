@@ -55,13 +55,14 @@ def nvme(**say: object) -> Smart:
         ({"critical_warning": 0x04, "percentage_used": 7}, Status.BAD, "nvme-critical", True),
         ({"critical_warning": 0x09, "percentage_used": 120}, Status.BAD, "nvme-critical", True),
         ({"percentage_used": 100}, Status.WARNING, "wear", False),
-        ({"percentage_used": 99}, Status.GOOD, "no-sign", False),
+        ({"percentage_used": 99}, Status.GOOD, "wear", False),
         ({"available_spare_pct": 4, "spare_threshold_pct": 10}, Status.BAD, "spare", True),
         ({"available_spare_pct": 100, "spare_threshold_pct": 100}, Status.GOOD, "no-sign", False),
         ({"media_errors": 2**32 - 1, "critical_warning": 0}, Status.GOOD, "no-sign", False),
         ({"media_errors": 12}, Status.WARNING, "media-errors", False),
-        ({"media_errors": 3}, Status.GOOD, "no-sign", False),
+        ({"media_errors": 3}, Status.GOOD, "media-errors", False),
         ({"passed": None}, Status.UNKNOWN, "nothing-reported", False),
+        ({"passed": False}, Status.BAD, "verdict", True),
     ],
 )
 def test_an_nvme_drive_is_judged_by_what_its_log_means(

@@ -1,0 +1,148 @@
+"""The verdict: which signs are asked of which drive, and what follows from all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from data.outlook import Advice, Life, Reason, Status
+from data.reading import Protocol
+from features.state import DriveState, Face
+from models.family import maker_of
+from models.rules.counts import NVME, SAS, SSD, cable, transport
+from models.rules.endurance import rated_life
+from models.rules.evidence import Sign, ordered, score_of, status_of
+from models.rules.flash import critical_warning, spare, wear
+
+CODES: Final = (
+    "unreadable",
+    "verdict-failed",
+    "verdict-worn",
+    "nvme-read-only",
+    "nvme-unreliable",
+    "nvme-hot",
+    "spare-low",
+    "worn-out",
+    "wearing-out",
+    *(f"{one.code}-{when}" for one in dict.fromkeys((*NVME, *SSD, *SAS)) for when in ("rose", "old")),
+    "crc-rose",
+    "non-medium",
+    "no-sign",
+    "nothing-reported",
+)
+"""Every code that a rule's reason can carry."""
+UNREADABLE_PROBES: Final = 2
+"""Failed probes in a row from which a drive counts as unreadable; the first may be a hiccup."""
+CERTAIN: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a rule says."""
+
+    rule: str
+    status: Status
+    reasons: tuple[Reason, ...]
+    score: float | None
+    """Evidence in [0, 1]; None where nothing could be judged."""
+    advice: Advice
+    clears: str = ""
+    hard: bool = False
+    endurance: Life | None = None
+    """Days until its rated life is used up; None while the slope of its wear is unknown."""
+
+
+def judge(state: DriveState) -> Verdict | None:
+    """The rules' verdict, or None for a readable hard disk on SATA, which the model judges."""
+    face = state.face
+    if state.unreadable is not None and state.unreadable.probes >= UNREADABLE_PROBES:
+        return _unreadable(state)
+    if face is None:
+        never = Reason("nothing-reported", "It has not been read yet.")
+        return Verdict("no-reading", Status.UNKNOWN, (never,), None, Advice.LOOK)
+    found = ordered(sign for ask in _asked(face) for sign in ask(state, face))
+    if not found and face.protocol is Protocol.ATA and not is_ssd(face):
+        return None
+    return _verdict(state, face, found)
+
+
+def is_ssd(face: Face) -> bool:
+    """Whether an ATA drive has no platters; where rotation is not told, a known hard-disk maker's model has."""
+    if face.rotation_rpm is not None:
+        return face.rotation_rpm == 0
+    return "SSD" in face.model.upper() or maker_of(face.model) is None
+
+
+Ask = Callable[[DriveState, Face], Iterator[Sign]]
+
+
+def _asked(face: Face) -> tuple[Ask, ...]:
+    if face.protocol is Protocol.NVME:
+        return (_own_verdict, critical_warning, spare, wear, *(one.signs for one in NVME))
+    if face.protocol is Protocol.SCSI:
+        return (_own_verdict, spare, wear, *(one.signs for one in SAS))
+    if is_ssd(face):
+        return (_own_verdict, spare, wear, *(one.signs for one in SSD), cable)
+    return (_own_verdict,)
+
+
+def _own_verdict(_: DriveState, face: Face) -> Iterator[Sign]:
+    # NVMe's verdict is made of the bits of its critical warning, which are told apart where they are known.
+    if face.passed is False and not face.counters.critical_warning:
+        reason = Reason("verdict-failed", "The drive's own verdict is FAILED.")
+        clears = "Clears when the drive takes its verdict back."
+        yield Sign("verdict", CERTAIN, "device", reason, Advice.DRAIN_NOW, clears, hard=True)
+
+
+def _verdict(state: DriveState, face: Face, found: tuple[Sign, ...]) -> Verdict:
+    endurance = rated_life(state.changes.get("percentage_used", ()), state.day)
+    if not found:
+        return _quiet(face, endurance)
+    first, score = found[0], score_of(found)
+    status = status_of(score)
+    reasons = (*(sign.reason for sign in found), *transport(state, face))
+    if status is Status.GOOD:
+        advice = (
+            Advice.CHECK_CABLE if any(sign.advice is Advice.CHECK_CABLE for sign in found) else Advice.NOTHING
+        )
+        return Verdict(first.rule, status, reasons, score, advice, endurance=endurance)
+    advice = Advice.DRAIN_NOW if status is Status.BAD else first.advice
+    hard = any(sign.hard for sign in found)
+    return Verdict(first.rule, status, reasons, score, advice, first.clears, hard, endurance)
+
+
+def _unreadable(state: DriveState) -> Verdict:
+    assert state.unreadable is not None
+    probe = state.unreadable
+    sentence = (
+        f"No reading since {probe.since:%d %b %H:%M}, {probe.probes} probes failed: {probe.why.rstrip('.')}."
+    )
+    clears = "Clears with the next reading that succeeds."
+    reason = Reason("unreadable", sentence)
+    return Verdict("unreadable", Status.BAD, (reason,), CERTAIN, Advice.LOOK, clears, hard=True)
+
+
+def _quiet(face: Face, endurance: Life | None) -> Verdict:
+    counters = face.counters
+    told = any(
+        value is not None
+        for value in (
+            counters.media_errors,
+            counters.percentage_used,
+            counters.reallocated,
+            counters.grown_defects,
+            counters.uncorrected_errors,
+            counters.critical_warning,
+            counters.reported_uncorrectable,
+            counters.available_spare_pct,
+            face.passed,
+        )
+    )
+    if not told:
+        why = Reason(
+            "nothing-reported", "The drive reports neither a verdict nor a counter that could be judged."
+        )
+        return Verdict("nothing-reported", Status.UNKNOWN, (why,), None, Advice.WATCH)
+    why = Reason("no-sign", "No warning sign; there is no failure model for this kind of drive, only rules.")
+    return Verdict("no-sign", Status.GOOD, (why,), 0.0, Advice.NOTHING, endurance=endurance)
