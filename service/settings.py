@@ -266,7 +266,21 @@ def load(file: Path | None = None, environment: Mapping[str, str] | None = None)
     try:
         return Settings(**written)
     except ValidationError as error:
-        raise BadSettings(_sentence(error, path)) from error
+        known = [f"{table}.{key}" for table, key, _, _ in keys()]
+        raise BadSettings(_sentence(error, path, known)) from error
+
+
+def read_policy(file: Path) -> Policy:
+    """The policy that a TOML file of its own holds: the keys of `[policy]`, under that heading or without it.
+
+    Raises BadSettings for a file that cannot be read, an unknown key (naming the nearest one) or a bad value.
+    """
+    written = _read(file)
+    table = written["policy"] if written.keys() == {"policy"} else written
+    try:
+        return PolicyTable.model_validate(table).policy()
+    except ValidationError as error:
+        raise BadSettings(_sentence(error, file, list(PolicyTable.model_fields))) from error
 
 
 def keys() -> Iterator[tuple[str, str, Any, str]]:
@@ -307,14 +321,14 @@ def _check_variables(environment: Mapping[str, str]) -> None:
             raise BadSettings(f"the variable {name} is no setting; {near}")
 
 
-def _sentence(error: ValidationError, path: Path | None) -> str:
+def _sentence(error: ValidationError, path: Path | None, known: list[str]) -> str:
     """Every complaint in one sentence, each with its place and what would do."""
     source = str(path) if path else "the environment"
     told = []
     for item in error.errors():
         place = ".".join(str(part) for part in item["loc"])
         if item["type"] == "extra_forbidden":
-            told.append(f"unknown key {place}; {_nearest(place, [f'{t}.{k}' for t, k, _, _ in keys()])}")
+            told.append(f"unknown key {place}; {_nearest(place, known)}")
         else:
             told.append(f"{place}: {item['msg'][:1].lower()}{item['msg'][1:]} (given: {item['input']!r})")
     return f"{source}: {'; '.join(told)}"

@@ -1,0 +1,215 @@
+"""The figures: bytes moved in time and for nothing, with intervals by resampling drives.
+
+Migration rate and mis-migration rate: J. Li et al., "Being Accurate Is Not Enough: New Metrics for Disk Failure
+Prediction", SRDS 2016. The second is given for a byte and 30 days here, so that replays of different lengths compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from actions.policy import Policy
+from actions.worth.given import WINDOW_DAYS, Fates, Floats, Forecasts, Ints, Layout, Notch
+from actions.worth.replay import Replayed, replay
+
+HORIZON_DAYS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A figure with the 2.5 and 97.5 percentiles of its resamples; None is unknown."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What a forecast was worth under a policy, at one notch, from day `first` to day `last`.
+
+    A drive that died in that time is failing; bytes that were off it by then are safe. A drain was *for nothing* when
+    its drive lived on for `horizon_days` or more after it ended, *in time* when the drive died sooner. Where the
+    drive was removed alive or the data ends sooner, nobody knows: *undecided*. (Bytes of a failing drive that lived
+    on longer than the horizon are both safe and moved for nothing.)
+    Invariant: 0 <= safe_bytes <= failing_bytes; in_time + for_nothing + undecided == drains.
+    """
+
+    first: str
+    last: str
+    horizon_days: int
+    drives: int
+    """In service at any time."""
+    failures: int
+    failing_bytes: int
+    safe_bytes: int
+    migration_rate: Interval
+    """safe_bytes / failing_bytes, in [0, 1]; higher is better."""
+    moved_bytes: int
+    nothing_bytes: int
+    mismigration_rate: Interval
+    """Bytes moved for nothing, a byte on living drives and 30 days; lower is better. Counted on days whose drives
+    were seen to live on for the horizon, so not all of `nothing_bytes` enter.
+    """
+    drains: int
+    in_time: int
+    for_nothing: int
+    undecided: int
+    precision: Interval
+    """in_time / (in_time + for_nothing), in [0, 1]."""
+    saved_whole: int
+    """Failing drives that were empty before they died."""
+    cut_short: int
+    """Failing drives that died while they were drained."""
+    lead_days: tuple[float, float, float] | None
+    """p10, p50, p90 from proposal to death, of failing drives that were drained; None where there is none."""
+    wait_hours: tuple[float, float, float] | None
+    """p50, p90 and longest, from proposal to the beginning of a drain; None where none began."""
+    refused: Mapping[str, int]
+    """Guard's code -> drives that it held back at least once before their drain began (`budget`: they queued)."""
+    failing_refused: Mapping[str, int]
+    """The same for failing drives whose drain never began."""
+
+
+def worth_of(
+    forecasts: Forecasts,
+    fates: Fates,
+    layout: Layout,
+    policy: Policy,
+    notch: Notch,
+    *,
+    horizon_days: int = HORIZON_DAYS,
+    resamples: int = 200,
+    seed: int = 0,
+) -> Worth:
+    """Replay the forecasts under the policy and count. A function of its arguments alone.
+
+    Drives on which nothing was forecast count too: the bytes of those that died were not saved.
+    """
+    done = replay(forecasts, fates, layout, policy, notch)
+    book = _Book.of(done, fates, layout, horizon_days)
+    rates = _rates(book.columns(), resamples, seed)
+    hours = [24 * (drain.begun - drain.proposed) for drain in done.drains]
+    drained = {drain.drive for drain in done.drains}
+    lead = [
+        float(fates.last[drain.drive]) - drain.proposed for drain in done.drains if book.failing[drain.drive]
+    ]
+    return Worth(
+        first=_date(done.first),
+        last=_date(done.last),
+        horizon_days=horizon_days,
+        drives=int(book.present.sum()),
+        failures=int(book.failing.sum()),
+        failing_bytes=int(layout.used_bytes[book.failing].sum()),
+        safe_bytes=int(book.safe.sum()),
+        migration_rate=rates["migration"],
+        moved_bytes=sum(drain.moved_bytes for drain in done.drains),
+        nothing_bytes=int(book.nothing.sum()),
+        mismigration_rate=rates["mismigration"],
+        drains=len(done.drains),
+        in_time=int(book.in_time.sum()),
+        for_nothing=int(book.for_nothing.sum()),
+        undecided=len(done.drains) - int(book.in_time.sum()) - int(book.for_nothing.sum()),
+        precision=rates["precision"],
+        saved_whole=sum(drain.whole for drain in done.drains if book.failing[drain.drive]),
+        cut_short=sum(not drain.whole for drain in done.drains if book.failing[drain.drive]),
+        lead_days=_quantiles(lead, (0.1, 0.5, 0.9)),
+        wait_hours=_quantiles(hours, (0.5, 0.9, 1.0)),
+        refused={code: len(drives) for code, drives in done.refused.items()},
+        failing_refused={
+            code: sum(bool(book.failing[drive]) for drive in drives - drained)
+            for code, drives in done.refused.items()
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Book:
+    """What each drive (n) adds to the figures; a drive is drained once at most."""
+
+    present: NDArray[np.bool_]
+    failing: NDArray[np.bool_]
+    failing_bytes: Ints
+    safe: Ints
+    nothing: Ints
+    nothing_seen: Ints
+    """Of `nothing`: moved on days from which the whole horizon was inside the data."""
+    exposure: Floats
+    """Byte-days on which the drive was seen to live on for the horizon."""
+    in_time: Ints
+    for_nothing: Ints
+
+    @classmethod
+    def of(cls, done: Replayed, fates: Fates, layout: Layout, horizon: int) -> _Book:
+        """Judge every drain by its drive's fate."""
+        size = len(fates.last)
+        present = (fates.first <= done.last) & (fates.last >= done.first)
+        failing = fates.died & (fates.last > done.first) & (fates.last <= done.last)
+        safe, nothing, seen, in_time, for_nothing = (np.zeros(size, dtype=np.int64) for _ in range(5))
+        for drain in done.drains:
+            drive = drain.drive
+            lived_on = float(fates.last[drive]) - drain.ended
+            safe[drive] = drain.moved_bytes * failing[drive]
+            in_time[drive] = fates.died[drive] and lived_on < horizon
+            for_nothing[drive] = lived_on >= horizon
+            nothing[drive] = drain.moved_bytes * for_nothing[drive]
+            seen[drive] = nothing[drive] * (drain.ended <= done.last - horizon + 1)
+        until = np.minimum(np.minimum(fates.last, fates.end) - horizon, done.last - horizon)
+        days = np.maximum(0, until - np.maximum(fates.first, done.first) + 1)
+        return cls(
+            present,
+            failing,
+            layout.used_bytes * failing,
+            safe,
+            nothing,
+            seen,
+            layout.used_bytes * days.astype(np.float64),
+            in_time,
+            for_nothing,
+        )
+
+    def columns(self) -> dict[str, tuple[Floats, Floats]]:
+        """Rate -> (what is counted, of what), each (n,)."""
+        judged = self.in_time + self.for_nothing
+        pairs: dict[str, tuple[NDArray[np.number], NDArray[np.number]]] = {
+            "migration": (self.safe, self.failing_bytes),
+            "mismigration": (self.nothing_seen, self.exposure / WINDOW_DAYS),
+            "precision": (self.in_time, judged),
+        }
+        return {name: (a.astype(np.float64), b.astype(np.float64)) for name, (a, b) in pairs.items()}
+
+
+def _rates(columns: Mapping[str, tuple[Floats, Floats]], resamples: int, seed: int) -> dict[str, Interval]:
+    chance = np.random.default_rng(seed)
+    table = np.column_stack([part for pair in columns.values() for part in pair])
+    drives = len(table)
+    sums = np.empty((resamples, table.shape[1]))
+    for number in range(resamples):
+        weight = np.bincount(chance.integers(drives, size=drives), minlength=drives)
+        sums[number] = weight @ table
+    found = {}
+    for place, name in enumerate(columns):
+        count, of = table[:, 2 * place].sum(), table[:, 2 * place + 1].sum()
+        parts = sums[sums[:, 2 * place + 1] > 0]
+        if of <= 0 or not len(parts):
+            found[name] = Interval(float(count / of) if of > 0 else None, None, None)
+            continue
+        low, high = np.percentile(parts[:, 2 * place] / parts[:, 2 * place + 1], [2.5, 97.5])
+        found[name] = Interval(float(count / of), float(low), float(high))
+    return found
+
+
+def _quantiles(values: list[float], at: tuple[float, float, float]) -> tuple[float, float, float] | None:
+    if not values:
+        return None
+    low, middle, high = (float(value) for value in np.quantile(values, at))
+    return low, middle, high
+
+
+def _date(day: int) -> str:
+    return (date(1970, 1, 1) + timedelta(days=day)).isoformat()
