@@ -21,7 +21,6 @@ from data.refusal import Refusal
 from features.schema import POSITION, schema_hash
 from models.calibrate import Calibration, Thresholds
 from models.drift import Reference
-from models.explain import reasons_of
 from models.family import Rates, family_columns
 from models.hazard import failing, hazards
 from models.life import Fading, quantiles, survival
@@ -29,7 +28,6 @@ from models.life import Fading, quantiles, survival
 if TYPE_CHECKING:
     import lightgbm as lgb
 
-    from data.outlook import Reason
 
 YOUNG: Final = 3
 """Days of history below which a drive is not judged."""
@@ -146,22 +144,10 @@ class Bundle:
         status[~known] = Status.UNKNOWN
         return Forecast(died[:, :3], curve, quantiles(curve), status)
 
-    def reasons(
-        self, x: NDArray[np.float32], model: NDArray[np.object_], forecast: Forecast
-    ) -> list[tuple[Reason, ...]]:
-        """Reasons of each drive, most telling first; those of flagged drives by what moved the forecast."""
-        flagged = np.flatnonzero((forecast.status == Status.WARNING) | (forecast.status == Status.BAD))
-        p_30d = forecast.p_fail[:, 2]
-        found = reasons_of(x, p_30d, self.facts.shares, None)
-        if len(flagged):
-            rows = np.column_stack(
-                [self.matrix(x[flagged], model[flagged]), np.full(len(flagged), 2, dtype=np.float32)]
-            )
-            pushed = np.asarray(self.booster.predict(rows, pred_contrib=True, num_threads=self.threads))
-            told = reasons_of(x[flagged], p_30d[flagged], self.facts.shares, pushed)
-            for place, why in zip(flagged, told, strict=True):
-                found[place] = why
-        return found
+    def contributions(self, x: NDArray[np.float32], model: NDArray[np.object_]) -> NDArray[np.float64]:
+        """(drives, columns + 1) what each feature adds to the log-odds to die in days 14-30, and their base."""
+        rows = np.column_stack([self.matrix(x, model), np.full(len(x), 2, dtype=np.float32)])
+        return np.asarray(self.booster.predict(rows, pred_contrib=True, num_threads=self.threads))
 
 
 def save(

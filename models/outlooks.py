@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.ids import DeviceId
-from data.outlook import Life, Outlook, Reason, Status, borne_out
+from data.outlook import Life, Outlook, borne_out
 from features.schema import reported
 from features.state import DriveState, day_of, matrix
 from models.bundle import YOUNG, Bundle
-from models.explain import not_judged, prescription
+from models.explain import explained
 from models.rules import judge
 
 
@@ -59,30 +59,28 @@ def _modelled(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> li
     x = matrix(states, day)
     model = np.array([state.face.model if state.face else "" for state in states], dtype=object)
     young = np.array([day - state.first_day + 1 < YOUNG for state in states])
-    told = reported(x)
-    forecast = bundle.forecast(x, model, ~young & told)
-    reasons = bundle.reasons(x, model, forecast)
+    forecast = bundle.forecast(x, model, ~young & reported(x))
+    told = explained(bundle, forecast, x, model, np.full(len(states), day), young)
     curves = forecast.survival.tolist()
     made: list[Outlook] = []
     for i, state in enumerate(states):
-        why: tuple[Reason, ...] = reasons[i]
-        status = Status(forecast.status[i])  # numpy keeps a StrEnum as its plain text
-        if status is Status.UNKNOWN:
-            why = (not_judged(bool(young[i]), bool(told[i]), str(model[i])),)
+        why = told[i]
         p_7d, p_14d, p_30d = (float(p) for p in forecast.p_fail[i])
         made.append(
             Outlook(
                 device=state.device,
                 as_of=state.taken_at,
-                status=status,
+                status=why.status,
                 source=f"model:{bundle.name}",
-                reasons=why,
-                prescription=prescription(status, why),
+                reasons=why.reasons,
+                prescription=why.advice.sentence,
                 p_fail_7d=p_7d,
                 p_fail_14d=p_14d,
                 p_fail_30d=p_30d,
                 survival=tuple(curves[i]),
                 life=_life(forecast.life[i]),
+                advice=why.advice,
+                clears=why.clears,
             )
         )
     return made

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from data.history import EPOCH, History, HistoryFiles, Told
-from data.outlook import Status
+from data.history import EPOCH, History, HistoryFiles, Part, Told
 from features.ledger import ledger_of
 from features.schema import reported
 from features.vector import rows_at, vectors
 from models.bundle import YOUNG, Bundle
-from models.explain import not_judged
+from models.explain import explained
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ class Scored:
 
 
 def score(
-    paths: Sequence[Path],
+    history: Sequence[Path] | HistoryFiles,
     bundle: Bundle,
     *,
     first: date,
@@ -43,17 +43,35 @@ def score(
     every: int = 1,
     today: date | None = None,
     threads: int = 2,
+    crew: Crew | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Scored]:
-    """Score landmark days first, first + every, ... last, a part of the drives at a time. Raises
-    UnreadableHistory."""
-    files = HistoryFiles(paths, threads=threads)
+    """Score landmark days first, first + every, ... last, a part of the drives at a time, ordered by drive and day.
+
+    today: rows of later days are errors. crew: who works on the parts, by default `threads` threads. Raises
+    UnreadableHistory.
+    """
+    files = history if isinstance(history, HistoryFiles) else HistoryFiles(history, threads=threads)
+    crew = Threads(threads) if crew is None else crew
     days = np.arange((first - EPOCH).days, (last - EPOCH).days + 1, every, dtype=np.int64)
-    parts = list(files.parts())
-    for number, part in enumerate(parts):
-        history = files.read(until=last, today=today, part=part)
-        yield Scored(score_history(history, bundle, days), history.told)
-        tell(f"scored part {number + 1} of {len(parts)}: {history.drives:,} drives")
+    parts = files.parts(crew.rows_a_part, in_place=crew.apart)
+    work = partial(_part, files=files, bundle=bundle, days=days, until=last, today=today)
+    for number, scored in enumerate(crew.each(work, parts), 1):
+        tell(f"scored part {number} of {len(parts)}: {len(scored.table):,} rows")
+        yield scored
+
+
+def _part(
+    part: Part,
+    *,
+    files: HistoryFiles,
+    bundle: Bundle,
+    days: NDArray[np.int64],
+    until: date,
+    today: date | None,
+) -> Scored:
+    history = files.read(until=until, today=today, part=part)
+    return Scored(score_history(history, bundle, days), history.told)
 
 
 def score_history(history: History, bundle: Bundle, days: NDArray[np.int64]) -> pa.Table:
@@ -88,10 +106,7 @@ def _table(
 
     told = reported(x)
     forecast = bundle.forecast(x, model, (watched >= YOUNG) & told)
-    reasons = [" ".join(reason.sentence for reason in why) for why in bundle.reasons(x, model, forecast)]
-    for place in np.flatnonzero(forecast.status == Status.UNKNOWN):
-        young = bool(watched[place] < YOUNG)
-        reasons[place] = not_judged(young, bool(told[place]), str(model[place])).sentence
+    why = explained(bundle, forecast, x, model, day, watched < YOUNG)
     dates = (np.datetime64(EPOCH) + day.astype("timedelta64[D]")).astype("datetime64[D]")
     columns = {
         "serial_number": pa.array([str(s) for s in serials], pa.string()),
@@ -103,8 +118,8 @@ def _table(
         "life_p10_days": pa.array(forecast.life[:, 0], from_pandas=True),
         "life_p50_days": pa.array(forecast.life[:, 1], from_pandas=True),
         "life_p90_days": pa.array(forecast.life[:, 2], from_pandas=True),
-        "status": pa.array([str(s) for s in forecast.status], pa.string()),
+        "status": pa.array([str(one.status) for one in why], pa.string()),
         "source": pa.array([f"model:{bundle.name}"] * len(x), pa.string()),
-        "reason": pa.array(reasons, pa.string()),
+        "reason": pa.array([str(one) for one in why], pa.string()),
     }
     return pa.table(columns)

@@ -13,11 +13,11 @@ from hypothesis.extra.numpy import arrays
 
 from data.history import EPOCH, HistoryFiles
 from data.ids import DeviceId, HostName
-from data.outlook import GRID_DAYS, Outlook, Status
+from data.outlook import GRID_DAYS, Advice, Outlook, Status
 from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 from features import SCHEMA, DriveState, observe, replay
 from models.bundle import Bundle
-from models.explain import CODES, percent
+from models.explain import CODES, explained, percent
 from models.outlooks import outlooks
 from models.score import score_history
 
@@ -75,8 +75,12 @@ def test_a_drive_whose_sectors_go_is_flagged_with_numbers_and_a_prescription(bun
     outlook = look(bundle, sick())
     assert outlook.status in (Status.WARNING, Status.BAD)
     pending = next(reason for reason in outlook.reasons if reason.counter == "pending")
-    assert pending.sentence.startswith("First pending sectors 2 days ago, 48 by now.")
-    assert "replace" in outlook.prescription
+    assert pending.sentence.startswith(
+        "First pending sectors on 21 May, since then on 3 days, 0 to 48, last on 23 May."
+    )
+    assert outlook.advice in (Advice.REPLACE_SOON, Advice.DRAIN_NOW)
+    assert outlook.prescription == outlook.advice.sentence
+    assert outlook.clears
     assert outlook.p_fail_30d is not None
     assert outlook.p_fail_30d > 5 * (look(bundle, quiet(20)).p_fail_30d or 0)
 
@@ -88,6 +92,7 @@ def test_crc_errors_alone_point_at_the_cable(bundle: Bundle) -> None:
     outlook = look(bundle, state)
     assert "crc-rose" in [reason.code for reason in outlook.reasons]
     assert outlook.prescription.startswith("Check cable or backplane")
+    assert outlook.clears == "Clears when CRC errors stand still for 30 days."
 
 
 def test_a_drive_of_two_days_or_of_an_unknown_maker_is_unknown_and_says_why(bundle: Bundle) -> None:
@@ -142,7 +147,8 @@ def test_the_stream_forecasts_what_the_batch_scores(bundle: Bundle) -> None:
     mine = next(row for row in table if row["serial_number"] == past.serials[0])
     assert outlook.p_fail_30d == mine["p_fail_30d"]
     assert outlook.status == mine["status"]
-    assert " ".join(reason.sentence for reason in outlook.reasons) == mine["reason"]
+    for told in (*(reason.sentence for reason in outlook.reasons), outlook.clears):
+        assert told in mine["reason"]
 
 
 ANY = arrays(
@@ -173,8 +179,9 @@ def test_whatever_is_measured_the_forecast_is_consistent(bundle: Bundle, x: np.n
     life = np.where(np.isnan(found.life), np.inf, found.life)
     assert (life[:, 0] <= life[:, 1]).all()
     assert (life[:, 1] <= life[:, 2]).all()
-    told = bundle.reasons(x, model, found)
-    assert all(why and all(reason.code in CODES for reason in why) for why in told)
+    day, never = np.full(6, 17_000), np.zeros(6, dtype=bool)
+    told = explained(bundle, found, x, model, day, never)
+    assert all(why.reasons and all(reason.code in CODES for reason in why.reasons) for why in told)
 
 
 @pytest.mark.parametrize(

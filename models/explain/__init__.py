@@ -1,0 +1,10 @@
+"""Why a forecast is what it is, what to do about it, and what would clear it.
+
+In: a bundle's forecast with the features behind it. Out: one `Explanation` a drive, in an operator's words with
+numbers and dates. What costs time (contributions, forecasts of a quieter future) is done for flagged drives only.
+"""
+
+from models.explain.facts import FACTS, percent, shares
+from models.explain.reasons import CODES, Explanation, explained
+
+__all__ = ["CODES", "FACTS", "Explanation", "explained", "percent", "shares"]

@@ -1,0 +1,182 @@
+"""Facts: what can be said of a drive in an operator's words, with the numbers and dates behind it.
+
+A fact holds by a condition on the feature vector, so history and live stream tell the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.history import EPOCH
+from features.schema import NAMES, NAMES_IN_ORDER, POSITION, WINDOWS
+
+Row = NDArray[np.float32]
+Matrix = NDArray[np.float32]
+
+COUNTER_FIELD: Final[Mapping[int, str]] = {
+    5: "reallocated",
+    187: "reported_uncorrectable",
+    188: "command_timeouts",
+    197: "pending",
+    198: "offline_uncorrectable",
+    199: "crc_errors",
+}
+SLUG: Final[Mapping[int, str]] = {
+    5: "reallocated",
+    187: "uncorrectable",
+    188: "timeouts",
+    197: "pending",
+    198: "offline-uncorrectable",
+    199: "crc",
+}
+HOT: Final = 45.0
+"""Degrees Celsius above which a week's mean is worth saying."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that can be said of a drive."""
+
+    code: str
+    counter: str | None
+    columns: tuple[int, ...]
+    """Features whose contributions speak for it."""
+    holds: Callable[[Matrix], NDArray[np.bool_]]
+    sentence: Callable[[Row, int], str]
+    """In words, of a feature vector measured on a day (days since 1970-01-01)."""
+
+
+def percent(p: float) -> str:
+    """A chance for people: whole percent, one decimal below 1, "under 0.1 %", "over 95 %"."""
+    if p < 0.001:
+        return "under 0.1 %"
+    if p > 0.95:
+        return "over 95 %"
+    return f"{p:.1%}".replace("%", " %") if p < 0.01 else f"{p:.0%}".replace("%", " %")
+
+
+def _count(row: Row, name: str) -> int:
+    value = float(row[POSITION[name]])
+    return 0 if np.isnan(value) else round(value)
+
+
+def _date(day: int, ago: int) -> str:
+    return f"{EPOCH + timedelta(days=day - ago):%d %b}"
+
+
+def _rose(n: int) -> Callable[[Row, int], str]:
+    def sentence(row: Row, day: int) -> str:
+        what, level = NAMES[n], _count(row, f"smart_{n}")
+        gained, net = _count(row, f"smart_{n}_up_30d"), _count(row, f"smart_{n}_net_30d")
+        rises, last = _count(row, f"smart_{n}_rises_30d"), _date(day, _count(row, f"smart_{n}_since_rise"))
+        change = f"{level - gained:,} to {level:,}" if gained == net else f"by {gained:,}, {level:,} now"
+        if row[POSITION[f"smart_{n}_since_first"]] <= 30:
+            first = _date(day, _count(row, f"smart_{n}_since_first"))
+            return (
+                f"First {what} on {first}, {level:,} by now."
+                if rises <= 1
+                else (f"First {what} on {first}, since then on {rises} days, {change}, last on {last}.")
+            )
+        if rises <= 1:
+            return f"{what.capitalize()} rose on {last}, {change}."
+        # The shortest window that holds all of the month's rises says most.
+        window = next(w for w in WINDOWS if _count(row, f"smart_{n}_up_{w}d") == gained)
+        return f"{what.capitalize()} rose on {rises} of the last {window} days, {change}, last on {last}."
+
+    return sentence
+
+
+def _crc_rose(row: Row, _: int) -> str:
+    return (
+        f"CRC errors rose by {_count(row, 'smart_199_up_30d'):,} in 30 days, to {_count(row, 'smart_199'):,}."
+    )
+
+
+def _still(n: int) -> Callable[[Row, int], str]:
+    def sentence(row: Row, day: int) -> str:
+        told = f"{NAMES[n][0].upper()}{NAMES[n][1:]}: {_count(row, f'smart_{n}'):,}, no more for 30 days"
+        name = f"smart_{n}_since_rise"
+        since = float(row[POSITION[name]]) if name in POSITION else np.nan
+        return f"{told}, the last on {_date(day, round(since))}." if since < 90 else f"{told}."
+
+    return sentence
+
+
+def _counter_facts(n: int) -> list[Fact]:
+    mine = tuple(
+        i for i, name in enumerate(NAMES_IN_ORDER) if name == f"smart_{n}" or name.startswith(f"smart_{n}_")
+    )
+    level, up = POSITION[f"smart_{n}"], POSITION[f"smart_{n}_up_30d"]
+    return [
+        Fact(
+            f"{SLUG[n]}-rose",
+            COUNTER_FIELD[n],
+            mine,
+            lambda x: x[:, up] > 0,
+            _crc_rose if n == 199 else _rose(n),
+        ),
+        Fact(
+            f"{SLUG[n]}-old",
+            COUNTER_FIELD[n],
+            mine,
+            lambda x: (x[:, level] > 0) & ~(x[:, up] > 0),
+            _still(n),
+        ),
+    ]
+
+
+def _facts() -> tuple[Fact, ...]:
+    made = [fact for n in (197, 187, 5, 198, 188, 199) for fact in _counter_facts(n)]
+    fallen, heat = POSITION["pending_fallen"], POSITION["celsius_7d"]
+    made += [
+        Fact(
+            "pending-fell",
+            "pending",
+            (fallen,),
+            lambda x: x[:, fallen] > 0,
+            lambda row, _: (
+                f"Pending sectors were {_count(row, 'pending_fallen'):,} higher before: some were rewritten."
+            ),
+        ),
+        Fact(
+            "hot",
+            "temperature_c",
+            tuple(POSITION[name] for name in ("celsius", "celsius_7d", "celsius_30d")),
+            lambda x: x[:, heat] > HOT,
+            lambda row, _: (
+                f"{float(row[heat]):.0f} degrees Celsius on average over 7 days (told above {HOT:.0f})."
+            ),
+        ),
+    ]
+    return tuple(made)
+
+
+FACTS: Final = _facts()
+
+
+def holding(x: Matrix) -> NDArray[np.bool_]:
+    """(drives, FACTS) which facts hold of which drive. x: (drives, features)."""
+    found = np.zeros((len(x), len(FACTS)), dtype=bool)
+    for column, fact in enumerate(FACTS):
+        found[:, column] = fact.holds(x)
+    # Most drives count one sector as pending and as offline uncorrectable: it is said once.
+    same = x[:, POSITION["smart_198"]] == x[:, POSITION["smart_197"]]
+    twins = np.array([fact.code.startswith("offline") for fact in FACTS])
+    found[np.ix_(same, twins)] = False
+    return found
+
+
+def shares(x: Matrix, dies: NDArray[np.bool_], weight: NDArray[np.float64]) -> dict[str, float]:
+    """Of drives to which a fact applies, the share that dies within 30 days; only facts with 100 such landmarks."""
+    found: dict[str, float] = {}
+    for fact in FACTS:
+        holds = fact.holds(x)
+        if np.count_nonzero(holds) >= 100:
+            found[fact.code] = float((weight * dies)[holds].sum() / weight[holds].sum())
+    return found

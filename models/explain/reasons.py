@@ -1,0 +1,194 @@
+"""Explanations: the most telling facts of each drive, the prescription, and what would clear it.
+
+Facts of a flagged drive are ordered by what their features added to the forecast (LightGBM's contributions), of
+others in the order of `FACTS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.outlook import Advice, Reason, Status
+from features.schema import POSITION, reported
+from models.explain.facts import FACTS, Fact, Matrix, Row, holding, percent
+from models.explain.quiet import quiet
+
+if TYPE_CHECKING:
+    from models.bundle import Bundle, Forecast
+
+MOST: Final = 3
+"""Facts that are told of a drive."""
+CODES: Final = (
+    *(fact.code for fact in FACTS),
+    "no-symptom",
+    "too-young",
+    "family-unknown",
+    "not-reported",
+)
+"""Every code that a model's outlook can carry; rules add their own (models.rules.CODES)."""
+QUIET: Final = (30, 90)
+"""Days without a rise after which a flag is tried to be cleared."""
+_AT: Final = {fact.code: column for column, fact in enumerate(FACTS)}
+_RISEN: Final = [
+    _AT[f"{what}-rose"] for what in ("pending", "uncorrectable", "reallocated", "offline-uncorrectable")
+]
+_MEDIA: Final = [
+    *_RISEN,
+    *(_AT[f"{what}-old"] for what in ("pending", "uncorrectable", "reallocated", "offline-uncorrectable")),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is told of one drive."""
+
+    status: Status
+    """The forecast's; never worse than a warning where only the cable is to blame."""
+    reasons: tuple[Reason, ...]
+    """The most telling first."""
+    advice: Advice
+    clears: str
+    """One sentence; empty where there is nothing to clear."""
+
+    def __str__(self) -> str:
+        words = [reason.sentence for reason in self.reasons]
+        if self.advice is not Advice.NOTHING:
+            words.append(self.advice.sentence)
+        return " ".join([*words, self.clears]).strip()
+
+
+def explained(
+    bundle: Bundle,
+    forecast: Forecast,
+    x: Matrix,
+    model: NDArray[np.object_],
+    day: NDArray[np.int64],
+    young: NDArray[np.bool_],
+) -> list[Explanation]:
+    """One explanation a drive. x: (drives, features), each measured on its `day`; young: too few days of readings."""
+    holds, told = holding(x), reported(x)
+    flagged = np.flatnonzero((forecast.status == Status.WARNING) | (forecast.status == Status.BAD))
+    pushes = np.full((len(x), len(FACTS)), np.nan)
+    clears = [""] * len(x)
+    if len(flagged):
+        pushed = bundle.contributions(x[flagged], model[flagged])
+        pushes[flagged] = np.column_stack([pushed[:, list(fact.columns)].sum(axis=1) for fact in FACTS])
+        for place, sentence in zip(
+            flagged, _clearing(bundle, x[flagged], model[flagged], holds[flagged]), strict=True
+        ):
+            clears[place] = sentence
+    found: list[Explanation] = []
+    for row in range(len(x)):
+        status = Status(forecast.status[row])
+        if status is Status.UNKNOWN:
+            found.append(_not_judged(bool(young[row]), bool(told[row]), str(model[row])))
+            continue
+        facts = _telling(holds[row], pushes[row])
+        chance = percent(float(forecast.p_fail[row, 2]))
+        reasons = _told(facts, x[row], int(day[row]), bundle.facts.shares) if facts else _silent(chance)
+        advice = advised(status, holds[row])
+        still = (
+            "Clears when CRC errors stand still for 30 days." if advice is Advice.CHECK_CABLE else clears[row]
+        )
+        if advice is Advice.CHECK_CABLE and status is Status.BAD:
+            status = Status.WARNING
+        found.append(Explanation(status, reasons, advice, still))
+    return found
+
+
+def advised(status: Status, holds: NDArray[np.bool_]) -> Advice:
+    """The prescription. holds: (FACTS,) what holds of the drive."""
+    if holds[_AT["crc-rose"]] and not holds[_MEDIA].any():
+        return Advice.CHECK_CABLE
+    if status is Status.BAD:
+        return Advice.DRAIN_NOW
+    if status is not Status.WARNING:
+        return Advice.NOTHING
+    if holds[_RISEN].any():
+        return Advice.REPLACE_SOON
+    if holds[_MEDIA].any():
+        return Advice.SELF_TEST
+    return Advice.COOL if holds[_AT["hot"]] else Advice.WATCH
+
+
+def _telling(holds: NDArray[np.bool_], pushes: NDArray[np.float64]) -> list[Fact]:
+    mine = np.flatnonzero(holds)
+    if len(mine) and not np.isnan(pushes[mine[0]]):
+        for_it = mine[pushes[mine] > 0]
+        mine = for_it[np.argsort(-pushes[for_it], kind="stable")] if len(for_it) else mine
+    return [FACTS[column] for column in mine[:MOST]]
+
+
+def _told(facts: list[Fact], row: Row, day: int, shares: Mapping[str, float]) -> tuple[Reason, ...]:
+    reasons = [Reason(fact.code, fact.sentence(row, day), fact.counter) for fact in facts]
+    first = reasons[0]
+    if first.code.endswith("-rose") and first.code in shares:
+        # What such disks did is said once, of the most telling fact.
+        did = f" {percent(shares[first.code])} of disks with such a rise die within 30 days."
+        reasons[0] = Reason(first.code, first.sentence + did, first.counter)
+    return tuple(reasons)
+
+
+def _clearing(bundle: Bundle, x: Matrix, model: NDArray[np.object_], holds: NDArray[np.bool_]) -> list[str]:
+    """What would bring each flagged drive below the warning, by forecasting it after quieter days."""
+    limit, judged = bundle.facts.thresholds.warning, np.ones(len(x), dtype=bool)
+    pending = np.nan_to_num(x[:, POSITION["smart_197"]])
+    said = [""] * len(x)
+    left = np.ones(len(x), dtype=bool)
+    p = np.zeros(len(x))
+    for days in QUIET:
+        for rewritten in (False, True):
+            asked = np.flatnonzero(left & (pending > 0)) if rewritten else np.flatnonzero(left)
+            if not len(asked):
+                continue
+            later = quiet(x[asked], days, rewritten=rewritten)
+            p[asked] = bundle.forecast(later, model[asked], judged[asked]).p_fail[:, 2]
+            for place in asked[p[asked] < limit]:
+                left[place] = False
+                sectors = (
+                    f"the {pending[place]:,.0f} pending sectors are"
+                    if pending[place] > 1
+                    else "the pending sector is"
+                )
+                also = f" and {sectors} rewritten" if rewritten else ""
+                said[place] = f"Clears when nothing rises for {days} days{also}."
+    for place in np.flatnonzero(~holds.any(axis=1)):
+        said[place], left[place] = f"Clears when its forecast falls below {percent(limit)}.", False
+    for place in np.flatnonzero(left):
+        rest = " and rewritten sectors" if pending[place] > 0 else ""
+        said[place] = (
+            f"Does not clear soon: after {QUIET[-1]} quiet days{rest} its chance would still be "
+            f"{percent(float(p[place]))} within 30 days."
+        )
+    return said
+
+
+@cache
+def _silent(chance: str) -> tuple[Reason, ...]:
+    sentence = (
+        f"No symptom. {chance.capitalize()} within 30 days from model, age and work alone; "
+        "about 4 in 10 failures give no sign."
+    )
+    return (Reason("no-symptom", sentence),)
+
+
+@cache
+def _not_judged(young: bool, told: bool, model: str) -> Explanation:
+    """Why a drive's status is unknown."""
+    if not told:
+        why = Reason("not-reported", "The drive reports none of the counters that the forecast reads.")
+        return Explanation(Status.UNKNOWN, (why,), Advice.WATCH, "")
+    if young:
+        why = Reason("too-young", "Less than 3 days of readings: judged by its model and age only, so far.")
+        return Explanation(Status.UNKNOWN, (why,), Advice.NOTHING, "Clears by itself as readings come in.")
+    name = model or "without a model name"
+    why = Reason(
+        "family-unknown", f"No drive like {name} was learned from: shown is what all drives do on average."
+    )
+    return Explanation(Status.UNKNOWN, (why,), Advice.NOTHING, "")
