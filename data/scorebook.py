@@ -11,14 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from data.ids import DeviceId
 from data.outlook import Status
 from data.refusal import Refusal
 from data.sqlite_file import BUSY_SECONDS, Fault, fault, make_durable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 FORMAT = 1
 """Kept in the file's `user_version`; 0 is a new file."""
@@ -28,6 +30,8 @@ CREATE TABLE forecasts (
   p_7d REAL NOT NULL, p_14d REAL NOT NULL, p_30d REAL NOT NULL,
   PRIMARY KEY (bundle, device, day)) WITHOUT ROWID
 """
+_TOGETHER = 50_000
+"""Lines that are read in one go."""
 
 
 class ScorebookUnusable(Refusal):
@@ -95,19 +99,31 @@ class Scorebook:
 
     def read(self, bundle: str, since: int = 0) -> Forecasts:
         """What a bundle forecast from day `since` on."""
+        import numpy as np
+
+        parts: list[Forecasts] = []
+        words: dict[str, str] = {}  # a disk's name stands in many lines and is kept once
         with self._lock, self._explained():
             rows = self._connection.execute(
-                "SELECT device, day, model, status, p_7d, p_14d, p_30d FROM forecasts"
+                "SELECT device, model, status, day, p_7d, p_14d, p_30d FROM forecasts"
                 " WHERE bundle = ? AND day >= ? ORDER BY device, day",
                 (bundle, since),
-            ).fetchall()
-        columns = list(zip(*rows, strict=True)) or [()] * 7
+            )
+            while some := rows.fetchmany(_TOGETHER):
+                device, model, status, day, *p = zip(*some, strict=True)
+                texts = [
+                    np.array([words.setdefault(one, one) for one in column], dtype=object)
+                    for column in (device, model)
+                ]
+                statuses = np.array([Status(word) for word in status], dtype=object)
+                parts.append(
+                    Forecasts(texts[0], np.array(day, dtype=np.int64), texts[1], statuses, np.array(p).T)
+                )
+        if not parts:
+            empty = np.empty(0, dtype=object)
+            return Forecasts(empty, np.empty(0, dtype=np.int64), empty, empty, np.empty((0, 3)))
         return Forecasts(
-            np.array(columns[0], dtype=object),
-            np.array(columns[1], dtype=np.int64),
-            np.array(columns[2], dtype=object),
-            np.array([Status(word) for word in columns[3]], dtype=object),
-            np.array(columns[4:], dtype=np.float64).reshape(3, -1).T,
+            *(np.concatenate([getattr(part, name) for part in parts]) for name in Forecasts.__slots__)
         )
 
     def prune(self, before: int) -> int:

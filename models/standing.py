@@ -65,21 +65,26 @@ class Comparison:
         """Whether these figures are evidence."""
         return self.failures >= ENOUGH
 
+    @property
+    def better(self) -> bool:
+        """Whether the second bundle is really better in one of recall and Brier score, and in neither really worse."""
+        gains = [gain for gain in (self.recall_gain, self.brier_gain) if gain is not None]
+        return any(low > 0 for low, _ in gains) and not any(high < 0 for _, high in gains)
+
     def sentence(self) -> str:
         """What may be said."""
         if not self.enough:
-            return f"Too few to judge: {self.failures} failures since both forecast, {ENOUGH} are wanted."
+            return f"Too few to judge: {self.failures} failures on record, {ENOUGH} are wanted."
         if len(self.standings) < 2 or self.recall_gain is None or self.brier_gain is None:
             return "There is no challenger to compare with."
         first, second = (standing.bundle for standing in self.standings)
         worse = self.recall_gain[1] < 0 or self.brier_gain[1] < 0
-        better = self.recall_gain[0] > 0 or self.brier_gain[0] > 0
-        if better and not worse:
+        if self.better:
             return f"{second} is really better than {first} in recall or Brier score, and in neither really worse."
-        if worse and not better:
-            return f"{second} is really worse than {first} in recall or Brier score."
-        if worse and better:
+        if worse and (self.recall_gain[0] > 0 or self.brier_gain[0] > 0):
             return f"{second} and {first} are each better in one of recall and Brier score; a person has to choose."
+        if worse:
+            return f"{second} is really worse than {first} in recall or Brier score."
         return f"{second} and {first} cannot be told apart by these outcomes."
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
@@ -23,6 +24,7 @@ from data.log.port import Log, Record, Topic
 from data.outcome import Outcome
 from data.reading import Reading
 from data.refusal import Refusal
+from data.scorebook import Scorebook
 from data.store.port import Store
 from data.wire import accept
 from service.alerts import Announcements
@@ -35,14 +37,18 @@ from service.memory import recall
 from service.retention import Dropped, drop
 from service.scoring import succession
 from service.scoring.forecasting import Forecaster
+from service.scoring.lineup import Lineup
 from service.scoring.sender import Sender
+from service.scoring.shadow import Shadow
 from service.scoring.worker import Worked, Worker
 from service.settings import Settings
 
 if TYPE_CHECKING:
     from service.draining.control import Control
+    from service.scoring.watch import Health
 
 IDLE_SECONDS = 1.0
+HOUR_SECONDS = 3_600.0
 DAY_SECONDS = 86_400.0
 
 Built = TypeVar("Built")
@@ -54,13 +60,16 @@ class NotReady(Refusal):
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What a house stands on. `forecaster` is called once, late, since it imports heavy packages."""
+    """What a house stands on. `forecaster` is called once, late, since it imports heavy packages; it scores until a
+    bundle is promoted into the folder `installed`. Without a `scorebook` no bundle is compared with another."""
 
     log: Log
     store: Store
     clock: Clock
     forecaster: Callable[[], Forecaster[Any]]
     cluster: Cluster | None = None
+    installed: Path | None = None
+    scorebook: Scorebook | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +121,12 @@ class House:
         self._loops = Loops(lambda: self.changes.tell(Kind.STATUS))
         self.faults = self._loops.faults
         self._sender = Sender("predrain", ports.clock)
-        self._load = ports.forecaster
+        self.lineup, self.scorebook = Lineup(ports.forecaster, ports.installed), ports.scorebook
+        self.health: Health | None = None
+        self._shadow = Shadow(ports.scorebook) if ports.scorebook is not None else None
+        self._unwatched: str | None = None
+        self._scoring: tuple[Forecaster[Any] | None, Forecaster[Any] | None] = (None, None)
         self._worker: Worker[Any] | None = None
-        self._forecaster: Forecaster[Any] | None = None
         self._control: Control | None = None
         if ports.cluster is not None:
             from service.draining.control import (
@@ -144,7 +156,17 @@ class House:
     @property
     def bundle_name(self) -> str | None:
         """The bundle that scores; None while it is not loaded."""
-        return self._forecaster.name if self._forecaster else None
+        return self.lineup.champion.name if self._worker and self.lineup.champion else None
+
+    @property
+    def troubles(self) -> dict[str, str]:
+        """What is wrong with the forecast's own upkeep, by part, while disks are scored all the same."""
+        told = {
+            "bundle": self.lineup.trouble,
+            "scorebook": self._shadow.trouble if self._shadow else None,
+            "watch": self._unwatched,
+        }
+        return {part: why for part, why in told.items() if why is not None}
 
     def controlling(self) -> str:
         """`running`, or `holding: ` and why."""
@@ -213,16 +235,70 @@ class House:
 
     def start(self) -> None:
         """Load the forecaster and read back what is remembered; until then readings only queue in the log."""
-        forecaster = self._load()
+        self.lineup.follow()
+        champion = self.lineup.champion
+        assert champion is not None
         worker = Worker(
-            self.log, self.store, self.clock, forecaster, self.fleet, self.announcements, self._sender
+            self.log,
+            self.store,
+            self.clock,
+            champion,
+            self.fleet,
+            self.announcements,
+            self._sender,
+            self._shadow,
         )
         devices = worker.rebuild()
-        if self._control is not None:
-            self._control.new_bundle(succession.since(self.store, forecaster.fingerprint, self.clock.now()))
-        self._forecaster, self._worker = forecaster, worker
-        structlog.get_logger().info("scoring", bundle=forecaster.name, devices=devices)
+        self._reign(champion)
+        self._worker = worker
+        structlog.get_logger().info("scoring", bundle=champion.name, devices=devices)
         self.changes.tell(Kind.STATUS)
+
+    def follow(self) -> bool:
+        """Score with what is promoted now; returns whether champion or challenger changed. For the worker's thread."""
+        if self._worker is None:
+            return False
+        self.lineup.follow()
+        champion = self.lineup.champion
+        if champion is None or self._scoring == (champion, self.lineup.challenger):
+            return False
+        self._reign(champion)
+        self._worker.succeed(champion)
+        shadowed = self.lineup.challenger.name if self.lineup.challenger else None
+        structlog.get_logger().info("scoring", bundle=champion.name, challenger=shadowed)
+        self.changes.tell(Kind.STATUS)
+        return True
+
+    def watch(self) -> None:
+        """Judge the forecast by the drives in service and by what became of drives."""
+        from service.scoring.watch import look
+
+        worker, champion = self._worker, self.lineup.champion
+        if worker is None or champion is None:
+            return
+        try:
+            found = look(
+                champion,
+                self.lineup.challenger,
+                worker.states(),
+                self.scorebook,
+                self.store,
+                self.clock.now(),
+            )
+        except Refusal as refusal:
+            self._unwatched = str(refusal)
+            return
+        self.health, self._unwatched = found.after(self.health), None
+        self.changes.tell(Kind.STATUS)
+
+    def _reign(self, champion: Forecaster[Any]) -> None:
+        """Write a new champion down before its first outlook, so that no proposal rests on it too soon."""
+        began = succession.since(self.store, champion.fingerprint, self.clock.now())
+        if self._control is not None:
+            self._control.new_bundle(began)
+        if self._shadow is not None:
+            self._shadow.champion, self._shadow.challenger = champion.fingerprint, self.lineup.challenger
+        self._scoring = champion, self.lineup.challenger
 
     def family_survival(self, device: DeviceId) -> tuple[float, ...] | None:
         """How long drives of this device's family and age live, on the fixed grid; None where that is not known."""
@@ -248,7 +324,7 @@ class House:
 
     def retain(self) -> Dropped:
         """Drop what is older than the settings keep."""
-        dropped = drop(self.log, self.store, self.settings.retention, self.clock.now())
+        dropped = drop(self.log, self.store, self.settings.retention, self.clock.now(), self.scorebook)
         if dropped.rows or dropped.records:
             structlog.get_logger().info("dropped what is old", rows=dropped.rows, records=dropped.records)
         return dropped
@@ -257,6 +333,7 @@ class House:
         """Start the loops; `stop` ends them."""
         self._loops.begin("worker", self._work)
         self._loops.begin("retention", self._daily)
+        self._loops.begin("watch", self._hourly)
         if self._control is not None:
             self._loops.begin("controller", self._tick)
 
@@ -272,6 +349,7 @@ class House:
             self.start()
         self._arrived.clear()
         self._notice_halt()
+        self.follow()
         if not self.step_worker().taken:
             self._arrived.wait(IDLE_SECONDS)
 
@@ -285,6 +363,10 @@ class House:
     def _tick(self) -> None:
         self.step_controller()
         self._loops.wait(self.policy.tick_seconds)
+
+    def _hourly(self) -> None:
+        self.watch()
+        self._loops.wait(HOUR_SECONDS if self.ready else IDLE_SECONDS)
 
     def _daily(self) -> None:
         self.retain()

@@ -7,17 +7,19 @@ readers has taken them. The groups that only look back never take anything: for 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import msgspec
 
 from data.log.port import Delivered, Log, Topic
+from data.scorebook import Scorebook
 from data.store.port import Store
 from service import memory
 from service.scoring.deadletters import REPLAYING
 from service.settings import RetentionTable
 
 GROUP = "retention"
+EPOCH = date(1970, 1, 1)
 BATCH = 2_000
 """Records looked at and dropped in one go: who appends waits no longer than for these."""
 BEYOND_ALL = 2**62
@@ -44,10 +46,14 @@ class _Sent(msgspec.Struct):
     at: datetime | None = None
 
 
-def drop(log: Log, store: Store, kept: RetentionTable, now: datetime) -> Dropped:
+def drop(
+    log: Log, store: Store, kept: RetentionTable, now: datetime, scorebook: Scorebook | None = None
+) -> Dropped:
     """Drop all that is older at `now` than `kept` says. Raises what log and store raise; then it goes on later."""
     history = now - timedelta(days=kept.history_days)
     rows = store.prune(history=history, latency=now - timedelta(days=kept.latency_days))
+    if scorebook is not None:
+        rows += scorebook.prune((history.astimezone(UTC).date() - EPOCH).days)
     records = 0
     for topic in Topic:
         back = LOOKING_BACK.get(topic)

@@ -30,6 +30,9 @@ class StateDir:
         self.store = path / "store.sqlite"
         self.token = path / "token"
         self.url = path / "url"
+        self.bundles = path / "bundles"
+        self.scorebook = path / "scorebook.sqlite"
+        self.registry = path / "models.sqlite"
         self._lock = path / "lock"
         self._held: int | None = None
 

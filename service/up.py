@@ -9,6 +9,7 @@ from typing import Any
 
 from data.clock import SystemClock
 from data.log.sqlite import SqliteLog
+from data.scorebook import Scorebook, ScorebookUnusable
 from data.store.sqlite import SqliteStore
 from service import tokens
 from service.house import House, Ports
@@ -34,7 +35,20 @@ def up(settings: Settings, tell: Callable[[str], None], *, watched: bool) -> Non
         known = tokens.gather(state.token, ((one.name, one.scopes, one.sha256) for one in settings.tokens))
         once = tokens.new_token()
         known = known.adding(once, tokens.Caller("page", frozenset({tokens.Scope.READ, tokens.Scope.ACT})))
-        ports = Ports(log, store, SystemClock(), forecaster_of(settings.forecast.bundle))
+        scorebook = None
+        try:
+            scorebook = Scorebook(state.scorebook)
+            closing.callback(scorebook.close)
+        except ScorebookUnusable as unusable:
+            tell(f"bundles are not compared: {unusable}")
+        ports = Ports(
+            log,
+            store,
+            SystemClock(),
+            forecaster_of(settings.forecast.bundle),
+            installed=state.bundles,
+            scorebook=scorebook,
+        )
         house = House(ports, settings.policy.policy(), settings)
         closing.callback(house.stop)
         url = url_of(listener, settings.service)

@@ -11,6 +11,7 @@ from service.rest import (
     devices,
     drains,
     events,
+    forecast,
     halt,
     health,
     osds,
@@ -48,7 +49,7 @@ def create_app(house: House, tokens: Tokens, *, host: str = "127.0.0.1") -> Fast
         body_limit=settings.body_limit_bytes,
     )
     problems.install(app)
-    for noun in (status, osds, devices, outlooks, drains, halt, readings, events):
+    for noun in (status, osds, devices, outlooks, forecast, drains, halt, readings, events):
         app.include_router(noun.router, prefix=API)
     app.include_router(health.router)
     page.install(app)

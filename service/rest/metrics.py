@@ -12,8 +12,10 @@ from prometheus_client.registry import Collector
 from data.drain import DrainState
 from data.outlook import Status
 from service.house import House
+from service.rest.upkeep import upkeep
 from service.tally import tally
 
+PARTS = ("worker", "controller", "retention", "watch", "bundle", "scorebook")
 COUNTED = {
     "accepted": "Readings accepted into the log by this process.",
     "refused": "Readings refused at the door.",
@@ -53,11 +55,10 @@ class HouseCollector(Collector):
             yield _one("predrain_osds", "OSDs in the cluster.", len(sight.view.osds))
         yield _one("predrain_halted", "1 while a halt stands.", float(house.store.halt_reason() is not None))
         yield _one("predrain_ready", "1 once the forecaster is loaded.", float(house.ready))
-        yield _by("predrain_fault", "1 while a loop is broken.", "part",
-                  {part: float(part in house.faults) for part in ("worker", "controller", "retention")})  # fmt: skip
-        info = GaugeMetricFamily("predrain_bundle_info", "The bundle that scores.", labels=["bundle"])
-        info.add_metric([house.bundle_name or "none"], 1)
-        yield info
+        broken = {**house.faults, **house.troubles}
+        yield _by("predrain_fault", "1 while a part is broken.", "part",
+                  {part: float(part in broken) for part in PARTS})  # fmt: skip
+        yield from upkeep(house)
         for name, told in COUNTED.items():
             yield CounterMetricFamily(f"predrain_readings_{name}", told, value=house.counts[name])
 

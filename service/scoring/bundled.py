@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from data.ids import DeviceId
@@ -15,7 +17,13 @@ from data.reading import Reading
 from features.schema import schema_hash
 from features.state import DriveState, matrix, observe, pack, unpack
 from models.bundle import Bundle, trees_hash
+from models.drift import FamilyDrift, drift, watched
+from models.family import MAKERS, maker_of
 from models.outlooks import outlooks
+from models.rules import judge
+
+HEARD = 7
+"""Days since its last reading after which a drive says nothing of its family today."""
 
 
 class BundledForecaster:
@@ -37,8 +45,12 @@ class BundledForecaster:
 
     @property
     def fingerprint(self) -> str:
-        """The name and a hash of the trees."""
-        return f"{self.name}-{trees_hash(self._bundle.booster.model_to_string())[:12]}"
+        """The name and a hash of the trees and all that is laid over them: calibration, thresholds, rates."""
+        trees = trees_hash(self._bundle.booster.model_to_string())
+        whole = hashlib.sha256(
+            trees.encode() + msgspec.json.encode(self._bundle.facts, order="deterministic")
+        )
+        return f"{self.name}-{whole.hexdigest()[:12]}"
 
     @property
     def layout(self) -> str:
@@ -78,3 +90,26 @@ class BundledForecaster:
             return None
         curve = self._bundle.forecast(matrix([state], state.day), model, np.zeros(1, dtype=bool)).survival[0]
         return tuple(float(p) for p in curve)
+
+    def drift(self, states: Iterable[DriveState]) -> tuple[FamilyDrift, ...]:
+        """How drives in service differ from those of the training, by family; those of rules are left out."""
+        read = [
+            state for state in states if state.face is not None and len(state.latest) and judge(state) is None
+        ]
+        day = max((state.day for state in read), default=0)
+        heard = [state for state in read if state.day > day - HEARD]
+        long = watched([state.first_day for state in heard], day)
+        mine = [state for state, enough in zip(heard, long, strict=True) if enough]
+        if not mine:
+            return ()
+        x = matrix(mine, day)
+        model = np.array([state.face.model if state.face else "" for state in mine], dtype=object)
+        forecast = self._bundle.forecast(x, model, np.ones(len(mine), dtype=bool))
+        return drift(self._bundle.reference, x, model, forecast.p_fail[:, 2])
+
+    def group(self, model: str) -> str:
+        """The model or maker in the bundle's reference; without one the maker."""
+        if self._bundle.reference is not None:
+            return self._bundle.reference.group(model)
+        maker = maker_of(model)
+        return "" if maker is None else MAKERS[maker]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import structlog
 
 from data.ids import DeviceId
 from data.outlook import Outlook, Reason, Status
 from data.reading import Reading
+
+if TYPE_CHECKING:
+    from models.drift import FamilyDrift
 
 State = TypeVar("State")
 
@@ -53,6 +56,14 @@ class Forecaster(Protocol[State]):
 
     def family(self, state: State) -> tuple[float, ...] | None:
         """Survival on the fixed grid by model and age alone; None where the family is not known."""
+        ...
+
+    def drift(self, states: Iterable[State]) -> tuple[FamilyDrift, ...]:
+        """How drives in service differ from those of the training, by family."""
+        ...
+
+    def group(self, model: str) -> str:
+        """The family by which drives of this model are watched; "" for those that the bundle knows nothing of."""
         ...
 
 

@@ -28,6 +28,7 @@ from service.alerts import Announcements
 from service.fleet import Fleet
 from service.scoring.forecasting import Forecaster, Patient
 from service.scoring.sender import Sender
+from service.scoring.shadow import Scene, Shadow
 
 GROUP = "worker"
 CHECKPOINT_READINGS = 10_000
@@ -61,14 +62,26 @@ class Worker(Generic[State]):
         fleet: Fleet,
         announcements: Announcements,
         sender: Sender,
+        shadow: Shadow | None = None,
     ) -> None:
         self._log, self._store, self._clock = log, store, clock
         self._forecaster, self._fleet, self._announcements = forecaster, fleet, announcements
-        self._patient, self._sender = Patient(forecaster), sender
+        self._patient, self._sender, self._shadow = Patient(forecaster), sender, shadow
         self._states: dict[DeviceId, State] = {}
         self._newest: dict[DeviceId, datetime] = {}
         self._unsaved: dict[DeviceId, int] = {}
         """Devices whose checkpoint is behind, by how many readings."""
+
+    def succeed(self, forecaster: Forecaster[State]) -> None:
+        """Score with another bundle from the next step on; what is remembered of the devices stays."""
+        anew = forecaster.layout != self._forecaster.layout
+        self._forecaster, self._patient = forecaster, Patient(forecaster)
+        if anew:
+            self.rebuild()
+
+    def states(self) -> Mapping[DeviceId, State]:
+        """What is remembered of every device now."""
+        return dict(self._states)
 
     def rebuild(self) -> int:
         """Read what is remembered of every device out of the store; returns how many devices there are."""
@@ -94,7 +107,7 @@ class Worker(Generic[State]):
             return Worked()
         readings, letters = self._judge(records)
         self._store.add_readings(readings)
-        states, outlooks = self._score(readings)
+        states, outlooks, scenes = self._score(readings)
         news = self._announcements.news(outlooks)
         # Announcements go first: after a crash the store would call the outlook old, and nobody be told.
         self._log.append(
@@ -109,6 +122,8 @@ class Worker(Generic[State]):
         self._announcements.take(news)
         self._fleet.take(readings, outlooks)
         self._checkpoint(Counter(reading.device for reading in readings))
+        if self._shadow is not None:
+            self._shadow.take(readings, outlooks, scenes)
         return Worked(len(records), len(letters), len(outlooks), len(news))
 
     def family(self, device: DeviceId) -> tuple[float, ...] | None:
@@ -148,8 +163,9 @@ class Worker(Generic[State]):
                 letters.append(DeadLetter.of(Topic.READINGS, record, refusal, now))
         return sorted(readings, key=lambda reading: reading.taken_at), letters
 
-    def _score(self, readings: Sequence[Reading]) -> tuple[dict[DeviceId, State], list[Outlook]]:
-        """States after `readings`, and one outlook for each, so that none depends on how they were batched.
+    def _score(self, readings: Sequence[Reading]) -> tuple[dict[DeviceId, State], list[Outlook], list[Scene]]:
+        """States after `readings`, and one outlook for each, so that none depends on how they were batched; and
+        the scenes that were scored.
 
         A late or repeated reading makes its device be judged anew from that reading on.
         """
@@ -167,6 +183,7 @@ class Worker(Generic[State]):
             elif device in self._states:
                 states[device] = self._states[device]
         found: list[Outlook] = []
+        scenes: list[Scene] = []
         last = {device: before for device, new in due.items() if (before := self._before(device, new[0]))}
         for turn in range(max(map(len, due.values()), default=0)):
             by_day: dict[date, dict[DeviceId, Reading]] = defaultdict(dict)
@@ -176,10 +193,11 @@ class Worker(Generic[State]):
                     by_day[new[turn].taken_at.date()][device] = new[turn]
             for _, of_day in sorted(by_day.items()):
                 now = max(reading.taken_at for reading in of_day.values())
-                told = self._patient.outlooks({device: states[device] for device in of_day}, now, last)
+                scenes.append(({device: states[device] for device in of_day}, now))
+                told = self._patient.outlooks(scenes[-1][0], now, last)
                 last.update((outlook.device, outlook) for outlook in told)
                 found += told
-        return states, sorted(found, key=lambda outlook: outlook.as_of)
+        return states, sorted(found, key=lambda outlook: outlook.as_of), scenes
 
     def _before(self, device: DeviceId, reading: Reading) -> Outlook | None:
         """The device's outlook before `reading`; after a crash the store may hold later ones already."""

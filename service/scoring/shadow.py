@@ -1,0 +1,73 @@
+"""In the champion's shadow: the challenger scores the same disks on the same readings, and both are written down.
+
+Nothing here reaches an outlook, an announcement or a drain. Whatever goes wrong here stops nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+import structlog
+
+from data.ids import DeviceId
+from data.outlook import Outlook
+from data.reading import Reading, Smart
+from data.refusal import Refusal
+from data.scorebook import Line, Scorebook
+from service.scoring.forecasting import Forecaster, Patient
+
+EPOCH = date(1970, 1, 1)
+
+Scene = tuple[Mapping[DeviceId, Any], datetime]
+"""States of devices that were scored together, and when."""
+
+
+class Shadow:
+    """Writes into `scorebook` what champion and challenger forecast. One thread."""
+
+    def __init__(self, scorebook: Scorebook) -> None:
+        self._scorebook = scorebook
+        self.champion: str = ""
+        """The champion's fingerprint."""
+        self.challenger: Forecaster[Any] | None = None
+        self.trouble: str | None = None
+        """Why nothing is written down: a sentence; None when all is well."""
+
+    def take(self, readings: Sequence[Reading], outlooks: Sequence[Outlook], scenes: Sequence[Scene]) -> None:
+        """Keep the champion's outlooks, and the challenger's of the same scenes; rules' outlooks have no chance to
+        keep."""
+        models = {
+            reading.device: reading.seen.identity.model or ""
+            for reading in readings
+            if isinstance(reading.seen, Smart)
+        }
+        try:
+            self._scorebook.write(self.champion, _lines(outlooks, models))
+            if self.challenger is not None:
+                patient = Patient(self.challenger)
+                for states, now in scenes:
+                    lines = _lines(patient.outlooks(states, now, {}), models)
+                    self._scorebook.write(self.challenger.fingerprint, lines)
+            self.trouble = None
+        except Refusal as refusal:
+            if self.trouble is None:
+                structlog.get_logger().error("forecasts are not written down", why=str(refusal))
+            self.trouble = str(refusal)
+
+
+def _lines(outlooks: Sequence[Outlook], models: Mapping[DeviceId, str]) -> list[Line]:
+    return [
+        Line(
+            one.device,
+            (one.as_of.astimezone(UTC).date() - EPOCH).days,
+            models.get(one.device, ""),
+            one.status,
+            one.p_fail_7d,
+            one.p_fail_14d,
+            one.p_fail_30d,
+        )
+        for one in outlooks
+        if one.p_fail_7d is not None and one.p_fail_14d is not None and one.p_fail_30d is not None
+    ]
