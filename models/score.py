@@ -18,6 +18,7 @@ from features.schema import reported
 from features.vector import rows_at, vectors
 from models.bundle import YOUNG, Bundle
 from models.explain import explained
+from models.scale import Crew, Threads
 
 if TYPE_CHECKING:
     import pyarrow as pa
