@@ -14,6 +14,8 @@ from data.refusal import Refusal
 
 # LightGBM's OpenMP threads spin while they wait and starve all else (measured: 39x on a busy machine).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# MLflow reports its use to its makers unless it is told not to.
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 app = App(
     name="predrain",
@@ -24,7 +26,8 @@ smart = App(name="smart", help="Read smartctl's output.")
 drain = App(name="drain", help="Plan, ask for, approve and watch drains.")
 config = App(name="config", help="Check settings, list them, make tokens.")
 deadletter = App(name="deadletter", help="Readings that could not be taken: list them, send them again.")
-for group in (smart, drain, config, deadletter):
+models = App(name="models", help="Bundles: list, put on trial, promote, go back, compare.")
+for group in (smart, drain, config, deadletter, models):
     app.command(group)
 
 app.command("service.cli.up:up", name="up", help="Run everything in one process.")
@@ -41,6 +44,11 @@ app.command("service.cli.score:score", name="score", help="Forecast the drives o
 app.command("service.cli.train:train", name="train", help="Train a bundle on histories.")
 app.command(
     "service.cli.evaluate:evaluate", name="evaluate", help="Judge scores by what became of the drives."
+)
+app.command(
+    "service.cli.backtest:backtest",
+    name="backtest",
+    help="Train on the past, judge what came after, beside peers.",
 )
 smart.command(
     "service.cli.smart:parse", name="parse", help="Decode smartctl's output, one JSON object a line."
@@ -60,6 +68,15 @@ drain.command(
 config.command("service.cli.config:check", name="check", help="Read the settings and say what is wrong.")
 config.command("service.cli.config:show", name="show", help="Every setting with its unit, default and value.")
 config.command("service.cli.config:token", name="token", help="Make a further token; only its hash is kept.")
+models.command(
+    "service.cli.models:listing", name="list", help="Registered versions, and what is installed here."
+)
+models.command("service.cli.models:challenge", name="challenge", help="Let a bundle score in the shadow.")
+models.command("service.cli.models:promote", name="promote", help="Let a bundle score, live.")
+models.command("service.cli.models:rollback", name="rollback", help="Let the bundle of before score again.")
+models.command(
+    "service.cli.models:compare", name="compare", help="Champion and challenger on what has happened."
+)
 deadletter.command("service.cli.deadletter:listing", name="list", help="Dead letters with their reasons.")
 deadletter.command("service.cli.deadletter:replay", name="replay", help="Send dead letters in again.")
 
