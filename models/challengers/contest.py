@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from data.history import EPOCH, History
 from data.refusal import Refusal
-from features.ledger import Ledger, ledger_of
+from features.ledger import ledger_of
 from features.vector import rows_at
 from models.challengers.blend import Blend, blended
 from models.challengers.boosting import hist_boosting, shipped
@@ -20,7 +21,8 @@ from models.challengers.crossed import Crossed, Learner, crossed
 from models.challengers.forest import forest
 from models.challengers.lessons import Lessons, Sight, Tell, lessons_of, seen
 from models.challengers.logistic import logistic_hazard
-from models.challengers.sequence import sequence
+from models.challengers.sequence import require_jax, sequence
+from models.family import Rates
 from models.score import FRESH
 
 if TYPE_CHECKING:
@@ -35,8 +37,8 @@ LEARNERS: Final[Mapping[str, Learner]] = {
 BLEND: Final = "blend"
 NAMES: Final = (*LEARNERS, BLEND)
 SHIPPED: Final = "shipped"
-PIECE: Final = 50_000
-"""Pairs of a drive and a landmark that are looked at at a time."""
+DRIVES: Final = 2_000
+"""Drives that are looked at at a time: as much as fits into little memory."""
 
 
 class UnknownChallenger(Refusal):
@@ -60,6 +62,8 @@ def challenger_scores(
     1970-01-01. `blend` is the shipped recipe with the other challengers that are named (with none: all that need no
     extra). Raises UnknownChallenger, NoNeuralNetworks, UnreadableHistory.
     """
+    import pyarrow as pa
+
     members = members_of(names)
     filmed = "sequence" in members
     lessons = lessons_of(learned_from, until=until, filmed=filmed, seed=seed, threads=threads, tell=tell)
@@ -68,26 +72,25 @@ def challenger_scores(
         for name, learner in members.items()
     }
     blend = _blend(learned, lessons, tell) if BLEND in names else None
-    ledger = ledger_of(history)
-    drive, day, row = _asked(history, ledger, landmarks)
-    model = np.array(history.model_names, dtype=object)[history.model[row]]
-    chances = {name: np.empty((len(drive), 3)) for name in names}
-    for begin in range(0, len(drive), PIECE):
-        piece = slice(begin, begin + PIECE)
-        sight = seen(ledger, drive[piece], day[piece], model[piece], lessons.rates, filmed=filmed)
+    tables: dict[str, list[pa.Table]] = {name: [] for name in names}
+    for first in range(0, max(history.drives, 1), DRIVES):
+        part = _part(history, first, min(first + DRIVES, history.drives))
+        drive, day, sight = _sight(part, landmarks, lessons.rates, filmed)
         for name, p in _forecast(learned, blend, sight).items():
-            if name in chances:
-                chances[name][piece] = p
-        tell(f"challengers: {min(piece.stop, len(drive)):,} of {len(drive):,} forecasts")
-    return {name: _table(history.serials[drive], day, model, p) for name, p in chances.items()}
+            if name in tables:
+                tables[name].append(_table(part.serials[drive], day, sight.model, p))
+        tell(f"challengers: {first + part.drives:,} of {history.drives:,} drives")
+    return {name: pa.concat_tables(parts) for name, parts in tables.items()}
 
 
 def members_of(names: Sequence[str]) -> dict[str, Learner]:
-    """Who has to learn so that these can be asked. Raises UnknownChallenger."""
+    """Who has to learn so that these can be asked. Raises UnknownChallenger, NoNeuralNetworks."""
     unknown = sorted(set(names) - set(NAMES))
     if unknown:
         raise UnknownChallenger(f"There is no challenger {', '.join(unknown)}; known are {', '.join(NAMES)}.")
     named = {name: learner for name, learner in LEARNERS.items() if name in names}
+    if "sequence" in named:
+        require_jax()
     if BLEND not in names:
         return named
     return {SHIPPED: shipped} | (named or {name: LEARNERS[name] for name in LEARNERS if name != "sequence"})
@@ -103,20 +106,39 @@ def _blend(learned: Mapping[str, Crossed], lessons: Lessons, tell: Tell) -> Blen
 def _forecast(
     learned: Mapping[str, Crossed], blend: Blend | None, sight: Sight
 ) -> dict[str, NDArray[np.float64]]:
+    if not len(sight):
+        return dict.fromkeys((*learned, BLEND), np.empty((0, 3)))
     found = {name: challenger(sight) for name, challenger in learned.items()}
     return found if blend is None else found | {BLEND: blend(list(found.values()))}
 
 
-def _asked(
-    history: History, ledger: Ledger, landmarks: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Drive, day and row that holds, of each drive that reported in the week before a landmark."""
+def _part(history: History, first: int, last: int) -> History:
+    """The history of drives first to last - 1."""
+    start = history.start[first : last + 1]
+    rows = slice(int(start[0]), int(start[-1]))
+    return replace(
+        history,
+        serials=history.serials[first:last],
+        start=start - start[0],
+        day=history.day[rows],
+        model=history.model[rows],
+        raw={n: values[rows] for n, values in history.raw.items()},
+    )
+
+
+def _sight(
+    history: History, landmarks: NDArray[np.int64], rates: Rates, filmed: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Sight]:
+    """Drive, day and sight of each drive that reported in the week before a landmark."""
+    ledger = ledger_of(history)
     drive = np.repeat(np.arange(history.drives, dtype=np.int64), len(landmarks))
     day = np.tile(landmarks, history.drives)
     row = rows_at(ledger, drive, day)
     fresh = row >= 0
     fresh[fresh] = day[fresh] - history.day[row[fresh]] <= FRESH
-    return drive[fresh], day[fresh], row[fresh]
+    drive, day = drive[fresh], day[fresh]
+    model = np.array(history.model_names, dtype=object)[history.model[row[fresh]]]
+    return drive, day, seen(ledger, drive, day, model, rates, filmed=filmed)
 
 
 def _table(

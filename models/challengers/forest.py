@@ -11,9 +11,9 @@ from models.challengers.crossed import Forecaster
 from models.challengers.lessons import Lessons, Sight, Tell
 from models.hazard import EDGES
 
-TREES: Final = 150
+TREES: Final = 100
 LEAST: Final = 10
-ROWS: Final = 0.3
+ROWS: Final = 0.2
 """Share of the landmarks that a tree sees."""
 
 
