@@ -68,7 +68,7 @@ def try_origin(
     tables, notes = _others(history, readings, truth, learned_from, origin, plan, tell)
     limits = trained.facts.thresholds
     said = {"warning": limits.warning, "bad": limits.bad}
-    trial = OriginTrial(origin, trained.facts.counts, said, looked_ahead, None)
+    trial = OriginTrial(origin, trained.facts.counts, said, looked_ahead, ours, None)
     return Tried(
         trial, {OURS: ours} | {n: _written(t, place / f"{n}.parquet") for n, t in tables.items()}, notes
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from data.refusal import Refusal
 from models.backtest.fleets import Fleet, fleets_of
-from models.backtest.origin import OURS, Tried, try_origin
+from models.backtest.origin import Tried, try_origin
 from models.backtest.splits import origins_of
 from models.backtest.trial import Backtest, FleetTrial, OriginTrial, Plan
 from models.evaluate import (
@@ -24,7 +24,6 @@ from models.evaluate import (
     read_truth,
 )
 from models.evaluate.arrays import Ints
-from models.peers import TooFewFailures
 from models.train import TooLittleHistory
 
 Tell = Callable[[str], None]
@@ -92,7 +91,7 @@ def _try_fleet(
             tried.append(
                 try_origin(fleet, truth, known, origin, plan, place / origin.split.isoformat(), tell)
             )
-        except (TooLittleHistory, TooFewFailures) as error:
+        except TooLittleHistory as error:
             left_out.append(f"{fleet.name}, split {origin.split}: {error}")
             tell(left_out[-1])
     try:
@@ -114,7 +113,7 @@ def _judge_fleet(
     if len(tried) > 1:
         trials = [_judge_origin(truth, trial, scores, plan, on_step) for trial in trials]
     notes = {name: note for one in tried for name, note in one.notes.items()}
-    return FleetTrial(fleet, trials, report, curves_of(truth, scores, landmarks), notes, pooled[OURS])
+    return FleetTrial(fleet, trials, report, curves_of(truth, scores, landmarks), notes)
 
 
 def _judge_origin(

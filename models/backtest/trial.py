@@ -43,6 +43,8 @@ class OriginTrial:
     """The bundle's `warning` and `bad`: chances to fail within 30 days."""
     looked_ahead: Truncation
     """The first landmark scored again from a history that ends on that day."""
+    scores: Path
+    """Ours."""
     report: Report | None
     """None where the only origin is the whole fleet's report, or nothing can be judged."""
 
@@ -59,8 +61,6 @@ class FleetTrial:
     """Forecaster -> its curves over the same landmarks."""
     notes: Mapping[str, str]
     """Peer -> why it could not be computed, or what it had to do without."""
-    scores: Path
-    """Our pooled scores."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ the landmark, a learner only labels known on the split day. A rule's score is no
 """
 
 from models.peers.ask import DEFAULT, NAMES, Answer, UnknownPeer, peer_scores
-from models.peers.learned import TooFewFailures
 from models.peers.verdict import NotComputable
 
-__all__ = ["DEFAULT", "NAMES", "Answer", "NotComputable", "TooFewFailures", "UnknownPeer", "peer_scores"]
+__all__ = ["DEFAULT", "NAMES", "Answer", "NotComputable", "UnknownPeer", "peer_scores"]

@@ -73,7 +73,7 @@ def peer_scores(
     """Answers of the named peers; tables of serial_number, date, model, p_fail_30d and, with an alarm, status.
 
     split: day (since 1970-01-01) after which nothing may be learned. truth: gives the learners their labels.
-    Raises UnknownPeer, TooFewFailures.
+    Raises UnknownPeer.
     """
     strange = sorted(set(names) - set(NAMES))
     if strange:

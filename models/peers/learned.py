@@ -8,12 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from data.refusal import Refusal
 from models.evaluate.arrays import Floats, Ints
 from models.evaluate.cohort import gather
 from models.evaluate.truth import Truth
 from models.peers.rows import Rows
-from models.peers.verdict import Verdict
+from models.peers.verdict import NotComputable, Verdict
 
 BACK: Final = (1, 7, 30)
 """Days over which `lgbm_plain` sees differences."""
@@ -21,10 +20,6 @@ HORIZON: Final = 30
 WEEK: Final = 7
 HEALTHY_A_FAILURE: Final = 20
 """Healthy rows a failing one that learners see; LightGBM's defaults come apart when they see them all."""
-
-
-class TooFewFailures(Refusal):
-    """A learner has no failure to learn from before the split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +59,14 @@ class Lesson:
         return Known(rows, dies[kept], left)
 
 
-def sampled(failing: np.ndarray, name: str, rng: np.random.Generator) -> tuple[Ints, float]:
+def sampled(failing: np.ndarray, rng: np.random.Generator) -> tuple[Ints, float]:
     """Every failing row and 20 healthy ones to each, ascending, and the share of healthy rows that are in.
 
-    Raises TooFewFailures.
+    Raises NotComputable.
     """
     failed, healthy = np.flatnonzero(failing), np.flatnonzero(~failing)
     if not len(failed) or not len(healthy):
-        raise TooFewFailures(
-            f"No failure is known by the split for {name}; split later or give more history."
-        )
+        raise NotComputable("no failure is known by the split; split later or give more history")
     drawn = rng.permutation(healthy)[: len(failed) * HEALTHY_A_FAILURE]
     return np.sort(np.concatenate([failed, drawn])), len(drawn) / len(healthy)
 
@@ -109,7 +102,7 @@ _Grow = Callable[[Floats, Ints, int, int], Callable[[Floats], Floats]]
 def _learn(name: str, inputs: Callable[[Rows], Floats], grow: _Grow, lesson: Lesson) -> Verdict:
     known = lesson.known(HORIZON)
     failing = known.died
-    chosen, kept = sampled(failing, name, np.random.default_rng(lesson.seed))
+    chosen, kept = sampled(failing, np.random.default_rng(lesson.seed))
     label = failing[chosen].astype(np.int64)
     p = grow(inputs(known.rows.only(chosen)), label, lesson.seed, lesson.threads)(inputs(lesson.asked))
     # The learner saw fewer healthy rows than there are (the forest weighs both classes alike): odds come down

@@ -28,7 +28,7 @@ WORDS: Final = np.array(["good", "warning", "bad"], dtype=object)
 def redhat_recipe(lesson: Lesson) -> Verdict:
     """Percent of the forest's trees that say bad or warning; no score for drives that are not Seagate's.
 
-    Its classes are balanced, so that this is no probability. Raises NotComputable, TooFewFailures.
+    Its classes are balanced, so that this is no probability. Raises NotComputable.
     """
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.pipeline import make_pipeline
@@ -44,7 +44,7 @@ def redhat_recipe(lesson: Lesson) -> Verdict:
     own = np.flatnonzero(_seagate(known.rows))
     rows, died, left = known.rows.only(own), known.died[own], known.left[own]
     grade = np.where(died & (left < BAD), 2, np.where(died & (left < WARNING), 1, 0))
-    chosen, _ = sampled(grade > 0, "redhat_recipe", np.random.default_rng(lesson.seed))
+    chosen, _ = sampled(grade > 0, np.random.default_rng(lesson.seed))
     forest = make_pipeline(
         RobustScaler(),
         RandomForestClassifier(128, class_weight="balanced", random_state=lesson.seed, n_jobs=lesson.threads),

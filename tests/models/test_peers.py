@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from data.history import EPOCH, HistoryFiles
 from models.evaluate import read_truth
-from models.peers import NAMES, TooFewFailures, UnknownPeer, peer_scores
+from models.peers import NAMES, UnknownPeer, peer_scores
 from models.peers.columns import further
 from models.peers.counters import any4, any5, any5_rise, smart_197
 from models.peers.hdsentinel import hdsentinel, hdsentinel_strict
@@ -188,9 +188,11 @@ def test_no_peer_sees_a_row_or_a_death_after_its_landmark_or_its_split(
         assert whole[name].reset_index(drop=True).equals(cut[name].reset_index(drop=True)), name
 
 
-def test_a_learner_without_a_failure_to_learn_from_is_refused(fleet: Path) -> None:
-    with pytest.raises(TooFewFailures, match="split later"):
-        scores(fleet, fleet, names=("rf5",), split=20)
+def test_a_learner_without_a_failure_to_learn_from_is_not_computable(fleet: Path) -> None:
+    history, truth = HistoryFiles([fleet], threads=1).read(), read_truth([fleet])
+    asked = DAY0 + np.array([105])
+    found = peer_scores(["rf5", "redhat_recipe"], history, truth, asked, split=DAY0 + 20, seed=1)
+    assert [(answer.table, "split later" in answer.note) for answer in found] == [(None, True)] * 2
 
 
 @settings(max_examples=30)

@@ -1,0 +1,246 @@
+"""`predrain backtest`: the recipe on trial at rolling origins, beside its peers."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from rich.console import Console
+
+from service.cli.evaluate import MANY, WIDTH, drawing
+
+if TYPE_CHECKING:
+    from actions.policy import Policy
+    from actions.worth import Interval, Rung
+    from models.backtest import Backtest, FleetTrial, Plan
+    from models.report import Bytes
+
+
+def backtest(
+    *history: Path,
+    split: Annotated[list[date] | None, MANY] = None,
+    origins: int = 1,
+    judge_days: int = 60,
+    embargo: int = 0,
+    every: int = 7,
+    peers: Annotated[list[str] | None, MANY] = None,
+    challengers: Annotated[list[str] | None, MANY] = None,
+    policy: Path | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    threads: int = 2,
+    out: Path | None = None,
+    json: bool = False,
+) -> int:
+    """Train on what was known on a day, judge the days after it, and compare with peers on the same drives.
+
+    Example: predrain backtest drives/2018.parquet --split 2018-04-30 --out trial
+
+    Parameters
+    ----------
+    history
+        Backblaze-shaped parquet or CSV with `failure`, or change points with their drives table.
+    split
+        last day of which anything is known; several are rolling origins.
+    origins
+        without --split: so many splits, the last judged days at the end of the history.
+    judge_days
+        days judged after each split.
+    embargo
+        days between a split and the first judged day.
+    every
+        days between landmarks.
+    peers
+        forecasters to beat, `all` or `none`; by default lgbm_plain, rf5, smart_197, any5, any5_rise.
+    challengers
+        other models of ours, `all` for every one.
+    policy
+        drain policy (TOML, the keys of `[policy]`): what the last split's forecast is worth in bytes under it.
+    resamples
+        drive resamples behind each interval.
+    seed
+        of resamples and of peers that learn.
+    threads
+        of training and scoring.
+    out
+        folder for report.html, backtest.json and each split's bundle and scores.
+    json
+        print JSON.
+    """
+    from models.backtest import Plan
+    from models.backtest import backtest as run
+    from models.report import ready
+    from service.settings import read_policy
+
+    if not history or min(origins, judge_days, every, resamples + 1, threads) < 1 or embargo < 0:
+        print(
+            "predrain backtest: give histories and positive numbers; see predrain backtest --help",
+            file=sys.stderr,
+        )
+        return 2
+    plan = Plan(
+        splits=tuple(split or ()),
+        origins=origins,
+        judge_days=judge_days,
+        embargo=embargo,
+        every=every,
+        peers=_peers(peers),
+        challengers=_challengers(challengers),
+        resamples=resamples,
+        seed=seed,
+        threads=threads,
+    )
+    limits = read_policy(policy) if policy else None
+    if out:
+        ready()
+    with _folder(out) as folder, drawing() as on_step:
+        tried = run(history, plan, folder, tell=_tell, on_step=on_step)
+        worth = {fleet.fleet.name: _ladder(fleet, limits, plan) for fleet in tried.fleets} if limits else {}
+        answer = msgspec.json.encode({"backtest": tried, "worth": worth}, enc_hook=str)
+        if out:
+            _write(out, tried, worth, answer)
+    if json:
+        sys.stdout.buffer.write(answer + b"\n")
+    else:
+        _show(tried, worth)
+    if tried.looked_ahead:
+        print(f"predrain: {len(tried.looked_ahead):,} scores changed when later days were cut off; "
+              "the forecast looks ahead.", file=sys.stderr)  # fmt: skip
+        return 1
+    return 3 if tried.left_out else 0
+
+
+def _peers(named: list[str] | None) -> tuple[str, ...]:
+    from models.peers import DEFAULT, NAMES
+
+    if named is None:
+        return DEFAULT
+    if named == ["all"]:
+        return NAMES
+    return () if named == ["none"] else tuple(named)
+
+
+def _challengers(named: list[str] | None) -> tuple[str, ...]:
+    if named == ["all"]:
+        from models.challengers import NAMES
+
+        return tuple(NAMES)
+    return tuple(named or ())
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    """Where splits keep their bundles and scores: `out`, or a folder that goes when the answer is given."""
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="predrain-backtest-") as scratch:
+        yield Path(scratch)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _show(tried: Backtest, worth: Mapping[str, tuple[Rung, ...]]) -> None:
+    from actions.worth import table
+    from models.evaluate.table import lines
+    from models.report.words import ahead, summary
+
+    console = Console()
+    if not console.is_terminal:
+        console.width = WIDTH
+    for line in tried.left_out:
+        print(line, file=sys.stderr)
+    for fleet in tried.fleets:
+        console.rule(", ".join(path.stem for path in fleet.fleet.readings))
+        for sentence in summary(fleet):
+            console.print(sentence)
+        for shown in lines(fleet.report, None):
+            console.print(shown)
+        for peer, note in fleet.notes.items():
+            console.print(f"{peer}: {note}.")
+        if fleet.fleet.name in worth:
+            console.print(table(worth[fleet.fleet.name]), soft_wrap=True)
+    console.print(ahead(tried))
+
+
+def _write(out: Path, tried: Backtest, worth: Mapping[str, tuple[Rung, ...]], answer: bytes) -> None:
+    from models.report import page
+
+    (out / "backtest.json").write_bytes(answer)
+    bytes_ = {name: _bytes(rungs) for name, rungs in worth.items()}
+    (out / "report.html").write_text(page(tried, bytes_), encoding="utf-8")
+    _tell(f"wrote {out / 'report.html'} and backtest.json")
+
+
+def _ladder(fleet: FleetTrial, policy: Policy, plan: Plan) -> tuple[Rung, ...]:
+    """The last split's forecast under the policy, at its thresholds and at notches beside them."""
+    from models.calibrate import Thresholds
+    from models.evaluate import read_scores, read_truth
+    from service.worth import sizes_of, worth_of_scores
+
+    last = fleet.origins[-1]
+    _tell(f"{fleet.fleet.name}: replaying the policy from {last.origin.first} to {last.origin.last}")
+    return worth_of_scores(
+        read_scores(last.scores),
+        read_truth(fleet.fleet.truth),
+        policy,
+        Thresholds(last.thresholds["warning"], last.thresholds["bad"]),
+        sizes=sizes_of(fleet.fleet.truth),
+        seed=plan.seed,
+        tell=_tell,
+    )
+
+
+def _bytes(rungs: tuple[Rung, ...]) -> Bytes:
+    """Rungs as the report wants them."""
+    from models.evaluate import Interval as Figure
+    from models.report import Bytes
+    from models.report.words import share
+
+    nan = float("nan")
+    worths = [rung.worth for rung in rungs]
+    first = worths[0]
+    names = [rung.notch.name for rung in rungs]
+
+    def figure(interval: Interval, digits: int) -> str:
+        return share(
+            Figure(*(nan if v is None else v for v in (interval.value, interval.low, interval.high))), digits
+        )
+
+    return Bytes(
+        head=(
+            f"The drain policy was replayed by the code that runs on a cluster, from {first.first} to {first.last}, "
+            f"over {first.drives:,} drives on a made layout: {first.failures:,} failed with "
+            f"{first.failing_bytes / 1e12:,.1f} TB on them. A drain is for nothing when its drive lives on for "
+            f"{first.horizon_days} days or more."
+        ),
+        notches=names,
+        safe=[nan if w.migration_rate.value is None else w.migration_rate.value for w in worths],
+        nothing=[nan if w.mismigration_rate.value is None else w.mismigration_rate.value for w in worths],
+        columns=("bad from", "failing bytes safe", "moved for nothing, a byte and 30 d", "drains", "in time",
+                 "for nothing", "undecided", "median lead", "p90 wait"),
+        cells=[
+            (
+                f"{rung.notch.bad:.4f}",
+                figure(rung.worth.migration_rate, 1),
+                figure(rung.worth.mismigration_rate, 3),
+                f"{rung.worth.drains:,}",
+                f"{rung.worth.in_time:,}",
+                f"{rung.worth.for_nothing:,}",
+                f"{rung.worth.undecided:,}",
+                "–" if rung.worth.lead_days is None else f"{rung.worth.lead_days[1]:.0f} d",
+                "–" if rung.worth.wait_hours is None else f"{rung.worth.wait_hours[1]:.0f} h",
+            )
+            for rung in rungs
+        ],
+        chosen=names.index("thresholds as it is"),
+    )  # fmt: skip
