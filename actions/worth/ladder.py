@@ -9,7 +9,7 @@ from actions.policy import Policy
 from actions.worth.given import Fates, Forecasts, Layout, Notch, threshold_at
 from actions.worth.tally import HORIZON_DAYS, Interval, Worth, worth_of
 
-FACTORS = ((0.25, "x 1/4"), (0.5, "x 1/2"), (1.0, "as it is"), (2.0, "x 2"), (4.0, "x 4"))
+FACTORS = ((0.25, "x 1/4"), (0.5, "x 1/2"), (1.0, "as they are"), (2.0, "x 2"), (4.0, "x 4"))
 SHARES = (0.0003, 0.001, 0.003, 0.01, 0.03)
 """Shares of healthy windows (a drive's 30 days) flagged: the rungs of the ladder by quantile."""
 
@@ -47,7 +47,7 @@ def ladder(
     seed: int = 0,
     tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[Rung, ...]:
-    """The worth at every notch; the bundle's own is named "thresholds as it is"."""
+    """The worth at every notch; the bundle's own is named "thresholds as they are"."""
     rungs = []
     for step in notches(forecasts, fates, notch):
         worth = worth_of(forecasts, fates, layout, policy, step, resamples=resamples, seed=seed)
@@ -58,7 +58,7 @@ def ladder(
 
 _HEAD = (
     "notch", "bad from", "failing bytes safe", "moved for nothing / 30 d", "drains", "in time", "for nothing",
-    "open", "of those decided", "lead p50", "wait p90",
+    "undecided", "precision", "lead p50", "wait p90",
 )  # fmt: skip
 
 
@@ -79,7 +79,8 @@ def table(rungs: Iterable[Rung]) -> str:
     worth = rows[0][1]
     head = (
         f"{worth.first} to {worth.last}: {worth.drives:,} drives, {worth.failures:,} failed with "
-        f"{worth.failing_bytes / TB:,.1f} TB on them; for nothing: lived on for {worth.horizon_days} days or more."
+        f"{worth.failing_bytes / TB:,.1f} TB on them. For nothing: the drive lived on for {worth.horizon_days} days or "
+        "more; undecided: nobody knows. Precision is of drains that ended that long before the data."
     )
     return "\n".join([head, "", *lines])
 

@@ -53,15 +53,15 @@ class Worth:
     moved_bytes: int
     nothing_bytes: int
     mismigration_rate: Interval
-    """Bytes moved for nothing, a byte on living drives and 30 days; lower is better. Counted on days whose drives
-    were seen to live on for the horizon, so not all of `nothing_bytes` enter.
-    """
+    """nothing_bytes for each byte and 30 days on drives that were seen to live on for the horizon; lower is better."""
     drains: int
     in_time: int
     for_nothing: int
     undecided: int
     precision: Interval
-    """in_time / (in_time + for_nothing), in [0, 1]."""
+    """in_time / (in_time + for_nothing), in [0, 1], of drains that ended a whole horizon before the data: of later
+    ones only those whose drive died would be known.
+    """
     saved_whole: int
     """Failing drives that were empty before they died."""
     cut_short: int
@@ -137,12 +137,12 @@ class _Book:
     failing_bytes: Ints
     safe: Ints
     nothing: Ints
-    nothing_seen: Ints
-    """Of `nothing`: moved on days from which the whole horizon was inside the data."""
     exposure: Floats
     """Byte-days on which the drive was seen to live on for the horizon."""
     in_time: Ints
     for_nothing: Ints
+    early: NDArray[np.bool_]
+    """Its drain ended a whole horizon before the data."""
 
     @classmethod
     def of(cls, done: Replayed, fates: Fates, layout: Layout, horizon: int) -> _Book:
@@ -150,7 +150,8 @@ class _Book:
         size = len(fates.last)
         present = (fates.first <= done.last) & (fates.last >= done.first)
         failing = fates.died & (fates.last > done.first) & (fates.last <= done.last)
-        safe, nothing, seen, in_time, for_nothing = (np.zeros(size, dtype=np.int64) for _ in range(5))
+        safe, nothing, in_time, for_nothing = (np.zeros(size, dtype=np.int64) for _ in range(4))
+        early = np.zeros(size, dtype=bool)
         for drain in done.drains:
             drive = drain.drive
             lived_on = float(fates.last[drive]) - drain.ended
@@ -158,8 +159,8 @@ class _Book:
             in_time[drive] = fates.died[drive] and lived_on < horizon
             for_nothing[drive] = lived_on >= horizon
             nothing[drive] = drain.moved_bytes * for_nothing[drive]
-            seen[drive] = nothing[drive] * (drain.ended <= done.last - horizon + 1)
-        until = np.minimum(np.minimum(fates.last, fates.end) - horizon, done.last - horizon)
+            early[drive] = drain.ended <= fates.end - horizon
+        until = np.minimum(fates.last - horizon, done.last)
         days = np.maximum(0, until - np.maximum(fates.first, done.first) + 1)
         return cls(
             present,
@@ -167,19 +168,19 @@ class _Book:
             layout.used_bytes * failing,
             safe,
             nothing,
-            seen,
             layout.used_bytes * days.astype(np.float64),
             in_time,
             for_nothing,
+            early,
         )
 
     def columns(self) -> dict[str, tuple[Floats, Floats]]:
         """Rate -> (what is counted, of what), each (n,)."""
-        judged = self.in_time + self.for_nothing
+        in_time = self.in_time * self.early
         pairs: dict[str, tuple[NDArray[np.number], NDArray[np.number]]] = {
             "migration": (self.safe, self.failing_bytes),
-            "mismigration": (self.nothing_seen, self.exposure / WINDOW_DAYS),
-            "precision": (self.in_time, judged),
+            "mismigration": (self.nothing, self.exposure / WINDOW_DAYS),
+            "precision": (in_time, in_time + self.for_nothing),
         }
         return {name: (a.astype(np.float64), b.astype(np.float64)) for name, (a, b) in pairs.items()}
 

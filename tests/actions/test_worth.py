@@ -119,14 +119,15 @@ def test_a_drain_is_for_nothing_when_its_drive_lives_on_for_thirty_days(
 
 
 def test_a_drain_near_the_end_of_the_data_is_undecided() -> None:
-    worth = judged(bad_on(range(40, 60)), fates((60, False)))
-    assert (worth.drains, worth.undecided, worth.for_nothing) == (1, 1, 0)
+    worth = judged(bad_on(range(40, 60), range(40, 60)), fates((60, False), (50, True)))
+    assert (worth.drains, worth.undecided, worth.for_nothing, worth.in_time) == (2, 1, 0, 1)
+    assert worth.precision.value is None  # the death alone would flatter
 
 
 def test_the_mismigration_rate_is_bytes_for_nothing_a_byte_and_thirty_days() -> None:
     worth = judged(bad_on(range(5, 60)), fates((60, False)))
-    # The replay ends on day 59: days 0 to 29 are followed by a whole horizon. One drive's bytes of two, in 30 days.
-    assert worth.mismigration_rate.value == pytest.approx(0.5)
+    # Days 0 to 30 are followed by a whole horizon. One drive's bytes of two, in 31 days.
+    assert worth.mismigration_rate.value == pytest.approx(0.5 * 30 / 31)
 
 
 def test_the_budget_makes_the_second_drive_of_a_host_wait_for_the_first() -> None:
@@ -274,7 +275,7 @@ def test_the_ladder_tells_every_notch_in_a_table() -> None:
     rungs = ladder(p, lives, standing(30), quiet, NOTCH, resamples=20)
     told = table(rungs)
     by_name = {rung.notch.name: rung.worth for rung in rungs}
-    assert by_name["thresholds as it is"].for_nothing == 0
+    assert by_name["thresholds as they are"].for_nothing == 0
     assert by_name["thresholds x 1/4"].for_nothing == 15
     assert len(told.splitlines()) == 2 + 1 + len(rungs)
     assert "100.0 %" in told

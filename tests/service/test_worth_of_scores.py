@@ -63,9 +63,9 @@ def test_scores_and_truth_give_the_worth_at_every_notch(tmp_path: Path, truth: T
     scores = weekly(tmp_path, {"A": 0.3, "B": 0.001, "C": 0.06, "D0": 0.001})
     rungs = worth_of_scores(scores, truth, Policy(), THRESHOLDS, resamples=10)
     at = {rung.notch.name: rung.worth for rung in rungs}
-    assert at["thresholds as it is"].migration_rate.value == 1.0
-    assert at["thresholds as it is"].failing_bytes == int(SIZE_BYTES * 0.69)
-    assert at["thresholds as it is"].for_nothing == 0
+    assert at["thresholds as they are"].migration_rate.value == 1.0
+    assert at["thresholds as they are"].failing_bytes == int(SIZE_BYTES * 0.69)
+    assert at["thresholds as they are"].for_nothing == 0
     assert at["thresholds x 1/2"].for_nothing == 1  # C
     assert at["thresholds x 4"].drains == 0
     told = msgspec.json.decode(msgspec.json.encode(rungs))
