@@ -242,5 +242,5 @@ def _bytes(rungs: tuple[Rung, ...]) -> Bytes:
             )
             for rung in rungs
         ],
-        chosen=names.index("thresholds as it is"),
+        chosen=names.index("thresholds as they are"),
     )  # fmt: skip
