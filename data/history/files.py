@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from data.history.rows import EPOCH, History, Keep, history_of
+from data.history.rows import EPOCH, FIRST_DAY, History, Keep, Told, history_of
 from data.history.tables import (
     CANONICAL,
     Table,
@@ -139,6 +139,22 @@ class HistoryFiles:
         return history_of(
             table, today=None if today is None else (today - EPOCH).days, keep=keep, broken=broken
         )
+
+    def survey(self, *, until: date | None = None, today: date | None = None) -> Told:
+        """What is wrong with rows dated up to `until`: those that `read` leaves out, and values that are no numbers."""
+        high = date.max if until is None else until
+        future = date.max if today is None else today
+        query = (
+            "SELECT count(*), count(*) FILTER (lost), count(*) FILTER (NOT lost AND undated), "
+            f"count(*) FILTER (NOT lost AND NOT undated AND day > {(future - EPOCH).days}), sum(wordy) FROM ("
+            f"SELECT day, wordy, coalesce(serial, '') = '' AS lost, coalesce(day, 0) < {FIRST_DAY} AS undated "
+            f"FROM ({self._rows()}) WHERE day IS NULL OR day <= {(high - EPOCH).days})"
+        )
+        with self._connection.cursor() as cursor:
+            counted = self._asked(lambda: cursor.execute(query).fetchall())[0]
+            broken = self._rejected(cursor)
+        rows, nameless, undated, ahead, wordy = (int(count or 0) for count in counted)
+        return Told(rows=rows, nameless=nameless, undated=undated, future=ahead, wordy=wordy, broken=broken)
 
     def model_of(self, serials: Iterable[str], *, until: date | None = None) -> list[str]:
         """The last model name each serial number was reported with; "" where it has no row."""

@@ -9,6 +9,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from service.cli.crew import Dask, RowsAPart, crew_of
+
 
 def score(
     *history: Path,
@@ -18,31 +20,42 @@ def score(
     every: Annotated[int, Parameter(help="days from landmark to landmark")] = 1,
     bundle: Annotated[Path | None, Parameter(help="bundle folder; by default the one that ships")] = None,
     threads: int = 2,
+    rows_a_part: RowsAPart = None,
+    dask: Dask = None,
 ) -> int:
     """Score drives on landmark days: chances to fail within 7, 14 and 30 days, life expectancy, status, reason.
 
     Example: predrain score drives.parquet --from 2018-05-01 --to 2018-06-30 --every 7 --out scores.parquet
     """
-    from data.history import Told
+    from data.history import HistoryFiles, Told
     from models.bundle import Bundle
     from models.score import score as run
     from models.scorefile import ScoreFile
 
-    if not history or every < 1 or last < first:
-        why = "name a history file" if not history else "--every must be 1 or more and --to not before --from"
+    why = None
+    if not history:
+        why = "name a history file"
+    elif every < 1 or last < first:
+        why = "--every must be 1 or more and --to not before --from"
+    elif rows_a_part is not None and rows_a_part < 1:
+        why = "--rows-a-part must be 1 or more"
+    if why is not None:
         print(f"predrain score: {why}; see predrain score --help", file=sys.stderr)
         return 2
-    loaded = Bundle.load(bundle, threads=threads)
+    # Parts are scored side by side: one thread each is enough.
+    loaded = Bundle.load(bundle, threads=1)
     told, rows = Told(), 0
     tell = lambda line: print(line, file=sys.stderr, flush=True)  # noqa: E731
     today = datetime.now(UTC).date()
     with ScoreFile(out) as sink:
-        for part in run(
-            history, loaded, first=first, last=last, every=every, today=today, threads=threads, tell=tell
-        ):
-            sink.write(part.table)
-            told, rows = told + part.told, rows + len(part.table)
-    for sentence in told.sentences():
+        files = HistoryFiles(history, threads=threads, forgiving=True)
+        with crew_of(dask, rows_a_part, threads) as crew:
+            for part in run(
+                files, loaded, first=first, last=last, every=every, today=today, crew=crew, tell=tell
+            ):
+                sink.write(part.table)
+                told, rows = told + part.told, rows + len(part.table)
+    for sentence in (*files.refused, *told.sentences()):
         print(sentence, file=sys.stderr)
     if not rows:
         print(
@@ -50,4 +63,4 @@ def score(
             file=sys.stderr,
         )
     print(f"wrote {out}: {rows:,} scores")
-    return 0
+    return 3 if files.refused or told.refused else 0

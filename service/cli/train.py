@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+
+from service.cli.crew import Dask, RowsAPart, crew_of
 
 if TYPE_CHECKING:
     from data.endings import Word
@@ -32,18 +34,22 @@ def train(
         str | None, Parameter(help="MLflow store that numbers the bundle, such as sqlite:///runs.db")
     ] = None,
     name: Annotated[str | None, Parameter(help="the bundle's name; by default the folder's")] = None,
+    rows_a_part: RowsAPart = None,
+    dask: Dask = None,
 ) -> int:
     """Train a bundle on drive histories (Backblaze-shaped parquet or CSV, with `failure` or a drives table).
 
     Example: predrain train drives/2018.parquet --until 2018-04-30 --out bundle
     """
+    from data.history import HistoryFiles
     from data.refusal import Refusal
     from models.card import card_of
     from models.train import train as run
     from models.train import write
 
-    if not history:
-        print("predrain train: name at least one history file; see predrain train --help", file=sys.stderr)
+    if not history or (rows_a_part is not None and rows_a_part < 1):
+        why = "--rows-a-part must be 1 or more" if history else "name at least one history file"
+        print(f"predrain train: {why}; see predrain train --help", file=sys.stderr)
         return 2
     barred: frozenset[str] = frozenset()
     if exclude is not None:
@@ -53,16 +59,23 @@ def train(
             )
         barred = frozenset(line.strip() for line in exclude.read_text().splitlines() if line.strip())
     words = told_by(outcomes, state)
-    trained = run(
-        history,
-        name=name or out.resolve().name,
-        until=until,
-        exclude=barred,
-        seed=seed,
-        threads=threads,
-        words=words,
-        tell=lambda line: print(line, file=sys.stderr, flush=True),
-    )
+    today = datetime.now(UTC).date()
+    found = HistoryFiles(history, threads=threads).survey(until=until, today=today)
+    for sentence in found.sentences():
+        print(sentence, file=sys.stderr)
+    with crew_of(dask, rows_a_part, threads) as crew:
+        trained = run(
+            history,
+            name=name or out.resolve().name,
+            until=until,
+            exclude=barred,
+            seed=seed,
+            threads=threads,
+            words=words,
+            today=today,
+            crew=crew,
+            tell=lambda line: print(line, file=sys.stderr, flush=True),
+        )
     write(trained, out, card_of(trained.facts))
     if track is not None:
         from models.registry import Registry
@@ -72,7 +85,7 @@ def train(
     print(
         f"wrote {out}: {trained.facts.counts['drives']:,} drives, {trained.facts.counts['deaths']:,} deaths"
     )
-    return 0
+    return 3 if found.refused else 0
 
 
 def told_by(outcomes: Path | None, state: Path | None) -> tuple[Word, ...]:
