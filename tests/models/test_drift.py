@@ -1,0 +1,148 @@
+"""Drift: drives of one population are not called changed, those of another are, and few are not judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from features.schema import NAMES_IN_ORDER, POSITION
+from models.bundle import REFERENCE, Bundle, CorruptBundle, save
+from models.drift import LEAST, POINTS, SCORE, FamilyDrift, Reference, drift, reference_of, watched
+from models.landmarks import Landmarks
+
+MODEL = "ST4000DM000"
+
+
+def population(count: int, seed: int, **moved: float) -> NDArray[np.float32]:
+    """Drives with some counters mostly at zero and some measures spread; `moved`: added to a feature."""
+    chance = np.random.default_rng(seed)
+    x = np.full((count, len(NAMES_IN_ORDER)), np.nan, dtype=np.float32)
+    x[:, POSITION["smart_5"]] = np.where(chance.random(count) < 0.02, chance.integers(1, 500, count), 0)
+    x[:, POSITION["smart_197"]] = np.where(chance.random(count) < 0.01, 8, 0)
+    x[:, POSITION["celsius"]] = chance.normal(28, 3, count)
+    x[:, POSITION["hours"]] = chance.uniform(1e4, 3e4, count)
+    x[:, POSITION["loads_30d"]] = chance.gamma(2, 20, count)
+    for name, by in moved.items():
+        x[:, POSITION[name]] += by
+    return x
+
+
+def landmarks(x: NDArray[np.float32], model: str = MODEL) -> Landmarks:
+    count = len(x)
+    return Landmarks(
+        x=x,
+        serial=np.array([f"S{number}" for number in range(count)], dtype=object),
+        model=np.array([model] * count, dtype=object),
+        day=np.full(count, 17_000),
+        follow=np.full(count, 90),
+        died=np.zeros(count, dtype=bool),
+        watched=np.full(count, 90),
+        weight=np.ones(count),
+    )
+
+
+def scores(count: int, seed: int, scale: float = 0.002) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).gamma(1, scale, count)
+
+
+@pytest.fixture(scope="module")
+def reference() -> Reference:
+    return reference_of(landmarks(population(5000, 1)), scores(5000, 1))
+
+
+def found(reference: Reference | None, x: NDArray[np.float32], scale: float = 0.002) -> FamilyDrift:
+    model = np.array([MODEL] * len(x), dtype=object)
+    (one,) = drift(reference, x, model, scores(len(x), 9, scale))
+    return one
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("count", [LEAST, 1000])
+def test_other_drives_of_the_same_population_have_not_drifted(
+    reference: Reference, seed: int, count: int
+) -> None:
+    one = found(reference, population(count, 100 + seed))
+    assert one.drifted == ()
+    assert not one.score_drifted
+
+
+def test_a_feature_that_moved_is_named_and_the_others_are_not(reference: Reference) -> None:
+    one = found(reference, population(500, 2, celsius=8))
+    assert [shift.name for shift in one.drifted] == ["celsius"]
+    assert one.features[0].name == "celsius"
+    assert one.features[0].psi > 1
+    assert one.features[0].ks > 0.5
+
+
+def test_a_feature_that_is_no_longer_reported_has_drifted(reference: Reference) -> None:
+    x = population(500, 2)
+    x[:, POSITION["loads_30d"]] = np.nan
+    (lost,) = found(reference, x).drifted
+    assert (lost.name, lost.missing) == ("loads_30d", 1.0)
+
+
+def test_that_a_fleet_grows_older_is_no_drift(reference: Reference) -> None:
+    assert found(reference, population(500, 2, hours=20_000)).drifted == ()
+
+
+def test_the_score_drifts_when_much_more_is_forecast(reference: Reference) -> None:
+    assert found(reference, population(500, 2), scale=0.02).score_drifted
+
+
+def test_too_few_drives_and_bundles_without_a_reference_are_not_judged(reference: Reference) -> None:
+    few = found(reference, population(LEAST - 1, 2, celsius=50))
+    assert (few.drives, few.features, few.score) == (LEAST - 1, (), None)
+    assert found(None, population(500, 2)).score is None
+
+
+def test_a_model_without_a_sketch_is_compared_with_its_maker_and_an_unknown_maker_with_nobody() -> None:
+    reference = reference_of(landmarks(population(1000, 1)), scores(1000, 1))
+    assert reference.group(MODEL) == MODEL
+    assert reference.group("ST8000NM0055") == "Seagate"
+    assert reference.group("WDC WD40EFRX") == ""
+    assert reference.group("no maker at all") == ""
+
+
+def test_thinned_landmarks_count_for_as_many_as_they_stand_for() -> None:
+    x = population(2000, 3)
+    hot = x[:, POSITION["celsius"]] > 30
+    kept = hot | (np.arange(2000) % 10 == 0)
+    thin = replace(landmarks(x[kept]), weight=np.where(hot[kept], 1.0, 10.0))
+    told = reference_of(thin, scores(int(kept.sum()), 1)).families[MODEL].sketches["celsius"].points
+    assert np.median(told) == pytest.approx(np.median(x[:, POSITION["celsius"]]), abs=0.5)
+
+
+def test_families_are_bounded_and_a_sketch_is_small(reference: Reference) -> None:
+    x = population(40 * LEAST, 4)
+    names = np.array([f"ST{1000 + number % 40}DM" for number in range(len(x))], dtype=object)
+    many = reference_of(replace(landmarks(x), model=names), scores(len(x), 1))
+    assert len(many.families) <= 12 + 5
+    assert len(reference.families[MODEL].sketches[SCORE].points) == POINTS
+    assert len(msgspec.json.encode(reference.families[MODEL])) < 40_000
+
+
+def test_only_drives_watched_for_thirty_days_are_compared() -> None:
+    assert watched([-1, 0, 70, 71], 100).tolist() == [False, True, True, False]
+
+
+def test_a_reference_travels_with_its_bundle_and_is_verified(reference: Reference, tmp_path: Path) -> None:
+    shipped = Bundle.load()
+    save(tmp_path, shipped.facts, shipped.booster, "card", reference)
+    assert Bundle.load(tmp_path).reference == reference
+    whole = (tmp_path / REFERENCE).read_bytes()
+    (tmp_path / REFERENCE).write_bytes(whole.replace(b"0.0", b"0.1", 1))
+    with pytest.raises(CorruptBundle, match="not what SHA256SUMS says"):
+        Bundle.load(tmp_path)
+    (tmp_path / REFERENCE).unlink()
+    with pytest.raises(CorruptBundle, match="missing"):
+        Bundle.load(tmp_path)
+    save(tmp_path, shipped.facts, shipped.booster, "card")
+    assert Bundle.load(tmp_path).reference is None
+    (tmp_path / REFERENCE).write_bytes(whole)
+    with pytest.raises(CorruptBundle, match="not what SHA256SUMS says"):
+        Bundle.load(tmp_path)
