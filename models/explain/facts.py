@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.history import EPOCH
-from features.schema import NAMES, NAMES_IN_ORDER, POSITION, WINDOWS
+from features.schema import LONG_AGO, NAMES, NAMES_IN_ORDER, POSITION, WINDOWS
 
 Row = NDArray[np.float32]
 Matrix = NDArray[np.float32]
@@ -67,7 +67,7 @@ def _count(row: Row, name: str) -> int:
 
 
 def _date(day: int, ago: int) -> str:
-    return f"{EPOCH + timedelta(days=day - ago):%d %b}"
+    return f"{EPOCH + timedelta(days=day - min(ago, round(LONG_AGO))):%d %b}"
 
 
 def _rose(n: int) -> Callable[[Row, int], str]:
@@ -86,7 +86,7 @@ def _rose(n: int) -> Callable[[Row, int], str]:
         if rises <= 1:
             return f"{what.capitalize()} rose on {last}, {change}."
         # The shortest window that holds all of the month's rises says most.
-        window = next(w for w in WINDOWS if _count(row, f"smart_{n}_up_{w}d") == gained)
+        window = next((w for w in WINDOWS if _count(row, f"smart_{n}_up_{w}d") == gained), WINDOWS[-1])
         return f"{what.capitalize()} rose on {rises} of the last {window} days, {change}, last on {last}."
 
     return sentence
