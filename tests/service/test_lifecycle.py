@@ -1,0 +1,376 @@
+"""The life of bundles in a service: promoted live, gone back from, tried in the shadow, quiet after each change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from actions.cluster.port import Cluster
+from actions.guards import AUTOMATIC
+from data.clock import Clock
+from data.ids import DeviceId
+from data.log.sqlite import SqliteLog
+from data.outcome import Fate, Outcome
+from data.outlook import Status
+from data.scorebook import Scorebook, ScorebookUnusable
+from data.store.sqlite import SqliteStore
+from models.bundle import Bundle, save
+from models.calibrate import Thresholds
+from models.shelf import Shelf
+from service.cli import main
+from service.house import House, Ports
+from service.scoring import succession
+from tests.service.conftest import Place, Serve, shut, smart_reading, week_of
+from tests.service.test_drains import ClusterClock, Seated, seated
+from tests.service.test_worker import work
+
+Make = Callable[..., House]
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Bundle:
+    return Bundle.load()
+
+
+@pytest.fixture
+def bundle(shipped: Bundle, tmp_path: Path) -> Callable[..., Path]:
+    """A bundle folder of that name, with the trees that ship and facts changed."""
+
+    def made(name: str, **changed: object) -> Path:
+        facts = msgspec.structs.replace(shipped.facts, name=name, **changed)
+        save(tmp_path / name, facts, shipped.booster, name)
+        return tmp_path / name
+
+    return made
+
+
+@pytest.fixture
+def make(place: Place) -> Iterator[Make]:
+    """Houses as `predrain up` makes them: with a folder of promoted bundles and a scorebook."""
+    houses: list[House] = []
+
+    def made(*, clock: Clock | None = None, cluster: Cluster | None = None) -> House:
+        ports = Ports(
+            SqliteLog(place.state.log),
+            SqliteStore(place.state.store),
+            clock or place.clock,
+            lambda: place.forecaster,
+            cluster,
+            installed=place.state.bundles,
+            scorebook=Scorebook(place.state.scorebook),
+        )
+        houses.append(House(ports, place.policy, place.settings))
+        houses[-1].start()
+        return houses[-1]
+
+    yield made
+    for house in houses:
+        shut(house)
+        assert house.scorebook is not None
+        house.scorebook.close()
+
+
+@pytest.fixture
+def models(place: Place) -> Callable[..., int]:
+    """`predrain models ...` on the state of the place."""
+    return lambda *words: main(["models", *words, "--state", str(place.state.path)])
+
+
+EAGER = Thresholds(warning=1e-6, bad=2e-6)
+"""Calls every disk bad."""
+
+
+def test_a_bundle_is_promoted_and_gone_back_from_while_the_service_runs(
+    make: Make, bundle: Callable[..., Path], models: Callable[..., int]
+) -> None:
+    house = make()
+    house.ingest(week_of("A"))
+    work(house)
+    assert (house.bundle_name, house.follow()) == ("default", False)
+    assert models("promote", str(bundle("new"))) == 0
+    house.clock.sleep(3600)
+    assert house.follow()
+    assert house.bundle_name == "new"
+    house.ingest([smart_reading("A", house.clock.now())])
+    work(house)
+    (outlook,) = house.store.latest_outlooks().values()
+    assert outlook.source == "model:new"
+    assert outlook.readings > 1, "what is remembered of a disk outlives the bundle"
+    assert models("rollback") == 0
+    assert house.follow()
+    assert house.bundle_name == "default"
+    assert not house.follow()
+
+
+def test_a_promoted_bundle_scores_after_a_restart(
+    make: Make, bundle: Callable[..., Path], models: Callable[..., int]
+) -> None:
+    assert models("promote", str(bundle("one"))) == 0
+    assert models("promote", str(bundle("two"))) == 0
+    assert make().bundle_name == "two"
+    assert models("rollback") == 0
+    assert make().bundle_name == "one"
+
+
+def test_a_bundle_that_was_touched_after_it_was_promoted_is_refused_and_the_one_before_goes_on(
+    make: Make, bundle: Callable[..., Path], models: Callable[..., int], place: Place
+) -> None:
+    house = make()
+    assert models("promote", str(bundle("new"))) == 0
+    digest = Shelf(place.state.bundles).roles().champion
+    with (place.state.bundles / str(digest) / "bundle.json").open("a") as file:
+        file.write(" ")
+    assert not house.follow()
+    assert house.bundle_name == "default"
+    assert "bundle.json is not what SHA256SUMS says" in house.troubles["bundle"]
+    assert models("rollback") == 0
+    house.follow()
+    assert house.troubles == {}
+
+
+def test_the_challenger_is_written_down_beside_the_champion_and_shown_nowhere(
+    make: Make, bundle: Callable[..., Path], models: Callable[..., int], place: Place
+) -> None:
+    assert models("challenge", str(bundle("eager", thresholds=EAGER))) == 0
+    house = make()
+    house.ingest(week_of("A"))
+    work(house)
+    champion, challenger = house.lineup.champion, house.lineup.challenger
+    assert champion is not None
+    assert challenger is not None
+    assert house.scorebook is not None
+    told = [house.scorebook.read(one.fingerprint) for one in (champion, challenger)]
+    assert told[0].day.tolist() == told[1].day.tolist()
+    assert len(told[0]) == 8
+    assert told[0].status[-1] is Status.GOOD
+    assert told[1].status[-1] is Status.BAD
+    assert {one.source for one in house.store.outlooks(DeviceId("ST4000DM000_A"))} == {"model:default"}
+    assert house.announcements.newest() == ()
+    assert house.sight().outlooks[DeviceId("ST4000DM000_A")].status is Status.GOOD
+
+
+def test_a_challenger_that_breaks_and_a_scorebook_that_cannot_be_written_stop_nobody(
+    make: Make, bundle: Callable[..., Path], models: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert models("challenge", str(bundle("eager", thresholds=EAGER))) == 0
+    house = make()
+    assert house.lineup.challenger is not None
+
+    def breaks(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(house.lineup.challenger, "outlooks", breaks)
+    house.ingest(week_of("A"))
+    assert work(house) == 8
+
+    def full(*_: object) -> None:
+        raise ScorebookUnusable("the scorebook is full: make room.")
+
+    monkeypatch.setattr(house.scorebook, "write", full)
+    house.ingest(week_of("B"))
+    assert work(house) == 8
+    assert house.troubles == {"scorebook": "the scorebook is full: make room."}
+
+
+def test_another_calibration_of_the_same_trees_is_another_bundle(
+    make: Make, bundle: Callable[..., Path], models: Callable[..., int]
+) -> None:
+    house = make()
+    assert models("promote", str(bundle("default", thresholds=EAGER))) == 0
+    assert house.follow()
+    line = succession.reign(house.store)
+    assert line is not None
+    assert line.seen != line.decided
+
+
+def first_proposal(house: House, cluster: Seated, each_day: Callable[[int], None], days: int) -> int | None:
+    """The day on which something is proposed, while a disk is bad from the first day on."""
+    for day in range(days):
+        house.ingest(week_of("A", house.clock.now(), pending=400)[0 if day == 0 else -1 :])
+        work(house)
+        each_day(day)
+        for _ in range(3):
+            cluster.cluster.advance(10)
+            house.step_controller()
+        if house.store.drains():
+            return day
+        cluster.cluster.advance(86_400 - 30)
+    return None
+
+
+def test_after_a_promotion_nothing_is_proposed_for_72_hours_and_then_it_is(
+    make: Make, bundle: Callable[..., Path], models: Callable[..., int]
+) -> None:
+    reach = Seated(seated())
+    house = make(clock=ClusterClock(reach.cluster), cluster=reach)  # type: ignore[arg-type]
+
+    def promoting(day: int) -> None:
+        if day == 1:
+            assert models("promote", str(bundle("new"))) == 0
+            assert house.follow()
+
+    assert first_proposal(house, reach, promoting, 7) == 4, "day 1 and 72 hours"
+    (drain,) = house.store.drains()
+    assert drain.asked_by == AUTOMATIC
+
+
+def test_without_a_promotion_the_same_disk_is_proposed_as_soon_as_it_is_believed(make: Make) -> None:
+    reach = Seated(seated())
+    house = make(clock=ClusterClock(reach.cluster), cluster=reach)  # type: ignore[arg-type]
+    assert first_proposal(house, reach, lambda _: None, 7) in (1, 2)
+
+
+def test_a_rollback_is_a_change_of_bundle_too_and_is_followed_by_quiet(
+    make: Make, bundle: Callable[..., Path], models: Callable[..., int]
+) -> None:
+    assert models("promote", str(bundle("one"))) == 0
+    reach = Seated(seated())
+    house = make(clock=ClusterClock(reach.cluster), cluster=reach)  # type: ignore[arg-type]
+
+    def going_back(day: int) -> None:
+        if day == 1:
+            assert models("rollback") == 0
+            assert house.follow()
+
+    assert first_proposal(house, reach, going_back, 7) == 4
+
+
+def test_the_forecasts_health_is_served_and_measured(
+    make: Make, bundle: Callable[..., Path], models: Callable[..., int], serve: Serve
+) -> None:
+    assert models("promote", str(bundle("one"))) == 0
+    assert models("challenge", str(bundle("eager", thresholds=EAGER))) == 0
+    house = make()
+    site = serve(house)
+    before = site.client.get("/api/v1/forecast").json()
+    assert (before["bundle"]["name"], before["challenger"]["name"]) == ("one", "eager")
+    assert (before["looked_at"], before["comparison"], before["quiet_until"]) == (None, None, None)
+    for serial in "ABC":
+        house.ingest(week_of(serial))
+    work(house)
+    house.clock.sleep(86_400)
+    house.conclude(Outcome(DeviceId("ST4000DM000_A"), house.clock.now(), Fate.FAILED, "a person"))
+    house.clock.sleep(86_400)
+    house.ingest([smart_reading(serial, house.clock.now()) for serial in "BC"])
+    work(house)
+    house.watch()
+    told = site.client.get("/api/v1/forecast").json()
+    assert told["comparison"]["failures"] == 1
+    assert [one["foretold"] for one in told["comparison"]["standings"]] == [0, 1]
+    assert not told["comparison"]["enough"]
+    assert told["comparison"]["sentence"].startswith("Too few to judge: 1 failures")
+    assert told["concerns"] == []
+    lines = site.client.get("/metrics").text.splitlines()
+    assert 'predrain_bundle_info{bundle="one"} 1.0' in lines
+    assert 'predrain_challenger_info{bundle="eager"} 1.0' in lines
+    assert 'predrain_forecast_foretold{role="challenger"} 1.0' in lines
+    assert 'predrain_forecast_concern{cause="drift"} 0.0' in lines
+    assert not [line for line in lines if "ST4000DM000_" in line], "no series is named after a device"
+    models("promote")
+    house.follow()
+    told = site.client.get("/api/v1/forecast").json()
+    assert (told["bundle"]["name"], told["challenger"]) == ("eager", None)
+    assert told["before"].startswith("one-")
+    assert told["quiet_until"] is not None
+
+
+def test_the_comparison_is_printed_for_people_and_for_programs(
+    make: Make, bundle: Callable[..., Path], models: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert models("compare") == 1
+    assert "holds no forecasts yet" in capsys.readouterr().err
+    assert models("challenge", str(bundle("eager", thresholds=EAGER))) == 0
+    make()
+    assert models("compare") == 0
+    told = capsys.readouterr().out
+    assert "challenger" in told
+    assert "Too few to judge" in told
+    assert models("compare", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["failures"] == 0
+
+
+def test_without_mlflow_folders_are_promoted_and_versions_are_refused_with_the_extras_name(
+    bundle: Callable[..., Path],
+    models: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    assert models("promote", str(bundle("one"))) == 0
+    assert models("list", "--json") == 0
+    out = capsys.readouterr().out
+    (row,) = json.loads(out[out.index("[") :])
+    assert row["here"] == "champion"
+    assert models("promote", "3") == 1
+    assert "no registry" in capsys.readouterr().err
+    assert models("promote", "3", "--track", "sqlite:///x.db") == 1
+    assert "extra `tracking`" in capsys.readouterr().err
+    assert models("list", "--track", "sqlite:///x.db") == 3
+    assert models("rollback") == 0
+    assert models("rollback") == 1
+    assert "Nothing was promoted" in capsys.readouterr().err
+    assert models("promote") == 1
+    assert "no challenger" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_versions_of_the_registry_are_tried_promoted_and_gone_back_from_with_their_aliases(
+    bundle: Callable[..., Path],
+    models: Callable[..., int],
+    place: Place,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("mlflow", reason="the extra `tracking` is not installed")
+    from models.registry import Registry
+
+    registry = Registry(f"sqlite:///{place.state.registry}")
+    for name in ("one", "two"):
+        folder = bundle(name)
+        registry.register(Bundle.load(folder).facts, folder)
+
+    def aliases() -> dict[str, list[str]]:
+        capsys.readouterr()
+        assert models("list", "--json") == 0
+        return {row["name"]: row["aliases"] for row in json.loads(capsys.readouterr().out)}
+
+    assert models("promote", "1") == 0
+    assert models("challenge", "2") == 0
+    assert aliases() == {"one": ["champion"], "two": ["challenger"]}
+    assert models("promote", "challenger") == 0
+    assert aliases() == {"one": [], "two": ["champion"]}
+    assert models("rollback") == 0
+    assert aliases() == {"one": ["champion"], "two": []}
+    run = registry.version("2").run
+    (card,) = (place.state.path / "artifacts").glob(f"{run}/**/CARD.md")
+    card.write_text("better than it is")
+    assert models("promote", "2") == 1
+    assert "SHA256SUMS" in capsys.readouterr().err
+    assert aliases()["one"] == ["champion"]
+
+
+@pytest.mark.slow
+def test_predrain_up_takes_a_promotion_without_a_restart(bundle: Callable[..., Path], tmp_path: Path) -> None:
+    import httpx2
+
+    from tests.service.test_up import running, until
+
+    state = tmp_path / "live"
+    with running(state) as (process, url):
+
+        def scoring() -> str | None:
+            told = httpx2.get(f"{url}/api/v1/forecast").json()
+            return told["bundle"] and told["bundle"]["name"]
+
+        assert until(60, lambda: scoring() == "default")
+        assert main(["models", "promote", str(bundle("new")), "--state", str(state)]) == 0
+        assert until(30, lambda: scoring() == "new")
+        assert main(["models", "rollback", "--state", str(state)]) == 0
+        assert until(30, lambda: scoring() == "default")
+        assert process.poll() is None
