@@ -78,7 +78,14 @@ class ForecastTable(_Table):
     """`[forecast]`: what scores the disks, and how often they are read."""
 
     bundle: Path | None = Field(
-        default=None, description="Bundle directory; the bundle that ships when it is not set."
+        default=None,
+        description="Bundle directory that scores until a bundle is promoted (`predrain models promote`); the "
+        "bundle that ships when it is not set.",
+    )
+    tracking: str | None = Field(
+        default=None,
+        description="MLflow store of `predrain models`: `sqlite:///FILE` or a server's URI; `models.sqlite` in the "
+        "state directory when it is not set.",
     )
     reading_interval_hours: float = Field(
         default=1.0,
@@ -93,7 +100,8 @@ class RetentionTable(_Table):
     history_days: float = Field(
         default=400.0,
         ge=90,
-        description="Days that readings, outlooks, announcements, drains' curves and dead letters are kept; "
+        description="Days that readings, outlooks, the scorebook of bundles, announcements, drains' curves and dead "
+        "letters are kept; "
         "a disk's newest reading and outlook, drains, their journals and outcomes stay for ever.",
     )
     latency_days: float = Field(default=7.0, ge=1, description="Days that OSDs' latencies are kept.")

@@ -113,9 +113,15 @@ def _store(settings: Settings) -> Finding:
 
 def _bundle(settings: Settings) -> Finding:
     from models.bundle import Bundle
+    from models.shelf import Shelf
 
-    bundle = Bundle.load(settings.forecast.bundle)
-    return Finding("bundle", "ok", f"{bundle.name}, its checksums hold")
+    shelf = Shelf(StateDir(settings.service.state).bundles)
+    roles = shelf.roles()
+    promoted = "" if roles.champion is None else ", promoted here"
+    bundle = Bundle.load(settings.forecast.bundle if roles.champion is None else shelf.folder(roles.champion))
+    if roles.challenger is not None:
+        promoted += f"; {Bundle.load(shelf.folder(roles.challenger)).name} is on trial"
+    return Finding("bundle", "ok", f"{bundle.name}, its checksums hold{promoted}")
 
 
 def _page(_: Settings) -> Finding:

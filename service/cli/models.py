@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 Track = Annotated[
     str | None,
     Parameter(
-        name="--track", help="MLflow store: sqlite:///FILE or a server's URI; STATE/models.sqlite by default."
+        name="--track",
+        help="MLflow store: sqlite:///FILE or a server's URI; the settings', else STATE/models.sqlite.",
     ),
 ]
 FOLLOWS = "A running `predrain up` takes it within seconds, without a restart"
@@ -226,7 +227,9 @@ def _compared(place: Place) -> Iterator[tuple[Lineup, Comparison]]:
 
 def _place(where: Where, track: str | None) -> Place:
     settings = where.settings()
-    return Place(StateDir(settings.service.state), track, settings.forecast.bundle)
+    return Place(
+        StateDir(settings.service.state), track or settings.forecast.tracking, settings.forecast.bundle
+    )
 
 
 def _installed(place: Place, word: str) -> str:
