@@ -141,6 +141,22 @@ def test_the_budget_makes_the_second_drive_of_a_host_wait_for_the_first() -> Non
     assert done.refused["budget"]
 
 
+def test_the_riskier_of_two_drives_goes_first() -> None:
+    lives = fates((60, False), (60, False))
+    bad = bad_on(range(5, 60), range(5, 60))
+    bad.p_fail_30d[1, 5:] = 0.9
+    done = replay(bad, lives, standing(2, used=2 * A_DAY, drives_a_host=2), POLICY, NOTCH)
+    assert {drain.drive: round(drain.ended, 6) for drain in done.drains} == {1: 9.0, 0: 11.0}
+
+
+def test_a_drain_stands_still_while_a_guard_holds_it() -> None:
+    half_full = replace(standing(2, used=4 * A_DAY), size_bytes=np.full(3, 8 * A_DAY))
+    lives = fates((60, False), (8, True))
+    done = replay(bad_on(range(5, 60), range(0)), lives, half_full, POLICY, NOTCH)
+    assert done.drains[0].begun == 7.0
+    assert done.drains[0].ended == pytest.approx(18.0)  # no room from day 8, when the other dies, to day 15
+
+
 def test_drives_of_two_hosts_are_drained_at_once() -> None:
     lives = fates((60, False), (60, False))
     done = replay(bad_on(range(5, 60), range(5, 60)), lives, standing(2), POLICY, NOTCH)
