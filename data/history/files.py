@@ -125,7 +125,9 @@ class HistoryFiles:
         if since is not None:
             kept.append(f"(day IS NULL OR day >= {(since - EPOCH).days})")
         if until is not None:
-            kept.append(f"(day IS NULL OR day <= {(until - EPOCH).days})")
+            # Rows from the future come along to be counted.
+            ahead = "" if today is None else f" OR day > {(today - EPOCH).days}"
+            kept.append(f"(day IS NULL OR day <= {(until - EPOCH).days}{ahead})")
         rows = self._copies.get(part) or self._rows()
         query = (
             f"SELECT {', '.join(CANONICAL)} FROM ({rows}) WHERE {' AND '.join(kept)} "
@@ -148,7 +150,8 @@ class HistoryFiles:
             "SELECT count(*), count(*) FILTER (lost), count(*) FILTER (NOT lost AND undated), "
             f"count(*) FILTER (NOT lost AND NOT undated AND day > {(future - EPOCH).days}), sum(wordy) FROM ("
             f"SELECT day, wordy, coalesce(serial, '') = '' AS lost, coalesce(day, 0) < {FIRST_DAY} AS undated "
-            f"FROM ({self._rows()}) WHERE day IS NULL OR day <= {(high - EPOCH).days})"
+            f"FROM ({self._rows()}) "
+            f"WHERE day IS NULL OR day <= {(high - EPOCH).days} OR day > {(future - EPOCH).days})"
         )
         with self._connection.cursor() as cursor:
             counted = self._asked(lambda: cursor.execute(query).fetchall())[0]

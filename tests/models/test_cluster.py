@@ -1,0 +1,103 @@
+"""A Dask cluster gives what one machine gives: landmarks and scores to the last bit, boosters nearly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from data.lifespan import sources_of
+from models.bundle import Bundle
+from models.hazard import hazards, person_periods
+from models.landmarks import Landmarks, draw
+from models.scale import Crew, Threads
+from models.scale.cluster import Cluster, NoCluster
+from models.score import score
+from models.train import PLAIN
+
+pytest.importorskip("distributed", reason="the extra `scale` is not installed")
+
+SAMPLES = Path(__file__).parents[1] / "data" / "drives"
+DAILY, CHANGES, DRIVES = (SAMPLES / f"{name}.parquet" for name in ("daily", "changes", "drives"))
+HERE = Threads(1)
+
+# Dask and LightGBM warn of themselves: ports, closing sockets, parameters that they set.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster("local:2", rows_a_part=4_000) as crew:
+        yield crew
+
+
+@pytest.fixture(scope="module")
+def landmarks() -> Landmarks:
+    return draw(sources_of([CHANGES, DRIVES])[0], until=None, seed=1, crew=HERE)
+
+
+def scores(crew: Crew) -> pa.Table:
+    asked = {"first": date(2018, 5, 3), "last": date(2018, 5, 17), "every": 7}
+    return pa.concat_tables(part.table for part in score([DAILY], Bundle.load(), crew=crew, **asked))
+
+
+def test_a_cluster_draws_the_landmarks_of_one_machine(cluster: Cluster, landmarks: Landmarks) -> None:
+    drawn = draw(sources_of([CHANGES, DRIVES])[0], until=None, seed=1, crew=cluster)
+    for name in Landmarks.__slots__:
+        one, other = getattr(drawn, name), getattr(landmarks, name)
+        assert np.array_equal(one, other, equal_nan=one.dtype.kind == "f"), name
+
+
+def test_a_cluster_scores_as_one_machine_does(cluster: Cluster) -> None:
+    assert scores(cluster).equals(scores(HERE))
+
+
+def test_a_clusters_booster_forecasts_nearly_what_one_machines_does(
+    cluster: Cluster, landmarks: Landmarks
+) -> None:
+    """Bins and bags are chosen by each worker for its rows, so trees differ; forecasts may not, by much.
+
+    The yardstick is one machine with another seed: the cluster may be no farther from it than twice that.
+    """
+    periods = person_periods(landmarks)
+    names = [f"f{place}" for place in range(landmarks.x.shape[1])]
+
+    def grown(crew: Crew, seed: int) -> np.ndarray:
+        booster = crew.grow(landmarks.x, periods, PLAIN, seed=seed, names=names, tell=lambda _: None)
+        assert booster.num_trees() == PLAIN.rounds
+        assert booster.feature_name() == [*names, "interval"]
+        return np.log(hazards(booster, landmarks.x, 1)[:, 0])
+
+    here, apart, reseeded = grown(HERE, 1), grown(cluster, 1), grown(HERE, 2)
+    assert np.corrcoef(here, apart)[0, 1] > 0.97
+    assert np.abs(here - apart).mean() < 2 * np.abs(here - reseeded).mean()
+
+
+def test_an_error_of_a_worker_ends_the_work_and_is_told_as_it_is(cluster: Cluster) -> None:
+    from data.history import Part
+
+    with pytest.raises(ZeroDivisionError):
+        list(cluster.each(_breaks, [Part()]))
+
+
+def _breaks(part: object) -> int:
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [("local:none", "names no number of workers"), ("local:0", "names no number of workers")],
+)
+def test_an_address_that_names_no_workers_is_refused(address: str, says: str) -> None:
+    with pytest.raises(NoCluster, match=says):
+        Cluster(address)
+
+
+def test_a_scheduler_that_does_not_answer_is_refused_with_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("models.scale.cluster.PATIENCE", "1s")
+    with pytest.raises(NoCluster, match="start one, or say local:2"):
+        Cluster("tcp://127.0.0.1:9")

@@ -1,0 +1,111 @@
+"""Whatever the size of the parts and whoever works on them, what comes out is the same to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data.history import HistoryFiles
+from data.history.files import SCANS
+from data.lifespan import sources_of
+from models.bundle import Bundle
+from models.hazard import Recipe
+from models.landmarks import Landmarks, draw
+from models.scale import Crew, Threads
+from models.score import score
+from models.train import Trained, train
+
+SAMPLES = Path(__file__).parents[1] / "data" / "drives"
+DAILY, CHANGES, DRIVES = (SAMPLES / f"{name}.parquet" for name in ("daily", "changes", "drives"))
+
+
+def scores(crew: Crew, paths: Sequence[Path] = (DAILY,)) -> pa.Table:
+    parts = score(
+        list(paths), Bundle.load(), first=date(2018, 5, 3), last=date(2018, 5, 17), every=7, crew=crew
+    )
+    return pa.concat_tables(part.table for part in parts)
+
+
+def landmarks(crew: Crew) -> list[Landmarks]:
+    return [draw(source, until=None, seed=1, crew=crew) for source in sources_of([DAILY, CHANGES, DRIVES])]
+
+
+def same(one: Landmarks, other: Landmarks) -> bool:
+    pairs = ((getattr(one, name), getattr(other, name)) for name in Landmarks.__slots__)
+    return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
+
+
+def learned(crew: Crew) -> Trained:
+    recipe = Recipe(rounds=20, least=20)
+    return train([CHANGES, DRIVES], name="sample", until=date(2015, 12, 31), recipe=recipe, crew=crew)
+
+
+WHOLE = Threads(1, rows_a_part=10**9)
+whole_scores = cache(lambda: scores(WHOLE))
+whole_landmarks = cache(lambda: landmarks(WHOLE))
+
+
+@settings(max_examples=3)
+@given(st.integers(1_000, 6_000), st.sampled_from([1, 3]))
+def test_parts_of_any_size_and_any_number_of_threads_give_the_same_scores(rows: int, threads: int) -> None:
+    assert scores(Threads(threads, rows)).equals(whole_scores())
+
+
+@settings(max_examples=3)
+@given(st.integers(700, 6_000), st.sampled_from([1, 3]))
+def test_parts_of_any_size_and_any_number_of_threads_give_the_same_landmarks(rows: int, threads: int) -> None:
+    drawn = landmarks(Threads(threads, rows))
+    assert all(same(one, other) for one, other in zip(drawn, whole_landmarks(), strict=True))
+
+
+@pytest.mark.slow
+def test_training_in_parts_gives_the_trees_and_facts_of_training_in_one() -> None:
+    parted, whole = learned(Threads(2, rows_a_part=700)), learned(WHOLE)
+    assert parted.facts == whole.facts
+    assert parted.booster.model_to_string() == whole.booster.model_to_string().replace(
+        "num_threads: 1", "num_threads: 2"
+    )
+
+
+def test_many_parts_are_read_from_copies_that_go_with_the_files_and_few_in_place(tmp_path: Path) -> None:
+    files = HistoryFiles([DAILY])
+    few = files.parts(files.read().day.size // 3)
+    assert 1 < len(few) <= SCANS
+    assert not scratch(files)
+    many = files.parts(500)
+    assert len(many) > SCANS
+    folders = scratch(files)
+    assert len(folders) == 1
+    inside = [files.read(part=part).serials.tolist() for part in many]
+    assert [serial for part in inside for serial in part] == files.read().serials.tolist()
+    assert all(inside)
+    del files
+    assert not any(folder.exists() for folder in folders)
+
+
+def scratch(files: HistoryFiles) -> set[Path]:
+    """Folders that parts are read from instead of the files."""
+    return {Path(source.split("'")[1]).parents[1] for source in files._copies.values()}
+
+
+def test_a_part_holds_no_more_rows_than_asked_for_unless_one_drive_does() -> None:
+    files = HistoryFiles([DAILY])
+    for part in files.parts(1_000):
+        history = files.read(part=part)
+        assert len(history.day) <= 1_000 or history.drives == 1
+
+
+def test_an_error_in_one_part_ends_the_work_and_is_told_as_it_is() -> None:
+    def work(part: object) -> int:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        list(Threads(2).each(work, HistoryFiles([DAILY]).parts(1_000)))
