@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
@@ -43,7 +44,7 @@ class BundledForecaster:
         """The bundle's name."""
         return self._bundle.name
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """The name and a hash of the trees and all that is laid over them: calibration, thresholds, rates."""
         trees = trees_hash(self._bundle.booster.model_to_string())

@@ -82,7 +82,7 @@ def look(
     if scorebook is not None:
         comparison, calibrated = compared(champion, challenger, scorebook, store, now)
         found = replace(found, calibration=calibrated, comparison=comparison)
-    return replace(found, concerns=tuple(_concerns(found)))
+    return replace(found, concerns=tuple(concerns_of(found)))
 
 
 def compared(
@@ -104,7 +104,8 @@ def compared(
     return compare(books, lives), calibrated
 
 
-def _concerns(health: Health) -> list[Concern]:
+def concerns_of(health: Health) -> list[Concern]:
+    """What should be alerted, one a cause."""
     found: list[Concern] = []
     moved = [one for one in health.drift if one.drifted or one.score_drifted]
     if moved:

@@ -16,6 +16,7 @@ from data.outcome import Fate, Outcome
 from data.store.sqlite import SqliteStore
 from models.bundle import Bundle
 from models.hazard import Recipe
+from models.registry import Registry
 from models.train import train
 from service.cli import main
 from tests.service.conftest import smart_reading
@@ -62,9 +63,11 @@ def test_a_word_after_until_changes_nothing_in_a_training(lives: Lifespans) -> N
 
 
 @pytest.mark.slow
-def test_train_takes_outcomes_from_a_file_and_from_a_services_store(
+@pytest.mark.filterwarnings("ignore")
+def test_train_takes_outcomes_from_a_file_and_from_a_services_store_and_registers_its_bundle(
     lives: Lifespans, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("mlflow", reason="the extra `tracking` is not installed")
     one, two = (told(lives, at, Fate.CONFIRMED, 20) for at in leaving(lives, 2))
     file = tmp_path / "outcomes.csv"
     file.write_text(f"serial_number,date,fate\n{one.serial},{one.day},confirmed\n")
@@ -78,7 +81,9 @@ def test_train_takes_outcomes_from_a_file_and_from_a_services_store(
     plain, heard = str(tmp_path / "plain"), str(tmp_path / "heard")
     assert main(["train", *history, "--out", plain, "--threads", "1"]) == 0
     asked = ["--outcomes", str(file), "--state", str(state), "--threads", "1"]
-    assert main(["train", *history, "--out", heard, *asked]) == 0
+    track = f"sqlite:///{tmp_path / 'models.sqlite'}"
+    assert main(["train", *history, "--out", heard, *asked, "--track", track]) == 0
+    assert [(one.number, one.name) for one in Registry(track).versions()] == [(1, "heard")]
     counts = [Bundle.load(Path(folder)).facts.counts["deaths"] for folder in (plain, heard)]
     assert counts[1] == counts[0] + 2
     capsys.readouterr()

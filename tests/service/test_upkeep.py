@@ -1,0 +1,105 @@
+"""Alerts about the forecast: one a cause, kept while it stands, and rules that speak of metrics that are there."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from prometheus_client import generate_latest
+
+from models.drift import FamilyDrift, Shift
+from models.standing import Calibrated, Comparison, Standing
+from service.house import House
+from service.rest.metrics import registry_of
+from service.scoring.watch import Cause, Health, concerns_of
+from tests.service.conftest import NOON, Place, shut
+
+RULES = Path(__file__).parents[2] / "deploy" / "prometheus" / "forecast.yml"
+MOVED = Shift("celsius", 0.9, 0.5, 1e-12, 0.0)
+STILL = Shift("celsius", 0.01, 0.05, 0.6, 0.0)
+OFF = Calibrated("Seagate", 90.0, 40, 1.6, 3.1)
+RIGHT = Calibrated("Seagate", 42.0, 40, 0.8, 1.4)
+
+
+def drifted(family: str, shift: Shift = MOVED, score: Shift = STILL) -> FamilyDrift:
+    return FamilyDrift(family, 500, (shift,), score)
+
+
+def standing(name: str, foretold: int) -> Standing:
+    return Standing(name, foretold, 3, 20, 2, 0.002, 40.0, 12.0)
+
+
+BETTER = Comparison((standing("a", 10), standing("b", 30)), 40, 9000, 90_000, 300, (0.3, 0.6), (-0.1, 0.1))
+
+
+def test_one_alert_a_cause_whatever_the_number_of_families() -> None:
+    health = Health(NOON, (drifted("HGST"), drifted("Seagate", score=MOVED)), (OFF, OFF), BETTER)
+    found = concerns_of(health)
+    assert [one.cause for one in found] == [Cause.DRIFT, Cause.CALIBRATION, Cause.CHALLENGER]
+    assert found[0].families == ("HGST", "Seagate")
+    assert "celsius" in found[0].sentence
+    assert "90.0 failures expected and 40 seen" in found[1].sentence
+    assert "b is really better than a" in found[2].sentence
+
+
+def test_a_score_that_drifted_alone_is_told_without_naming_a_feature() -> None:
+    (one,) = concerns_of(Health(NOON, (drifted("HGST", STILL, MOVED),)))
+    assert "what is forecast of them" in one.sentence
+
+
+def test_nothing_is_alerted_while_all_is_well_or_too_little_is_known() -> None:
+    few = Comparison((standing("a", 0), standing("b", 9)), 9, 90, 900, 9, None, None)
+    assert concerns_of(Health(NOON, (drifted("HGST", STILL), FamilyDrift("", 7)), (RIGHT,), few)) == []
+    assert concerns_of(Health(NOON)) == []
+
+
+def test_an_alert_keeps_the_time_at_which_it_began_until_it_is_over() -> None:
+    def at(hours: int, *families: FamilyDrift) -> Health:
+        now = NOON + timedelta(hours=hours)
+        plain = Health(now, families)
+        return Health(now, families, concerns=tuple(concerns_of(plain)))
+
+    first = at(0, drifted("HGST")).after(None)
+    second = at(1, drifted("HGST"), drifted("WDC")).after(first)
+    assert [one.since for one in second.concerns] == [NOON]
+    assert second.concerns[0].families == ("HGST", "WDC")
+    third = at(2).after(second)
+    assert third.concerns == ()
+    assert [one.since for one in at(3, drifted("WDC")).after(third).concerns] == [NOON + timedelta(hours=3)]
+
+
+@pytest.fixture
+def troubled(place: Place) -> House:
+    house = place.house()
+    house.start()
+    families = tuple(drifted(name) for name in ("HGST", "Seagate", ""))
+    health = Health(NOON, families, (OFF, Calibrated("WDC", 3.0, 0, 0.8, None)), BETTER)
+    house.health = Health(
+        NOON, health.drift, health.calibration, health.comparison, tuple(concerns_of(health))
+    )
+    return house
+
+
+def test_metrics_carry_families_and_roles_and_leave_out_what_is_not_known(troubled: House) -> None:
+    lines = generate_latest(registry_of(troubled)).decode().splitlines()
+    shut(troubled)
+    assert 'predrain_forecast_concern{cause="calibration"} 1.0' in lines
+    assert 'predrain_forecast_drift_index{family="other"} 0.9' in lines
+    assert 'predrain_forecast_calibration_low{family="WDC"} 0.8' in lines
+    assert not [line for line in lines if line.startswith('predrain_forecast_calibration_high{family="WDC"')]
+    assert 'predrain_forecast_foretold{role="challenger"} 30.0' in lines
+    assert 'predrain_fault{part="bundle"} 0.0' in lines
+
+
+def test_the_rules_speak_of_metrics_and_causes_that_are_there(troubled: House) -> None:
+    shown = generate_latest(registry_of(troubled)).decode()
+    shut(troubled)
+    rules = RULES.read_text()
+    asked = set(re.findall(r"predrain_\w+", rules))
+    assert asked == {"predrain_forecast_concern", "predrain_fault"}
+    assert all(f"\n{name}{{" in shown for name in asked)
+    for part in re.findall(r'part=~"([\w|]+)"', rules)[0].split("|"):
+        assert f'predrain_fault{{part="{part}"}}' in shown
+    assert all(f"({cause})" in rules for cause in Cause)
