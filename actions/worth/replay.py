@@ -114,6 +114,8 @@ class _Cluster:
     movers: dict[OsdId, _Mover] = field(default_factory=dict)
     held: set[OsdId] = field(default_factory=set)
     """Movers that a guard holds back since the last look."""
+    planned: dict[str, tuple[int, datetime]] = field(default_factory=dict)
+    """Fingerprint of the map under which each drain was planned, and when."""
     swaps: dict[OsdId, int] = field(default_factory=dict)
     """OSDs that are out, and the day on which a new disk is in their place."""
     done: list[Drained] = field(default_factory=list)
@@ -262,15 +264,17 @@ class _Cluster:
             if not self._anything_to_decide():
                 return
             view = ClusterView(now, day, "reef", dict(self.osds), {}, {}, CrushMap({}, {}), {})
-            answers = decide(
+            decisions = decide(
                 view,
                 self.outlooks,
                 self._remembered(now),
                 self.policy,
                 now,
-                Memory(now),
+                Memory(now, planned=self.planned),
                 bad_since=self.bad_since,
-            ).answers
+            )
+            answers = decisions.answers
+            self.planned.update(decisions.planned)
             self.held = {answer.drain.osds[0] for answer in answers if isinstance(answer, Hold)}
             taken = [self._take(answer, day + passed / 24) for answer in answers]
             if not any(taken):
@@ -300,6 +304,9 @@ class _Cluster:
                 return True
             case Turn(drain=drain) if self.drains[drain.osds[0]].state in _WAITING:
                 self._turn(drain, at)
+                return True
+            case Turn(drain=drain) if drain.state is DrainState.DRAINING:
+                self.drains[drain.osds[0]] = drain  # planned anew
                 return True
             case Hold(drain=drain, refusals=refusals) if drain.state in _WAITING:
                 self._note(drain.osds[0], refusals)
