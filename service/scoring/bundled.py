@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
@@ -33,6 +32,9 @@ class BundledForecaster:
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
         self._layout = f"{version('predrain')}/{schema_hash()}"
+        trees = trees_hash(bundle.booster.model_to_string())
+        whole = hashlib.sha256(trees.encode() + msgspec.json.encode(bundle.facts, order="deterministic"))
+        self._fingerprint = f"{bundle.name}-{whole.hexdigest()[:12]}"
 
     @classmethod
     def load(cls, path: Path | None = None) -> BundledForecaster:
@@ -44,14 +46,10 @@ class BundledForecaster:
         """The bundle's name."""
         return self._bundle.name
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """The name and a hash of the trees and all that is laid over them: calibration, thresholds, rates."""
-        trees = trees_hash(self._bundle.booster.model_to_string())
-        whole = hashlib.sha256(
-            trees.encode() + msgspec.json.encode(self._bundle.facts, order="deterministic")
-        )
-        return f"{self.name}-{whole.hexdigest()[:12]}"
+        return self._fingerprint
 
     @property
     def layout(self) -> str:
