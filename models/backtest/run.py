@@ -24,6 +24,7 @@ from models.evaluate import (
     read_truth,
 )
 from models.evaluate.arrays import Ints
+from models.peers import refuse_unknown
 from models.train import TooLittleHistory
 
 Tell = Callable[[str], None]
@@ -44,8 +45,14 @@ def backtest(
 ) -> Backtest:
     """Try the recipe on histories. Bundles, readings and scores of each origin stay in `folder`.
 
-    An origin that cannot be tried is left out with its reason. Raises UnreadableHistory, UnknownPeer, NothingTried.
+    An origin that cannot be tried is left out with its reason. Raises UnreadableHistory, UnknownPeer,
+    UnknownChallenger, NothingTried.
     """
+    refuse_unknown(plan.peers)
+    if plan.challengers:
+        from models.challengers import members_of
+
+        members_of(plan.challengers)
     fleets = fleets_of(paths, threads=plan.threads)
     left_out: list[str] = []
     trials = [

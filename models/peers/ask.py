@@ -58,6 +58,13 @@ class Answer:
     note: str
 
 
+def refuse_unknown(names: Sequence[str]) -> None:
+    """Raises UnknownPeer."""
+    strange = sorted(set(names) - set(NAMES))
+    if strange:
+        raise UnknownPeer(f"There is no peer {', '.join(strange)}; known are {', '.join(NAMES)}.")
+
+
 def peer_scores(
     names: Sequence[str],
     history: History,
@@ -75,9 +82,7 @@ def peer_scores(
     split: day (since 1970-01-01) after which nothing may be learned. truth: gives the learners their labels.
     Raises UnknownPeer.
     """
-    strange = sorted(set(names) - set(NAMES))
-    if strange:
-        raise UnknownPeer(f"There is no peer {', '.join(strange)}; known are {', '.join(NAMES)}.")
+    refuse_unknown(names)
     first = history.day[history.start[:-1]].astype(np.int64)
     day, drive = (grid.ravel() for grid in np.meshgrid(landmarks, np.arange(history.drives), indexing="ij"))
     seen = np.flatnonzero(first[drive] <= day)
