@@ -51,6 +51,8 @@ def placed(
     weights: Mapping[OsdId, float] | None = None,
 ) -> dict[PgId, tuple[int, ...]]:
     """`up` of `only` as the view's map would make it with `out` at override 0 (and `weights` in force)."""
+    if not only:
+        return {}
     reweights = {osd.id: osd.reweight for osd in view.osds.values()}
     reweights.update(weights or {})
     reweights.update(dict.fromkeys(out, 0.0))
