@@ -17,7 +17,6 @@ _STILL: Final = re.compile(r"smart_\d+_(up_\d+d|rises_30d|net_30d)|rising_\d+d|s
 _SINCE: Final = re.compile(r"smart_\d+_since_(rise|first)|since_any_(rise|first)")
 STILL: Final = [i for i, name in enumerate(NAMES_IN_ORDER) if _STILL.fullmatch(name)]
 SINCE: Final = [i for i, name in enumerate(NAMES_IN_ORDER) if _SINCE.fullmatch(name)]
-_PENDING, _OFFLINE = POSITION["smart_197"], POSITION["smart_198"]
 
 
 def quiet(x: NDArray[np.float32], days: int, *, rewritten: bool = False) -> NDArray[np.float32]:
@@ -27,9 +26,15 @@ def quiet(x: NDArray[np.float32], days: int, *, rewritten: bool = False) -> NDAr
     later[:, SINCE] = np.minimum(x[:, SINCE] + days, LONG_AGO)
     later[:, POSITION["hours"]] += 24.0 * days
     if rewritten:
-        pending, offline = np.nan_to_num(x[:, _PENDING]), np.nan_to_num(x[:, _OFFLINE])
+        pending, offline = (
+            np.nan_to_num(x[:, POSITION["smart_197"]]),
+            np.nan_to_num(x[:, POSITION["smart_198"]]),
+        )
         later[:, POSITION["symptoms"]] -= (pending > 0).astype(np.float32) + (offline > 0).astype(np.float32)
         later[:, POSITION["pending_fallen"]] += pending
-        for column in (_PENDING, _OFFLINE):
-            later[:, column] = np.where(np.isnan(x[:, column]), np.nan, 0.0)
+        for name in ("smart_197", "smart_198"):
+            level = x[:, POSITION[name]]
+            later[:, POSITION[name]] = np.where(np.isnan(level), np.nan, 0.0)
+            if days <= 30:  # the fall lies within the month that is looked back on
+                later[:, POSITION[f"{name}_net_30d"]] = -level
     return later

@@ -44,7 +44,7 @@ class Counted:
             clears = f"Clears when nothing rises for {self.days} days."
             yield Sign(self.rule, degree, self.rule, reason, advice, clears, self.hard)
         elif (degree := self.level(count)) > 0:
-            told = f"{count:,} {self.what[0].lower()}{self.what[1:]}, {unchanged(state, self.days)}."
+            told = f"{self.what}: {count:,}, {unchanged(state, self.days)}."
             clears = "Does not clear: the count stays; it weighs no more while nothing is added."
             reason = Reason(f"{self.code}-old", told, self.counter)
             yield Sign(self.rule, degree, self.rule, reason, Advice.REPLACE_SOON, clears)
@@ -136,7 +136,7 @@ def transport(_: DriveState, face: Face) -> tuple[Reason, ...]:
     return (
         Reason(
             "non-medium",
-            f"{count:,} non-medium errors: of transport, no sign by itself.",
+            f"Non-medium errors: {count:,}; of transport, no sign by itself.",
             "non_medium_errors",
         ),
     )

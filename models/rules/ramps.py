@@ -1,8 +1,8 @@
 """Membership functions: how strongly a number speaks, by straight lines between stated breakpoints.
 
-None is fitted to failures. They say in numbers what specifications and published findings say in words; a level that
-marks many drives in service stays below the warning however high it is, since errors that were there for years say
-little.
+None is fitted to failures. They say in numbers what specifications and published findings say in words; but for
+NVMe's media errors a level stays below the warning however high it is, since it marks many drives in service and may
+be years old.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ RAMPS: Final[Mapping[str, Ramp]] = {
     "grown-defects-rise": Ramp(
         "grown defects gained within 14 days",
         ((1, 0.4), (10, 0.8), (100, 0.9)),
-        "SPC-5 and SBC-4: a grown defect is a block that the drive gave up; no fleet to measure on",
+        "SBC-4: a grown defect is a block that the drive gave up in service; no fleet to measure on",
         logarithmic=True,
     ),
 }

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from data.outlook import GRID_DAYS, Outlook, Status
+from data.outlook import GRID_DAYS, Advice, Life, Outlook, Status
 from data.reading import Reading, Smart, Unreadable
 
 
@@ -25,7 +25,7 @@ class ReasonBody(Body):
 
 
 class LifeBody(Body):
-    """Days until 10, 50 and 90 of 100 such disks have failed; null: beyond ten years."""
+    """Days until 10, 50 and 90 of 100 such disks have come to their end; null: beyond ten years."""
 
     p10: float | None
     p50: float | None
@@ -40,7 +40,11 @@ class PointBody(Body):
 
 
 class OutlookBody(Body):
-    """A device's newest forecast; a rule's has no probability."""
+    """A device's newest forecast. A rule's has no probability but a `rule_score`: evidence in [0, 1], no chance.
+
+    `advice` is the prescription for programs. `endurance`: days until a flash drive's rated life is used up by the
+    slope of its own wear counter; that is no failure.
+    """
 
     device: str
     as_of: datetime
@@ -52,6 +56,10 @@ class OutlookBody(Body):
     life: LifeBody | None
     reasons: list[ReasonBody]
     prescription: str
+    advice: Advice | None
+    clears: str
+    rule_score: float | None
+    endurance: LifeBody | None
     survival: list[PointBody] | None = None
 
 
@@ -71,7 +79,6 @@ class OutlookPage(Body):
 
 def outlook_body(outlook: Outlook, *, curve: bool = False) -> OutlookBody:
     """An outlook as it is answered; the curve only where one device is asked for."""
-    life = outlook.life
     survival = outlook.survival if curve else None
     return OutlookBody(
         device=outlook.device,
@@ -81,11 +88,19 @@ def outlook_body(outlook: Outlook, *, curve: bool = False) -> OutlookBody:
         p_fail_7d=outlook.p_fail_7d,
         p_fail_14d=outlook.p_fail_14d,
         p_fail_30d=outlook.p_fail_30d,
-        life=LifeBody(p10=life.p10_days, p50=life.p50_days, p90=life.p90_days) if life else None,
+        life=_life(outlook.life),
         reasons=[ReasonBody(code=r.code, sentence=r.sentence, counter=r.counter) for r in outlook.reasons],
         prescription=outlook.prescription,
+        advice=outlook.advice,
+        clears=outlook.clears,
+        rule_score=outlook.rule_score,
+        endurance=_life(outlook.endurance),
         survival=curve_body(survival) if survival is not None else None,
     )
+
+
+def _life(life: Life | None) -> LifeBody | None:
+    return LifeBody(p10=life.p10_days, p50=life.p50_days, p90=life.p90_days) if life else None
 
 
 def curve_body(survival: tuple[float, ...]) -> list[PointBody]:

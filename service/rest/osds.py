@@ -12,7 +12,7 @@ from starlette.responses import Response
 from actions.cluster.view import ClusterView, Osd
 from data.drain import Drain, DrainState
 from data.ids import OsdId
-from data.outlook import Status
+from data.outlook import Advice, Status
 from service.fleet import Sight
 from service.rest import caching, problems
 from service.rest.bodies import Body, UnreadableBody, smart_of, unreadable_body
@@ -56,6 +56,9 @@ class OsdBody(Body):
     life_p90_days: float | None
     why: list[str]
     prescription: str | None
+    advice: Advice | None
+    rule_score: float | None
+    """A rule's evidence, 0 to 1: no probability."""
     as_of: datetime | None
     age_days: float | None
     latency_ratio: float | None
@@ -122,6 +125,8 @@ def _row(osd: Osd, slot: int, sight: Sight, drain: Drain | None) -> OsdBody:
         life_p90_days=life.p90_days if life else None,
         why=[reason.sentence for reason in outlook.reasons] if outlook else [],
         prescription=outlook.prescription if outlook else None,
+        advice=outlook.advice if outlook else None,
+        rule_score=outlook.rule_score if outlook else None,
         as_of=outlook.as_of if outlook else None,
         age_days=hours / 24 if hours is not None else None,
         latency_ratio=sight.view.latency_ratio.get(osd.id) if sight.view else None,

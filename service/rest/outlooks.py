@@ -86,7 +86,8 @@ def _alert(alert: Alert, osd: OsdId | None, drain: Drain | None) -> AlertBody:
 def sure(outlook: Outlook) -> str:
     """How sure, in words: never a probability without its horizon, never one for a rule."""
     if outlook.p_fail_30d is None:
-        return f"By rule ({outlook.source.removeprefix('rule:')}), no probability."
+        evidence = "" if outlook.rule_score is None else f", evidence {outlook.rule_score:.2f} of 1"
+        return f"By rule ({outlook.source.removeprefix('rule:')}){evidence}, no probability."
     told = f"{percent(outlook.p_fail_30d)} within 30 days"
     return f"{told}, likely {span(outlook.life)}" if outlook.life is not None else told
 

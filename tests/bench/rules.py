@@ -89,10 +89,11 @@ def _by_group(drives: Iterable[tuple[str, Reading]]) -> list[Share]:
     for group, reading in drives:
         verdict = judge(observe(None, reading))
         assert verdict is not None
-        of[group] += 1
-        statuses[group, f"status {verdict.status}"] += 1
-        statuses[group, SCORED] += verdict.score is not None and verdict.score >= 0.2
-        signs.update((group, code) for code in _codes(verdict))
+        for counted in (group, "all"):
+            of[counted] += 1
+            statuses[counted, f"status {verdict.status}"] += 1
+            statuses[counted, SCORED] += verdict.score is not None and verdict.score >= 0.2
+            signs.update((counted, code) for code in _codes(verdict))
     told = sorted({code for _, code in signs})
     return [
         Share(group, what, statuses[group, what], of[group])

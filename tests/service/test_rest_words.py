@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from data.ids import DeviceId
-from data.outlook import Life, Outlook, Reason, Status
+from data.outlook import Advice, Life, Outlook, Reason, Status
+from service.rest.bodies import outlook_body
 from service.rest.osds import _page
 from service.rest.outlooks import percent, span, sure
 from tests.service.conftest import NOON
@@ -28,6 +29,30 @@ def test_a_rule_shows_no_probability() -> None:
     assert sure(replace(SICK, source="rule:failing", p_fail_30d=None, life=None)) == (
         "By rule (failing), no probability."
     )
+
+
+def test_a_rules_score_is_called_evidence_and_is_no_chance() -> None:
+    ruled = replace(SICK, source="rule:spare", p_fail_30d=None, life=None, rule_score=0.9)
+    assert sure(ruled) == "By rule (spare), evidence 0.90 of 1, no probability."
+    body = outlook_body(ruled)
+    assert (body.rule_score, body.p_fail_30d) == (0.9, None)
+
+
+def test_what_would_clear_a_flag_and_what_to_do_are_fields_of_their_own() -> None:
+    told = replace(
+        SICK,
+        advice=Advice.SWAP_WORN,
+        clears="Does not clear: wear does not go back.",
+        endurance=Life(40, 120, None),
+    )
+    body = outlook_body(told).model_dump(mode="json")
+    assert (body["advice"], body["clears"]) == ("swap-worn", "Does not clear: wear does not go back.")
+    assert body["endurance"] == {"p10": 40, "p50": 120, "p90": None}
+
+
+def test_an_outlook_of_an_older_predrain_is_answered_without_what_it_did_not_know() -> None:
+    body = outlook_body(SICK)
+    assert (body.advice, body.clears, body.rule_score, body.endurance) == (None, "", None, None)
 
 
 @pytest.mark.parametrize(

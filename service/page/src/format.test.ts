@@ -4,6 +4,7 @@ import {
   about,
   age,
   bothClocks,
+  byRule,
   count,
   evenOdds,
   expected,
@@ -19,6 +20,7 @@ import {
   span,
   statement,
   tib,
+  wearing,
   within30,
 } from "./format.ts";
 
@@ -118,4 +120,18 @@ test("a fragment becomes a sentence, a name keeps its small letter", () => {
 test("every sentence ends with one full stop", () => {
   assert.equal(sentence("Drain now"), "Drain now.");
   assert.equal(sentence("Drain now. "), "Drain now.");
+});
+
+test("a rule's score is called evidence and stands beside the words that it is no chance", () => {
+  assert.match(byRule(0.9), /^Evidence 0\.90 of 1 by rules/);
+  assert.match(byRule(0.9), /no chance to fail/);
+  assert.doesNotMatch(byRule(0.9), /%/);
+  assert.equal(byRule(null), "A rule says so; it knows no probability.");
+});
+
+test("the end of a rated life is told with its span and is no failure", () => {
+  assert.equal(
+    wearing({ p10: 60, p50: 120.4, p90: 400 }),
+    "At the pace of its wear counter its rated life lasts 120 days (60 days to over a year). Drives often outlive it.",
+  );
 });

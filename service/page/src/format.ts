@@ -44,6 +44,18 @@ export function life(p10: number | null, p90: number | null): string {
   return `${short} to ${long}`;
 }
 
+/** How strongly a rule's signs speak: a score of its own kind, never shown as a chance. */
+export function byRule(score: Maybe<number>): string {
+  if (score === null || score === undefined) return "A rule says so; it knows no probability.";
+  return `Evidence ${score.toFixed(2)} of 1 by rules (warning from 0.40, bad from 0.80). That is no chance to fail: rules know none.`;
+}
+
+/** When a flash drive's rated life ends by the slope of its own wear counter: no failure. */
+export function wearing(ends: { p10: number | null; p50: number | null; p90: number | null }): string {
+  const half = ends.p50 === null ? "over ten years" : lifeEnd(ends.p50);
+  return `At the pace of its wear counter its rated life lasts ${half} (${life(ends.p10, ends.p90)}). Drives often outlive it.`;
+}
+
 /** When half of such disks have failed: "even odds by day 12". */
 export function evenOdds(p50: Maybe<number>): string {
   return p50 === null || p50 === undefined || p50 > 365 ? "" : `even odds by day ${Math.round(p50)}`;

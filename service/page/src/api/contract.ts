@@ -2,6 +2,9 @@
 
 export type Status = "good" | "warning" | "bad" | "unknown";
 
+/** What to do about a disk; `prescription` says it in words. */
+export type Advice = "drain-now" | "replace-soon" | "swap-worn" | "check-cable" | "self-test" | "cool" | "look" | "watch" | "nothing";
+
 export type DrainState =
   | "proposed"
   | "approved"
@@ -75,6 +78,9 @@ export interface Osd {
   life_p90_days: number | null;
   why: string[];
   prescription: string | null;
+  advice: Advice | null;
+  /** A rule's evidence, 0 to 1: no probability. */
+  rule_score: number | null;
   as_of: string | null;
   age_days: number | null;
   latency_ratio: number | null;
@@ -104,6 +110,12 @@ export interface Outlook {
   life: { p10: number | null; p50: number | null; p90: number | null } | null;
   reasons: Reason[];
   prescription: string;
+  advice: Advice | null;
+  clears: string;
+  /** A rule's evidence, 0 to 1: no probability. */
+  rule_score: number | null;
+  /** Days until a flash drive's rated life is used up, by its own wear counter; no failure. */
+  endurance: { p10: number | null; p50: number | null; p90: number | null } | null;
   survival?: SurvivalPoint[] | null;
 }
 

@@ -1,7 +1,7 @@
 /** Why, numbered as on the charts; and how sure, as a survival curve. */
 import type { Device, Outlook } from "../api/contract.ts";
 import { Survival } from "../charts/survival.tsx";
-import { percent, sentence } from "../format.ts";
+import { byRule, percent, sentence, wearing } from "../format.ts";
 import { At } from "../pieces.tsx";
 
 export function Why({ facts, outlook }: { facts: Device; outlook: Outlook | null }) {
@@ -33,6 +33,7 @@ export function Why({ facts, outlook }: { facts: Device; outlook: Outlook | null
           })}
         </ol>
       )}
+      {outlook?.clears && <p class="clears">{sentence(outlook.clears)}</p>}
       {outlook && (
         <p class="muted from">
           {outlook.source.startsWith("rule:") ? `Judged by rule ${outlook.source.slice(5)}` : `Judged by bundle ${outlook.source.replace(/^model:/, "")}`},{" "}
@@ -58,7 +59,7 @@ export function HowSure({ facts, outlook }: { facts: Device; outlook: Outlook | 
       {outlook === null ? (
         <p class="muted">Unknown: there is no outlook.</p>
       ) : p === null ? (
-        <p>{outlook.source.startsWith("rule:") ? "A rule says so; it knows no probability." : "No probability is reported."}</p>
+        <p>{outlook.source.startsWith("rule:") ? byRule(outlook.rule_score) : "No probability is reported."}</p>
       ) : (
         <p class="muted">
           Of 100 disks that looked like this, {percent(p).replace(" %", "")} fail within 30 days (
@@ -66,6 +67,7 @@ export function HowSure({ facts, outlook }: { facts: Device; outlook: Outlook | 
           {p < 0.01 && " About 4 in 10 failures give no sign first."}
         </p>
       )}
+      {outlook?.endurance && <p>{wearing(outlook.endurance)}</p>}
       {curve && curve.length > 1 && <Survival curve={curve} family={facts.family_survival} life={outlook?.life ?? null} tone={outlook?.status ?? "unknown"} />}
     </section>
   );

@@ -25,6 +25,8 @@ export function osd(number: number, told: Partial<Osd> = {}): Osd {
     life_p90_days: null,
     why: ["No symptom."],
     prescription: "Nothing to do.",
+    advice: "nothing",
+    rule_score: null,
     as_of: "2026-11-21T03:08:00Z",
     age_days: 900,
     latency_ratio: 1,

@@ -1,0 +1,174 @@
+"""Explanations: what is said is true of the drive, and what is promised to clear a flag clears it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data.history import HistoryFiles
+from data.outlook import Advice, Outlook, Status
+from features import DriveState, observe
+from features.ledger import ledger_of
+from features.schema import NAMES_IN_ORDER, POSITION
+from features.state import vector
+from features.vector import vectors
+from models.bundle import Bundle
+from models.explain import FACTS, explained
+from models.explain.quiet import SINCE, STILL, quiet
+from models.explain.reasons import advised
+from tests.models.test_outlooks import look, reading, sick
+from tests.models.test_outlooks import quiet as lived_quietly
+
+DAILY = Path(__file__).parents[1] / "data" / "drives" / "daily.parquet"
+LEVELS = [i for i, name in enumerate(NAMES_IN_ORDER) if re.fullmatch(r"smart_(5|187|188|197|198)", name)]
+TOUCHED = [*STILL, *SINCE, *LEVELS, *(POSITION[name] for name in ("hours", "symptoms", "pending_fallen"))]
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Bundle:
+    return Bundle.load()
+
+
+@pytest.mark.parametrize("days", [30, 90])
+def test_a_quiet_time_by_arithmetic_is_a_quiet_time_by_the_kernel(days: int) -> None:
+    history = HistoryFiles([DAILY], threads=1).read()
+    ledger, drive = ledger_of(history), np.arange(history.drives, dtype=np.int64)
+    last = history.day[history.start[1:] - 1].astype(np.int64)
+    now, later = vectors(ledger, drive, last), vectors(ledger, drive, last + days)
+    assert (now[:, STILL] > 0).any()
+    np.testing.assert_array_equal(quiet(now, days)[:, TOUCHED], later[:, TOUCHED])
+
+
+def test_rewritten_sectors_by_arithmetic_are_those_that_a_drive_reports() -> None:
+    state = sick()
+    now = vector(state, state.day)[None, :]
+    healed = observe(state, reading(23, smart_197=0, smart_198=0, smart_187=12))
+    later = vector(healed, state.day + 30)
+    np.testing.assert_array_equal(quiet(now, 30, rewritten=True)[0, TOUCHED], later[TOUCHED])
+
+
+@pytest.mark.parametrize(
+    "rises",
+    [
+        [{"smart_197": 8, "smart_198": 8}],
+        [{"smart_5": 8}],
+        [{"smart_5": 8}, {"smart_5": 96}],
+        [{"smart_187": 1}],
+        [{"smart_197": 8, "smart_187": 2}, {"smart_197": 48, "smart_187": 12}],
+    ],
+)
+def test_what_is_said_to_clear_a_flag_clears_it_and_nothing_sooner(
+    bundle: Bundle, rises: list[dict[str, int]]
+) -> None:
+    state = lived_quietly(20)
+    for day, raw in enumerate(rises, start=20):
+        state = observe(state, reading(day, **raw))
+    outlook = look(bundle, state)
+    if outlook.status is Status.GOOD:
+        assert outlook.clears == ""
+        return
+    found = re.fullmatch(
+        r"(Clears when nothing rises for (\d+) days( and the .* rewritten)?\."
+        r"|Does not clear soon: after (\d+) quiet days( and rewritten sectors)? .*)",
+        outlook.clears,
+    )
+    assert found is not None, outlook.clears
+    days, rewritten = int(found[2] or found[4]), bool(found[3] or found[5])
+    last = {**rises[-1], **({"smart_197": 0, "smart_198": 0} if rewritten else {})}
+    end = 19 + len(rises)
+    for day in range(end + 1, end + days + 1):
+        state = observe(state, reading(day, **last))
+    after = look(bundle, state)
+    assert (after.status is Status.GOOD) is (found[2] is not None), after
+
+
+def test_rises_are_told_in_the_shortest_window_that_holds_them_with_their_date(bundle: Bundle) -> None:
+    state = observe(lived_quietly(1), reading(1, smart_187=3))
+    for day in range(2, 60):
+        grown = 3 + 5 * max(0, (day - 47) // 2 + 1) if day >= 47 else 3
+        state = observe(state, reading(day, smart_187=grown))
+    told = {reason.code: reason.sentence for reason in look(bundle, state).reasons}["uncorrectable-rose"]
+    assert told.startswith(
+        "Reported uncorrectable errors rose on 7 of the last 15 days, 3 to 38, last on 29 Jun."
+    )
+
+
+def test_a_month_with_falls_tells_the_rises_and_where_the_count_is_now(bundle: Bundle) -> None:
+    state = lived_quietly(20)
+    for day, pending in ((20, 8), (55, 8), (56, 24), (57, 0), (58, 16)):
+        state = observe(state, reading(day, smart_197=pending))
+    told = {reason.code: reason.sentence for reason in look(bundle, state).reasons}["pending-rose"]
+    assert told.startswith("Pending sectors rose on 2 of the last 3 days, by 32, 16 now, last on 28 Jun.")
+
+
+def held(*codes: str) -> np.ndarray:
+    return np.array([fact.code in codes for fact in FACTS])
+
+
+@pytest.mark.parametrize(
+    ("status", "codes", "advice"),
+    [
+        (Status.BAD, ("pending-rose",), Advice.DRAIN_NOW),
+        (Status.BAD, (), Advice.DRAIN_NOW),
+        (Status.WARNING, ("reallocated-rose", "crc-rose"), Advice.REPLACE_SOON),
+        (Status.WARNING, ("uncorrectable-old",), Advice.SELF_TEST),
+        (Status.WARNING, ("hot",), Advice.COOL),
+        (Status.WARNING, ("hot", "pending-old"), Advice.SELF_TEST),
+        (Status.WARNING, (), Advice.WATCH),
+        (Status.WARNING, ("timeouts-rose", "crc-rose"), Advice.CHECK_CABLE),
+        (Status.GOOD, ("crc-rose",), Advice.CHECK_CABLE),
+        (Status.GOOD, ("crc-rose", "pending-old"), Advice.NOTHING),
+        (Status.GOOD, ("hot",), Advice.NOTHING),
+    ],
+)
+def test_the_prescription_follows_from_what_holds(
+    status: Status, codes: tuple[str, ...], advice: Advice
+) -> None:
+    assert advised(status, held(*codes)) is advice
+
+
+def on_its_own(state: DriveState) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return (
+        vector(state, state.day)[None, :],
+        np.array(["ST4000DM000"], dtype=object),
+        np.array([state.day], dtype=np.int64),
+    )
+
+
+def test_a_disk_whose_cable_is_to_blame_is_never_bad(bundle: Bundle) -> None:
+    state = lived_quietly(20)
+    for day in range(20, 24):
+        state = observe(state, reading(day, smart_199=53 * (day - 19), smart_188=day - 19))
+    x, model, day_ = on_its_own(state)
+    forecast = bundle.forecast(x, model, np.ones(1, dtype=bool))
+    as_bad = replace(forecast, status=np.array([Status.BAD], dtype=object))
+    told = explained(bundle, as_bad, x, model, day_, np.zeros(1, dtype=bool))[0]
+    assert (told.status, told.advice) == (Status.WARNING, Advice.CHECK_CABLE)
+    assert told.clears == "Clears when CRC errors stand still for 30 days."
+
+
+def test_only_flagged_drives_are_asked_what_moved_their_forecast(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    contributions = bundle.contributions
+    monkeypatch.setattr(
+        bundle, "contributions", lambda x, model: (asked.append(len(x)), contributions(x, model))[1]
+    )
+    x = np.vstack([vector(lived_quietly(20), sick().day)] * 5 + [vector(sick(), sick().day)])
+    model = np.array(["ST4000DM000"] * 6, dtype=object)
+    forecast = bundle.forecast(x, model, np.ones(6, dtype=bool))
+    told = explained(bundle, forecast, x, model, np.full(6, sick().day), np.zeros(6, dtype=bool))
+    assert asked == [1]
+    assert [why.advice for why in told[:5]] == [Advice.NOTHING] * 5
+
+
+def test_an_outlook_carries_the_prescription_for_people_and_for_programs(bundle: Bundle) -> None:
+    outlook: Outlook = look(bundle, sick())
+    assert outlook.advice is not None
+    assert outlook.prescription == outlook.advice.sentence
+    assert outlook.rule_score is None
