@@ -1,13 +1,17 @@
-"""From a hazard of ninety days to a whole life: beyond them a drive falls back to its family, at the speed seen.
+"""From a hazard of ninety days to a whole life: what sets a drive apart from its family fades with time.
 
-Flagged drives that survive live on for years, so the hazard must fall again. Beyond 90 days it is the family's rate
-at the drive's age then, times the relative risk which drives with such a forecast were seen to have 90-365 days, 1-3
-years and later after it. Survival is given on `data.outlook.GRID_DAYS`; life expectancy is read off that curve.
+Beyond 90 days the hazard is the family's rate at the age that the drive will have then, times the drive's relative
+risk: at first its own hazard (days 30 to 90) over its family's; later the log of that ratio shrinks by half every so
+many days. Flagged drives that survive turn out to live on for years, and quiet ones do not stay quiet. The curve goes
+on from the chances at 7, 14, 30 and 90 days and never rises. Survival is given on `data.outlook.GRID_DAYS`; life
+expectancy is read off that curve.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -18,44 +22,107 @@ from models.family import AGES, YEAR, Rates, years
 from models.hazard import EDGES
 
 GRID: Final = np.array(GRID_DAYS, dtype=np.float64)
-BINS: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
-"""Bounds of p_fail_30d between which drives share a relative risk."""
-PERIODS: Final = (90, 365, 1095, 3650)
-"""Days after the landmark between which a relative risk holds."""
+START: Final = (EDGES[-2] + EDGES[-1]) / 2
+"""Day after the landmark on which a relative risk is a drive's own: the middle of the last interval."""
+PERIODS: Final = np.array([90, 135, 180, 270, 365, 545, 730, 1095, 1460, 2190, 3650], dtype=np.float64)
+"""Days after the landmark within which deaths are told apart when fading is fitted."""
+BOUNDS: Final = (-3.0, 7.0)
+"""Least and largest log relative risk: from a twentieth to a thousand times the family's rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fading:
-    """Relative risk against the family, by bin of p_fail_30d and period: (len(BINS) + 1, 3)."""
+    """Days in which the log of a relative risk falls to half, once it is the drive's own."""
 
-    risk: tuple[tuple[float, ...], ...]
+    flagged: float
+    """Of drives at more than their family's rate."""
+    quiet: float
+    """Of drives at less."""
+
+    def log_risk(self, first: NDArray[np.float64], day: float) -> NDArray[np.float64]:
+        """Log relative risk so many days after the landmark; first: (drives,) what it was on day START."""
+        left = 0.5 ** (max(day - START, 0.0) / np.where(first > 0, self.flagged, self.quiet))
+        return np.asarray(first * left, dtype=np.float64)
+
+
+USUAL: Final = Fading(flagged=730.0, quiet=140.0)
+"""What a history is drawn to that follows few drives: two years, twenty weeks."""
+SURE: Final = 0.25
+"""Standard deviation of the log of these."""
+_TRIED: Final = tuple(float(times) for times in np.geomspace(1 / 16, 16, 81))
+"""Multiples of them that are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """When landmarks' drives were watched: (landmarks,) days after the landmark; none where closes <= opens."""
+
+    opens: NDArray[np.float64]
+    closes: NDArray[np.float64]
+    died: NDArray[np.bool_]
+    """On the day on which the watch closes."""
+
+
+def first_risk(died_by: NDArray[np.float64], rate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(drives,) log of the hazard in the last interval over the family's; rate: deaths per drive-year.
+
+    died_by: (drives, 4) chance to have died by 7, 14, 30 and 90 days.
+    """
+    alive = np.maximum(1.0 - died_by[:, -2:], 1e-12)
+    hazard = np.log(alive[:, 0] / alive[:, 1]) / (EDGES[-1] - EDGES[-2]) * YEAR
+    return np.clip(np.log(np.maximum(hazard, 1e-12) / rate), *BOUNDS)
 
 
 def fading_of(
-    p_30d: NDArray[np.float64],
+    first: NDArray[np.float64],
     rate: NDArray[np.float64],
-    follow: NDArray[np.int64],
-    died: NDArray[np.bool_],
     weight: NDArray[np.float64],
+    watches: Sequence[Watch],
 ) -> Fading:
-    """Observed over expected deaths after day 90, drawn to 1 as if one expected death had been seen.
+    """The most likely fading, drawn to USUAL.
 
-    All (landmarks,): forecast, the family's deaths per drive-year, days followed, death at the end of them, weight.
+    All (landmarks,): log relative risk, the family's deaths per drive-year, weight. The likelihood is conditional on
+    how many die in each watch and period, and asks only who they are: a rate that drifts with the years cancels out
+    (as in Cox 1972).
     """
-    which = np.digitize(p_30d, BINS)
-    table = np.ones((len(BINS) + 1, len(PERIODS) - 1))
-    for period in range(len(PERIODS) - 1):
-        opens, closes = PERIODS[period], PERIODS[period + 1]
-        exposed = np.clip(follow - opens, 0, closes - opens)
-        dead = died & (follow > opens) & (follow <= closes)
-        expected = np.bincount(which, weight * exposed * rate / YEAR, minlength=len(BINS) + 1)
-        seen = np.bincount(which, weight * dead, minlength=len(BINS) + 1)
-        # Weekly landmarks repeat a death some dozen times: the prior must weigh as much as one whole drive.
-        table[:, period] = (seen + 50.0) / (expected + 50.0)
-        if period and not dead.any():
-            # Nobody was followed so long: what is left of a difference goes on fading at the pace seen.
-            table[:, period] = np.sqrt(table[:, period - 1])
-    return Fading(tuple(tuple(float(v) for v in row) for row in table))
+    edges = np.arange(BOUNDS[0], BOUNDS[1] + 0.1, 0.1)
+    place = np.digitize(first, edges)
+    size = len(edges) + 1
+    summed = np.bincount(place, weight, size)
+    typical = np.bincount(place, weight * first, size) / np.maximum(summed, 1e-300)
+    cells: list[tuple[float, NDArray[np.float64], NDArray[np.float64]]] = []
+    for watch in watches:
+        for opens, closes in pairwise(PERIODS.tolist()):
+            seen = np.minimum(watch.closes, closes) - np.maximum(watch.opens, opens)
+            exposed = np.maximum(seen, 0.0)
+            dead = watch.died & (seen > 0) & (watch.closes <= closes)
+            if dead.any():
+                # A death is repeated by each weekly landmark of the period before it; it shall count once.
+                once = weight * 7.0 / (closes - opens)
+                expected = np.bincount(place, weight * exposed * rate, size).astype(np.float64)
+                cells.append(
+                    (
+                        float(np.sqrt(opens * closes)),
+                        expected,
+                        np.bincount(place, once * dead, size).astype(np.float64),
+                    )
+                )
+
+    def likelihood(fading: Fading) -> float:
+        total = -0.5 * sum(
+            (np.log(mine / usual) / SURE) ** 2
+            for mine, usual in ((fading.flagged, USUAL.flagged), (fading.quiet, USUAL.quiet))
+        )
+        for day, expected, died in cells:
+            risk = fading.log_risk(typical, day)
+            total += float(died @ risk - died.sum() * np.log(expected @ np.exp(risk)))
+        return float(total)
+
+    best = USUAL
+    for _ in range(4):
+        best = max((Fading(USUAL.flagged * times, best.quiet) for times in _TRIED), key=likelihood)
+        best = max((Fading(best.flagged, USUAL.quiet * times) for times in _TRIED), key=likelihood)
+    return best
 
 
 def survival(
@@ -78,15 +145,14 @@ def survival(
     share = (GRID[early] - low) / (high - low)
     cumulative[:, early] = near[:, place - 1] * (1 - share) + near[:, place] * share
     names, at = np.unique(model.astype(str), return_inverse=True)
-    table = np.array([rates.by_age(str(name)) for name in names]).reshape(len(names), AGES) / YEAR
+    table = np.array([rates.by_age(str(name)) for name in names]).reshape(len(names), AGES)
     age = np.nan_to_num(np.asarray(hours, dtype=np.float64), nan=2.5 * 24 * YEAR)
-    risk = np.array(fading.risk)[np.digitize(died_by[:, 2], BINS)]
+    first = first_risk(died_by, table[at, years(age)])
     total, before = near[:, -1].copy(), float(EDGES[-1])
     for column in np.flatnonzero(~early):
         middle = (before + GRID[column]) / 2
-        period = min(int(np.searchsorted(PERIODS, middle, side="right")) - 1, len(PERIODS) - 2)
-        rate = table[at, years(age + 24.0 * middle)] * risk[:, period]
-        total += rate * (GRID[column] - before)
+        rate = table[at, years(age + 24.0 * middle)] / YEAR
+        total += rate * np.exp(fading.log_risk(first, middle)) * (GRID[column] - before)
         cumulative[:, column] = total
         before = GRID[column]
     curve: NDArray[np.float64] = np.exp(-cumulative)

@@ -29,8 +29,9 @@ from models.explain import shares
 from models.family import COLUMNS, Rates, family_columns, rates_of, whole_lives
 from models.hazard import INTERVALS, Recipe, failing, hazards, person_periods
 from models.landmarks import WEEKLY, Landmarks, Thinning, crc, draw, joined
-from models.life import fading_of
+from models.life import fading_of, first_risk
 from models.scale import Crew, Threads
+from models.watches import watches_of
 
 if TYPE_CHECKING:
     import lightgbm as lgb
@@ -96,9 +97,10 @@ def train(
     recent = replace(landmarks, weight=landmarks.aged(recipe.half_life))
     unseen, boosters = _cross_fitted(recent, x, recipe, seed, threads, crew, tell)
     calibration = _calibration(recent, unseen)
-    p_30d = calibration(unseen)[:, 2]
+    died_by = calibration(unseen)
+    p_30d = died_by[:, 2]
     rate = np.exp(x[:, len(NAMES_IN_ORDER)].astype(np.float64))
-    fading = fading_of(p_30d, rate, landmarks.follow, landmarks.died, landmarks.weight)
+    fading = fading_of(first_risk(died_by, rate), rate, recent.weight, watches_of(drawn, sources))
     tell("thresholds from healthy windows")
     thresholds = _thresholds(sources[0], known_by, seed, exclude, rates, boosters, calibration, threads, crew)
     tell("the booster of all drives")

@@ -1,22 +1,29 @@
-"""Families, calibration, thresholds and lives, by cases worked out by hand."""
+"""Families, calibration, thresholds and lives, by cases worked out by hand and by laws that must come back."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from data.outlook import GRID_DAYS
+from data.lifespan import Lifespans, Source
+from data.outlook import GRID_DAYS, Status
+from features.schema import NAMES_IN_ORDER, POSITION
 from models.bundle import Bundle
 from models.calibrate import Calibration, calibrated, logit, thresholds_of
-from models.family import AGES, YEAR, Rates, maker_of, shrunk, years
+from models.family import AGES, STRENGTH, YEAR, Rates, maker_of, shrunk, years
 from models.hazard import EDGES, failing, person_periods
 from models.landmarks import Landmarks
-from models.life import BINS, Fading, quantiles, survival
+from models.life import USUAL, Fading, Watch, fading_of, first_risk, quantiles, survival
+from models.watches import watches_of
 
 FLAT = Rates(pooled=(0.02,) * AGES, makers={}, models={"M": (0.02,) * AGES})
-EVEN = Fading(risk=((1.0, 1.0, 1.0),) * (len(BINS) + 1))
+MODEL = np.array(["M"], dtype=object)
+HOURS = np.array([1000.0], dtype=np.float32)
 
 
 def counts(deaths: float, drive_years: float) -> tuple[np.ndarray, np.ndarray]:
@@ -85,7 +92,7 @@ def test_thresholds_are_the_values_that_one_healthy_window_in_a_hundred_and_a_th
 
 def test_a_steady_hazard_gives_the_life_of_an_exponential_law() -> None:
     died_by = 1 - np.exp(-0.02 / YEAR * np.array([[7.0, 14.0, 30.0, 90.0]]))
-    curve = survival(died_by, FLAT, EVEN, np.array(["M"], dtype=object), np.array([1000.0]))
+    curve = survival(died_by, FLAT, USUAL, MODEL, HOURS)
     assert curve[0] == pytest.approx(np.exp(-0.02 / YEAR * np.array(GRID_DAYS)), abs=1e-9)
     life = quantiles(curve)[0]
     assert life[0] == pytest.approx(-np.log(0.9) / 0.02 * YEAR, rel=1e-6)
@@ -94,10 +101,164 @@ def test_a_steady_hazard_gives_the_life_of_an_exponential_law() -> None:
 
 def test_a_flagged_drive_that_survives_lives_on_for_years() -> None:
     hazard = np.array([[0.25, 0.2, 0.2, 0.15]])
-    curve = survival(failing(hazard), FLAT, EVEN, np.array(["M"], dtype=object), np.array([1000.0]))[0]
-    at = {days: curve[GRID_DAYS.index(days)] for days in (0, 30, 60, 390, 750)}
+    curve = survival(failing(hazard), FLAT, Fading(flagged=60.0, quiet=60.0), MODEL, HOURS)[0]
+    at = {days: curve[GRID_DAYS.index(days)] for days in (0, 30, 60, 2010, 2370)}
     assert at[30] == pytest.approx(0.75 * 0.8 * 0.8)
-    assert at[750] / at[390] == pytest.approx(np.exp(-0.02 / YEAR * 360))
+    assert at[2370] / at[2010] == pytest.approx(np.exp(-0.02 / YEAR * 360))
+    p10, p50, p90 = quantiles(curve[None])[0]
+    assert p10 < 7
+    assert p50 < 60
+    assert np.isnan(p90), "one in ten is left after ten years"
+
+
+def test_a_relative_risk_is_the_hazard_from_day_30_to_90_over_the_familys() -> None:
+    died_by = 1 - np.exp(-np.array([[0.02], [0.08]]) / YEAR * np.array([7.0, 14.0, 30.0, 90.0]))
+    assert np.exp(first_risk(died_by, np.full(2, 0.02))) == pytest.approx([1.0, 4.0])
+
+
+def test_half_of_a_log_relative_risk_is_left_after_so_many_days() -> None:
+    first = np.log([8.0, 1.0, 0.25])
+    fading = Fading(flagged=500.0, quiet=100.0)
+    assert np.exp(fading.log_risk(first, 60.0)) == pytest.approx([8.0, 1.0, 0.25])
+    assert np.exp(fading.log_risk(first, 560.0)) == pytest.approx([8.0**0.5, 1.0, 0.25 ** (1 / 32)])
+
+
+hazards_of_intervals = st.lists(st.floats(1e-6, 0.9), min_size=4, max_size=4)
+fadings = st.builds(Fading, flagged=st.floats(20, 9000), quiet=st.floats(20, 9000))
+
+
+@given(hazards_of_intervals, fadings, st.floats(0, 150_000))
+def test_the_curve_goes_on_from_the_chances_and_never_rises(
+    hazard: list[float], fading: Fading, age: float
+) -> None:
+    died = failing(np.array([hazard]))
+    curve = survival(died, FLAT, fading, MODEL, np.array([age], dtype=np.float32))[0]
+    assert curve[0] == 1.0
+    assert (np.diff(curve) <= 0).all()
+    assert (curve >= 0).all()
+    assert [1 - curve[GRID_DAYS.index(day)] for day in (7, 14, 30)] == pytest.approx(died[0, :3], abs=1e-9)
+    life = quantiles(curve[None])[0]
+    assert (np.diff(life[np.isfinite(life)]) >= 0).all()
+
+
+@given(hazards_of_intervals, st.floats(1.0, 1.1), fadings)
+def test_a_drive_at_greater_risk_never_has_the_better_curve(
+    hazard: list[float], times: float, fading: Fading
+) -> None:
+    pair = failing(np.array([hazard, [h * times for h in hazard]]))
+    calm, sick = survival(pair, FLAT, fading, np.repeat(MODEL, 2), np.repeat(HOURS, 2))
+    assert (sick <= calm + 1e-12).all()
+
+
+def lives(
+    fading: Fading, number: int, chance: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Log relative risk, last day and death of drives that die by this law at 0.2 a year, watched 1,500 days."""
+    first = chance.choice([-1.5, -0.5, 0.0, 2.0, 3.5], number)
+    follow, died = np.full(number, 1500), np.zeros(number, dtype=bool)
+    for day in range(90, 1500, 5):
+        hazard = 0.2 / YEAR * 5 * np.exp(fading.log_risk(first, day + 2.5))
+        dies = ~died & (chance.uniform(size=number) < -np.expm1(-hazard))
+        follow[dies], died[dies] = day + 3, True
+    return first, follow, died
+
+
+def test_fading_comes_back_from_lives_that_follow_it_at_whatever_rate_the_years_brought() -> None:
+    truth = Fading(flagged=450.0, quiet=250.0)
+    first, follow, died = lives(truth, 60_000, np.random.default_rng(8))
+    watch = Watch(np.zeros(len(first)), follow.astype(float), died)
+    ones, rate = np.ones(len(first)), np.full(len(first), 0.2)
+    # Landmarks of a whole period count as one drive: a weight of 52 makes each of these a year of weeks.
+    found = fading_of(first, rate, ones * 52, [watch])
+    assert found.flagged == pytest.approx(truth.flagged, rel=0.15)
+    assert found.quiet == pytest.approx(truth.quiet, rel=0.25)
+    assert fading_of(first, rate * 3, ones * 52, [watch]) == found
+
+
+def test_a_second_watch_after_a_gap_tells_as_much_as_one_without() -> None:
+    truth = Fading(flagged=450.0, quiet=250.0)
+    first, follow, died = lives(truth, 60_000, np.random.default_rng(9))
+    ends = np.minimum(follow, 200).astype(float)
+    before = Watch(np.zeros(len(first)), ends, died & (follow <= 200))
+    after = Watch(
+        np.full(len(first), 500.0), np.where(follow > 500, follow, 500).astype(float), died & (follow > 500)
+    )
+    found = fading_of(first, np.full(len(first), 0.2), np.full(len(first), 52.0), [before, after])
+    assert found.flagged == pytest.approx(truth.flagged, rel=0.15)
+
+
+def test_a_history_that_follows_nobody_past_ninety_days_fades_at_the_usual_pace() -> None:
+    watch = Watch(np.zeros(3), np.array([20.0, 60.0, 90.0]), np.array([True, False, True]))
+    found = fading_of(np.array([0.0, 2.0, 4.0]), np.full(3, 0.02), np.ones(3), [watch])
+    assert found.flagged == pytest.approx(USUAL.flagged)
+    assert found.quiet == pytest.approx(USUAL.quiet)
+
+
+def source(serials: list[str], first: list[int], last: list[int], died: list[bool]) -> Source:
+    return Source(
+        (), Lifespans(np.array(serials, dtype=object), np.array(first), np.array(last), np.array(died))
+    )
+
+
+def test_a_drive_that_a_later_source_holds_is_watched_again_and_one_that_it_lacks_is_not() -> None:
+    drawn = landmarks([100, 100, 40], [False, False, True], [100, 100, 100])
+    early = source(["Z0", "Z1", "Z2"], [0, 0, 0], [100, 100, 40], [False, False, True])
+    late = source(["Z0", "Z2"], [700, 700], [750, 800], [True, False])
+    whole, again = watches_of([drawn], [early, late])
+    assert (whole.closes.tolist(), whole.died.tolist()) == ([100, 100, 40], [False, False, True])
+    assert (again.opens[0], again.closes[0], again.died[0]) == (700, 750, True)
+    # Z1 is not seen again, and nothing is made of Z2, which had died.
+    assert (again.closes <= again.opens).tolist() == [False, True, True]
+
+
+def test_a_maker_never_seen_has_the_life_of_all_drives_and_status_unknown() -> None:
+    bundle = Bundle.load()
+    x = np.full((1, len(NAMES_IN_ORDER)), np.nan, dtype=np.float32)
+    x[0, POSITION["hours"]] = 2.5 * 24 * YEAR
+    x[0, POSITION["smart_197"]] = 500.0
+    told = bundle.forecast(x, np.array(["ACME 4000"], dtype=object), np.ones(1, dtype=bool))
+    pooled = np.array(bundle.facts.rates.pooled)
+    assert told.status.tolist() == [Status.UNKNOWN]
+    assert told.p_fail[0] == pytest.approx(1 - np.exp(-pooled[2] / YEAR * np.array([7, 14, 30])), rel=1e-4)
+    steps = np.arange(3650) + 0.5
+    died = np.cumsum(pooled[years(24.0 * (2.5 * YEAR + steps))] / YEAR)
+    assert told.life[0, 0] == pytest.approx(int(np.searchsorted(died, -np.log(0.9))), abs=10)
+    assert told.survival[0, -1] == pytest.approx(np.exp(-died[-1]), rel=0.01)
+
+
+def test_a_history_without_deaths_has_the_rate_of_a_drive_of_all_makers() -> None:
+    rates = shrunk({"ACME 4000": counts(0, 0)})
+    assert rates.pooled == pytest.approx([1 / 40] * AGES)
+    assert rates.by_age("ACME 4000") == pytest.approx([1 / 40] * AGES)
+
+
+def test_the_strength_of_the_prior_is_that_of_the_models_of_the_years_to_2024(shared_data: Path) -> None:
+    from scipy.stats import nbinom
+
+    died, seen = model_years(shared_data)
+    grid = [(shape, weight) for shape in np.arange(0.5, 2.0, 0.05) for weight in np.arange(10.0, 90.0, 2.5)]
+    fitted = max(grid, key=lambda g: nbinom.logpmf(died, g[0], g[1] / (g[1] + seen)).sum())
+    assert fitted[0] == pytest.approx(1.0, abs=0.15)
+    assert fitted[1] == pytest.approx(STRENGTH, rel=0.15)
+
+
+@pytest.mark.parametrize("model", ["ACME 4000", "TOSHIBA MG07ACA14TA"])
+def test_the_rate_of_an_unseen_maker_lies_amid_the_models_of_the_years_to_2024(
+    model: str, shared_data: Path
+) -> None:
+    died, seen = model_years(shared_data)
+    low, high = np.quantile(died / seen, (0.25, 0.9))
+    assert low < np.mean(Bundle.load().facts.rates.by_age(model)[:5]) < high
+
+
+def model_years(shared_data: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Deaths and drive-years of each model that was watched for 400 drive-years or more."""
+    table = np.genfromtxt(
+        shared_data / "evidence" / "priors" / "backblaze_afr_by_model_2024q2.csv",
+        delimiter=",", names=True, dtype=None, encoding="utf-8",
+    )  # fmt: skip
+    much = table["drive_days"] > 400 * YEAR
+    return table["failed"][much], table["drive_days"][much] / YEAR
 
 
 def landmarks(follow: list[int], died: list[bool], watched: list[int]) -> Landmarks:

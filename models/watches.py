@@ -1,0 +1,42 @@
+"""When the drives of landmarks were watched: until their source ends, and again where a later source sees them.
+
+A drive that a later source holds survived the time between; of one that it does not hold nothing is known. So the
+second watch begins with the first day there, as a delayed entry: the time between counts for nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from data.lifespan import Source
+from models.landmarks import Landmarks
+from models.life import Watch
+
+
+def watches_of(parts: Sequence[Landmarks], sources: Sequence[Source]) -> list[Watch]:
+    """Watches of the landmarks of all sources, joined in this order; parts[i] was drawn from sources[i]."""
+    first: list[Watch] = []
+    again: list[Watch] = []
+    for landmarks in parts:
+        first.append(Watch(np.zeros(len(landmarks)), landmarks.follow.astype(np.float64), landmarks.died))
+        again.append(_again(landmarks, sources))
+    return [
+        Watch(*(np.concatenate([getattr(each, name) for each in watch]) for name in Watch.__slots__))
+        for watch in (first, again)
+    ]
+
+
+def _again(landmarks: Landmarks, sources: Sequence[Source]) -> Watch:
+    opens, closes = np.zeros(len(landmarks)), np.zeros(len(landmarks))
+    died = np.zeros(len(landmarks), dtype=bool)
+    end = landmarks.day + landmarks.follow
+    for lifespans in (source.lifespans for source in sources):
+        at = lifespans.of(landmarks.serial)
+        later = np.flatnonzero((at >= 0) & ~landmarks.died)
+        later = later[lifespans.first[at[later]] > end[later]]
+        opens[later] = lifespans.first[at[later]] - landmarks.day[later]
+        closes[later] = lifespans.last[at[later]] - landmarks.day[later]
+        died[later] = lifespans.died[at[later]]
+    return Watch(opens, closes, died)
