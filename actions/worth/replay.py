@@ -7,7 +7,7 @@ approves, withdraws and begins drains; from there on a model of movement stands 
 Assumed: a drain moves one PG at a time (the pace without a latency signal), `move_bytes_per_second` each and at
 most `in_flight_max` of them, while the window is open. A person approves what is proposed at once, also in mode
 propose. A drive dies, or is taken away, at the hour of the day's look. A dead drive is out and its data healed at
-the next look; dead and drained drives are replaced after `SWAP_DAYS`. The cluster is well otherwise.
+the next look (`actions.worth.slots`). The cluster is well otherwise.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from actions.cluster.view import ClusterView, Osd
+from actions.cluster.view import ClusterView
 from actions.context import Memory
 from actions.crush.map import CrushMap
 from actions.decide import decide
@@ -26,12 +26,12 @@ from actions.guards import Refuse
 from actions.policy import Mode, Policy
 from actions.states import ENDED, Event, after
 from actions.steps import Hold, Propose, Refusal, Turn
-from actions.worth.given import Fates, Forecasts, Ints, Layout, Notch
+from actions.worth.given import Fates, Forecasts, Layout, Notch
+from actions.worth.slots import Slots
 from data.drain import Drain, DrainState
-from data.ids import DeviceId, HostName, OsdId
+from data.ids import DeviceId, OsdId
 from data.outlook import Outlook, Status, borne_out
 
-SWAP_DAYS = 7
 NOON = 12
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WAITING = (DrainState.PROPOSED, DrainState.APPROVED)
@@ -65,7 +65,7 @@ class Replayed:
 
 
 def replay(forecasts: Forecasts, fates: Fates, layout: Layout, policy: Policy, notch: Notch) -> Replayed:
-    """Replay the forecasts' days, and on until the fates end or the last forecast is too old to act on."""
+    """Replay the forecasts' days, but no longer than the fates are known."""
     last = min(fates.end, forecasts.first + forecasts.days - 1)
     drains: list[Drained] = []
     refused: dict[str, set[int]] = {}
@@ -94,19 +94,14 @@ class _Mover:
 class _Cluster:
     """One cluster; OSD n holds the n-th of `members`."""
 
-    members: Ints
-    fates: Fates
-    layout: Layout
+    slots: Slots
     policy: Policy
     notch: Notch
     first_day: int
     watched: Mapping[OsdId, list[float]]
     """p_fail_30d, day by day, of every OSD that is ever bad: no decision looks at the others' outlooks."""
-    slots: Mapping[DeviceId, OsdId]
+    stands: Mapping[DeviceId, OsdId]
     """OSD of each watched device."""
-    happenings: Mapping[int, list[OsdId]]
-    """Day -> OSDs whose drive comes, dies or goes on it."""
-    osds: dict[OsdId, Osd]
     outlooks: dict[DeviceId, Outlook] = field(default_factory=dict)
     bad_since: dict[DeviceId, datetime] = field(default_factory=dict)
     drains: dict[OsdId, Drain] = field(default_factory=dict)
@@ -116,8 +111,6 @@ class _Cluster:
     """Movers that a guard holds back since the last look."""
     planned: dict[str, tuple[int, datetime]] = field(default_factory=dict)
     """Fingerprint of the map under which each drain was planned, and when."""
-    swaps: dict[OsdId, int] = field(default_factory=dict)
-    """OSDs that are out, and the day on which a new disk is in their place."""
     done: list[Drained] = field(default_factory=list)
     refused: dict[str, set[int]] = field(default_factory=dict)
 
@@ -135,29 +128,23 @@ class _Cluster:
         members = np.flatnonzero(layout.cluster == number)
         own = forecasts.p_fail_30d[members]
         watched = np.flatnonzero((own >= notch.bad).any(axis=1))
-        happenings: dict[int, list[OsdId]] = {}
-        for place, drive in enumerate(members):
-            for day in {int(fates.first[drive]), _leaves(fates, int(drive))}:
-                happenings.setdefault(day, []).append(OsdId(place))
         if policy.mode is Mode.PROPOSE:
             policy = replace(policy, mode=Mode.ACT)
-        cluster = cls(
-            members, fates, layout, policy, notch, forecasts.first,
+        return cls(
+            Slots.of(members, fates, layout, forecasts.first),
+            policy,
+            notch,
+            forecasts.first,
             {OsdId(int(place)): own[place].tolist() for place in watched},
             {DeviceId(str(fates.devices[members[place]])): OsdId(int(place)) for place in watched},
-            happenings, {},
-        )  # fmt: skip
-        for place, drive in enumerate(members):
-            there = fates.first[drive] <= forecasts.first < _leaves(fates, int(drive))
-            cluster._plug(OsdId(place), str(fates.devices[drive]) if there else f"other than {drive}")
-        return cluster
+        )
 
     def live(self, day: int) -> None:
         """One day: fates, forecasts, then decisions and movement until the window closes."""
-        self.osds = dict(self.osds)  # earlier views keep theirs
-        for osd in [osd for osd, on in self.swaps.items() if on <= day]:
-            self._swap(osd, day)
-        for osd in self.happenings.get(day, ()):
+        for osd in self.slots.swapped_on(day):
+            self._forget(osd)
+            self._hand_over(osd)
+        for osd in self.slots.happening_on(day):
             self._happen(osd, day)
         self._forecast(day)
         opens, hours = _window(self.policy)
@@ -185,47 +172,16 @@ class _Cluster:
 
     # -- what happens to drives
 
-    def _plug(self, osd: OsdId, device: str) -> None:
-        drive = int(self.members[osd])
-        self.osds[osd] = Osd(
-            id=osd,
-            host=HostName(f"host-{self.layout.host[drive]}"),
-            rack=f"rack-{self.layout.rack[drive]}",
-            device=DeviceId(device),
-            up=True,
-            reweight=1.0,
-            crush_weight=1.0,
-            size_bytes=int(self.layout.size_bytes[drive]),
-            used_bytes=int(self.layout.used_bytes[drive]),
-            model=str(self.fates.models[drive]),
-        )
-
-    def _device(self, osd: OsdId) -> DeviceId:
-        return DeviceId(str(self.fates.devices[self.members[osd]]))
-
     def _happen(self, osd: OsdId, day: int) -> None:
-        drive = int(self.members[osd])
-        if day == self.fates.first[drive] and day < _leaves(self.fates, drive):
-            self._plug(osd, self._device(osd))
-        elif self.osds[osd].device == self._device(osd) and osd not in self.swaps:
-            self._forget(osd)
-            if osd in self.movers:
-                self._stop(osd, float(day))
-            if self.fates.died[drive]:
-                self._out(osd, day, up=False)
-            else:
-                self._hand_over(osd)
-                self._plug(osd, f"next after {drive}")
-
-    def _out(self, osd: OsdId, day: int, *, up: bool) -> None:
-        self.osds[osd] = replace(self.osds[osd], up=up, reweight=0.0)
-        self.swaps[osd] = day + SWAP_DAYS
-
-    def _swap(self, osd: OsdId, day: int) -> None:
-        del self.swaps[osd]
+        """Its drive dies or is taken away, if it is still the one that serves there."""
         self._forget(osd)
-        self._hand_over(osd)
-        self._plug(osd, f"swapped in on {day} for {self.members[osd]}")
+        if osd in self.movers:
+            self._stop(osd, float(day))
+        if self.slots.died(osd):
+            self.slots.out(osd, day, up=False)
+        else:
+            self._hand_over(osd)
+            self.slots.taken(osd)
 
     def _hand_over(self, osd: OsdId) -> None:
         drain = self.drains.get(osd)
@@ -233,8 +189,8 @@ class _Cluster:
             self.drains[osd] = after(drain, Event.HAND_OVER, drain.updated_at)
 
     def _forget(self, osd: OsdId) -> None:
-        self.outlooks.pop(self._device(osd), None)
-        self.bad_since.pop(self._device(osd), None)
+        self.outlooks.pop(self.slots.device(osd), None)
+        self.bad_since.pop(self.slots.device(osd), None)
 
     # -- what is known and decided
 
@@ -242,8 +198,8 @@ class _Cluster:
         now = _EPOCH + timedelta(days=day, hours=_window(self.policy)[0])
         column = day - self.first_day
         for osd, chances in self.watched.items():
-            device, p = self._device(osd), chances[column]
-            if p != p or self.osds[osd].device != device or osd in self.swaps:
+            device, p = self.slots.device(osd), chances[column]
+            if p != p or not self.slots.serves(osd):
                 continue
             status = Status.GOOD
             if p >= self.notch.bad:
@@ -263,7 +219,7 @@ class _Cluster:
         for _ in range(_LOOKS_MAX):
             if not self._anything_to_decide():
                 return
-            view = ClusterView(now, day, "reef", dict(self.osds), {}, {}, CrushMap({}, {}), {})
+            view = ClusterView(now, day, "reef", self.slots.osds(), {}, {}, CrushMap({}, {}), {})
             decisions = decide(
                 view,
                 self.outlooks,
@@ -285,7 +241,7 @@ class _Cluster:
         if self.movers or any(drain.state in _WAITING for drain in self.drains.values()):
             return True
         return any(
-            outlook.status is Status.BAD and self.slots[device] not in self.swaps
+            outlook.status is Status.BAD and self.slots.serves(self.stands[device])
             for device, outlook in self.outlooks.items()
         )
 
@@ -312,7 +268,7 @@ class _Cluster:
                 self._note(drain.osds[0], refusals)
                 self.drains[drain.osds[0]] = drain
             case Refusal(device=device, refusals=refusals):
-                self._note(self.slots[device], refusals)
+                self._note(self.stands[device], refusals)
             case _:
                 pass
         return False
@@ -322,38 +278,29 @@ class _Cluster:
         if drain.state is DrainState.PREPARING:
             drain = after(drain, Event.PREPARED, drain.updated_at)
             proposed = (drain.created_at - _EPOCH) / timedelta(days=1) - _window(self.policy)[0] / 24
-            self.movers[osd] = _Mover(osd, proposed, at, float(self.layout.used_bytes[self.members[osd]]))
+            self.movers[osd] = _Mover(osd, proposed, at, float(self.slots.used_bytes(osd)))
         self.drains[osd] = drain
 
     def _note(self, osd: OsdId, refusals: tuple[Refuse, ...]) -> None:
         for refuse in refusals:
-            self.refused.setdefault(refuse.code, set()).add(int(self.members[osd]))
+            self.refused.setdefault(refuse.code, set()).add(self.slots.drive(osd))
 
     # -- how bytes move
 
     def _arrive(self, osd: OsdId, day: int, at: float) -> None:
         self._stop(osd, at)
-        self._out(osd, day, up=True)
+        self.slots.out(osd, day, up=True)
 
     def _stop(self, osd: OsdId, at: float) -> None:
         """The drain ends: nothing is left to move, whether it was emptied, died or was taken away."""
         mover = self.movers.pop(osd)
-        drive = int(self.members[osd])
-        moved = round(float(self.layout.used_bytes[drive]) - max(mover.left, 0.0))
+        moved = round(self.slots.used_bytes(osd) - max(mover.left, 0.0))
         whole = mover.left <= 0.5
-        self.done.append(Drained(drive, mover.proposed, mover.begun, at, moved, whole))
+        self.done.append(Drained(self.slots.drive(osd), mover.proposed, mover.begun, at, moved, whole))
         drain = self.drains[osd]
         for event in (Event.EMPTIED, Event.COUNTED):
             drain = after(drain, event, drain.updated_at)
         self.drains[osd] = drain
-
-
-def _leaves(fates: Fates, drive: int) -> int:
-    """The day from which on the drive serves no more: of its death, or after its last reading."""
-    last = int(fates.last[drive])
-    if fates.died[drive]:
-        return last
-    return last + 1 if last < fates.end else fates.end + 1
 
 
 def _window(policy: Policy) -> tuple[int, int]:
