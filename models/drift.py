@@ -2,7 +2,9 @@
 
 A bundle keeps a small sketch of each feature and of the score, by family, in `reference.json`. Two tests must agree
 before a family is called drifted: the population stability index (Siddiqi 2006: 0.1 to 0.25 some, above 0.25 much) and
-the two-sample Kolmogorov-Smirnov test at a level shared among all features.
+the two-sample Kolmogorov-Smirnov test at a level shared among all features. Work and temperature move from week to week
+in every fleet, all drives together: the sketch remembers how far single weeks of the training strayed from the whole,
+and a feature has to leave that behind.
 """
 
 from __future__ import annotations
@@ -29,9 +31,11 @@ LEAST: Final = 100
 """Drives below which a family is neither sketched nor judged."""
 WATCHED: Final = 30
 """Days of readings below which a drive is left out: its changes over 30 days are not whole."""
-AGEING: Final = frozenset({"hours"})
-"""Features that move by themselves in every fleet, and that the forecast allows for."""
+AGEING: Final = frozenset({"hours", "loads_life", "written_life", "read_life"})
+"""Age, and averages over a life: they move by themselves in every fleet, and the forecast allows for age."""
 PSI_LIMIT: Final = 0.25
+RESTLESS: Final = 2.0
+"""How many times farther than a week of the training a feature must have strayed."""
 LEVEL: Final = 0.001
 MISSING_LIMIT: Final = 0.1
 """Change of the share of drives that do not report a feature."""
@@ -47,10 +51,12 @@ class Sketch(msgspec.Struct, frozen=True):
     """Share that was not reported."""
     points: tuple[float, ...]
     """POINTS mid-quantiles of the rest, rising; empty when nothing was reported."""
+    usual: float = 0.0
+    """Largest stability index of a single week of the training against the whole."""
 
 
 class Family(msgspec.Struct, frozen=True):
-    """How the drives of one model or maker looked in training."""
+    """How the drives of one model, or of a maker's models without a sketch of their own, looked in training."""
 
     drives: int
     sketches: dict[str, Sketch]
@@ -84,11 +90,13 @@ class Shift:
     """Chance of such a distance between samples of one distribution."""
     missing: float
     """Share not reported now, less the share then."""
+    usual: float = 0.0
+    """The largest stability index of a week of the training."""
 
     def drifted(self, tests: int) -> bool:
         """Whether both tests say so; tests: how many features are asked at once."""
         differs = self.p < LEVEL / tests or abs(self.missing) > MISSING_LIMIT
-        return self.psi >= PSI_LIMIT and differs
+        return self.psi >= max(PSI_LIMIT, RESTLESS * self.usual) and differs
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,10 @@ def reference_of(landmarks: Landmarks, p_30d: NDArray[np.float64]) -> Reference:
     makers = np.array([-1 if (m := maker_of(str(name))) is None else m for name in names])
     members = {str(name): np.flatnonzero(at == place) for place, name in enumerate(names)}
     largest = sorted(members, key=lambda name: (-len(members[name]), name))[:MODELS_MAX]
-    of_makers = {maker: np.flatnonzero(makers[at] == number) for number, maker in enumerate(MAKERS)}
+    others = ~np.isin(names, largest)[at]
+    of_makers = {
+        maker: np.flatnonzero(others & (makers[at] == number)) for number, maker in enumerate(MAKERS)
+    }
     chosen = {name: members[name] for name in largest} | of_makers
     made = {name: _family(landmarks, p_30d, rows) for name, rows in chosen.items() if len(rows) >= LEAST}
     return Reference({name: family for name, family in made.items() if family.drives >= LEAST})
@@ -157,15 +168,17 @@ def _family(landmarks: Landmarks, p_30d: NDArray[np.float64], rows: NDArray[np.i
     every = -(-len(recent) // LANDMARKS_MAX)
     if every > 1:
         recent = recent[(crc(landmarks.serial[recent]) // 17 + landmarks.day[recent] // 7) % every == 0]
-    weight = landmarks.weight[recent]
+    weight, week = landmarks.weight[recent], landmarks.day[recent] // 7
     sketches = {
-        name: _sketch(landmarks.x[recent, column], weight) for column, name in enumerate(NAMES_IN_ORDER)
+        name: _sketch(landmarks.x[recent, column], weight, week) for column, name in enumerate(NAMES_IN_ORDER)
     }
-    sketches[SCORE] = _sketch(p_30d[recent], weight)
+    sketches[SCORE] = _sketch(p_30d[recent], weight, week)
     return Family(len(np.unique(crc(landmarks.serial[recent]))), sketches)
 
 
-def _sketch(values: NDArray[np.float32] | NDArray[np.float64], weight: NDArray[np.float64]) -> Sketch:
+def _sketch(
+    values: NDArray[np.float32] | NDArray[np.float64], weight: NDArray[np.float64], week: NDArray[np.int64]
+) -> Sketch:
     told = ~np.isnan(values)
     share = float(weight[~told].sum() / weight.sum())
     if not told.any():
@@ -173,7 +186,10 @@ def _sketch(values: NDArray[np.float32] | NDArray[np.float64], weight: NDArray[n
     order = np.argsort(values[told], kind="stable")
     rising, mass = values[told][order], np.cumsum(weight[told][order])
     at = np.searchsorted(mass, (np.arange(POINTS) + 0.5) / POINTS * mass[-1])
-    return Sketch(round(share, 6), tuple(_short(float(value)) for value in rising[at]))
+    sketch = Sketch(round(share, 6), tuple(_short(float(value)) for value in rising[at]))
+    weeks = (np.flatnonzero(week == one) for one in np.unique(week))
+    strayed = (_psi(sketch, values[rows], weight[rows]) for rows in weeks if len(rows) >= LEAST)
+    return Sketch(sketch.missing, sketch.points, _short(max(strayed, default=0.0)))
 
 
 def _short(value: float) -> float:
@@ -183,35 +199,40 @@ def _short(value: float) -> float:
 
 def _shift(name: str, then: Sketch, now: NDArray[np.float32] | NDArray[np.float64]) -> Shift:
     told = now[~np.isnan(now)].astype(np.float64)
-    missing = 1 - len(told) / len(now)
-    psi = _psi(then, told, missing)
+    more = 1 - len(told) / len(now) - then.missing
+    psi = _psi(then, now, np.ones(len(now)))
     if not then.points or not len(told):
-        return Shift(name, psi, 0.0, 1.0, missing - then.missing)
+        return Shift(name, psi, 0.0, 1.0, more, then.usual)
     from scipy.stats import ks_2samp
 
     tested: Any = ks_2samp(then.points, told, method="asymp")
-    return Shift(name, psi, float(tested.statistic), float(tested.pvalue), missing - then.missing)
+    return Shift(name, psi, float(tested.statistic), float(tested.pvalue), more, then.usual)
 
 
-def _psi(then: Sketch, told: NDArray[np.float64], missing: float) -> float:
+def _psi(then: Sketch, now: NDArray[np.float32] | NDArray[np.float64], weight: NDArray[np.float64]) -> float:
     """Over the sketch's tenths (fewer where values repeat), and one bin for what is not reported."""
+    told = ~np.isnan(now)
     points = np.array(then.points)
     edges = (
         np.unique(np.quantile(points, np.arange(1, 10) / 10, method="inverted_cdf"))
         if len(points)
         else points
     )
-    expected = np.append(_shares(points, edges) * (1 - then.missing), then.missing)
-    observed = np.append(_shares(told, edges) * (1 - missing), missing)
+    expected = np.append(_mass(points, edges, np.ones(len(points))), 0.0) / max(len(points), 1)
+    expected *= 1 - then.missing
+    expected[-1] = then.missing
+    observed = np.append(_mass(now[told], edges, weight[told]), weight[~told].sum()) / weight.sum()
     expected, observed = (np.maximum(shares, _FLOOR) for shares in (expected, observed))
     expected, observed = expected / expected.sum(), observed / observed.sum()
     return float(((observed - expected) * np.log(observed / expected)).sum())
 
 
-def _shares(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Share of the values in each bin: up to the first edge, ..., above the last."""
+def _mass(
+    values: NDArray[np.float32] | NDArray[np.float64], edges: NDArray[np.float64], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Weight of the values in each bin: up to the first edge, ..., above the last."""
     bins = np.searchsorted(edges, values, side="left")
-    return np.bincount(bins, minlength=len(edges) + 1) / max(len(values), 1)
+    return np.bincount(bins, weight, minlength=len(edges) + 1).astype(np.float64)
 
 
 def watched(first_day: Sequence[int], day: int) -> NDArray[np.bool_]:

@@ -144,7 +144,7 @@ def calibration(book: Forecasts, ends: Lifespans, family: Callable[[str], str]) 
     judged = _Judged(book, ends)
     first = np.flatnonzero(np.diff(judged.window, prepend=-1) != 0)
     first = first[judged.known[first]]
-    names = {str(model): family(str(model)) for model in set(book.model.tolist())}
+    names = {str(model): family(str(model)) for model in set(book.model[first].tolist())}
     families = np.array([names[str(model)] for model in book.model[first]], dtype=object)
     found = []
     for name in sorted(set(families.tolist())):
@@ -163,9 +163,9 @@ class _Judged:
 
     def __init__(self, book: Forecasts, ends: Lifespans) -> None:
         self.book = book
-        devices, self.drive = np.unique(book.device.astype(str), return_inverse=True)
+        devices, self.drive = _drives(book)
         self.drives = len(devices)
-        at = ends.of(devices.astype(object))
+        at = ends.of(devices)
         there = at >= 0
         death = (
             np.where(there & ends.died[at], ends.last[at], _NEVER)
@@ -181,8 +181,8 @@ class _Judged:
         start = int(book.day.min()) if len(book) else 0
         blocks = (int(book.day.max()) - start) // HORIZON + 1 if len(book) else 1
         self.window = self.drive * blocks + (book.day - start) // HORIZON
-        self.called = np.isin(book.status, (Status.WARNING, Status.BAD))
         self.bad = book.status == Status.BAD
+        self.called = self.bad | (book.status == Status.WARNING)
         self.failed = np.unique(self.drive[self.y])
         sick = np.unique(self.window[self.y])
         self.healthy = alive & ~np.isin(self.window, sick)
@@ -209,10 +209,21 @@ class _Judged:
 _NEVER: Final = 1 << 40
 
 
+def _drives(book: Forecasts) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+    """The disks of a book in order, and each row's place among them."""
+    new = np.ones(len(book), dtype=bool)
+    new[1:] = book.device[1:] != book.device[:-1]
+    return book.device[new], np.cumsum(new) - 1
+
+
 def _common(books: list[Forecasts]) -> list[NDArray[np.int64]]:
     """Rows of each book whose disk and day all books have, in the books' common order."""
-    devices = np.unique(np.concatenate([book.device.astype(str) for book in books])) if books else np.empty(0)
-    keys = [np.searchsorted(devices, book.device.astype(str)) * (1 << 20) + book.day for book in books]
+    found = [_drives(book) for book in books]
+    devices = {device: code for code, device in enumerate(sorted({d for names, _ in found for d in names}))}
+    keys = [
+        np.array([devices[name] for name in names], dtype=np.int64)[drive] * (1 << 20) + book.day
+        for book, (names, drive) in zip(books, found, strict=True)
+    ]
     shared = reduce(np.intersect1d, keys) if keys else np.empty(0, np.int64)
     return [np.searchsorted(key, shared) for key in keys]
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from service.scoring.watch import Health
 
 IDLE_SECONDS = 1.0
-HOUR_SECONDS = 3_600.0
+WATCH_SECONDS = 6 * 3_600.0
 DAY_SECONDS = 86_400.0
 
 Built = TypeVar("Built")
@@ -333,7 +333,7 @@ class House:
         """Start the loops; `stop` ends them."""
         self._loops.begin("worker", self._work)
         self._loops.begin("retention", self._daily)
-        self._loops.begin("watch", self._hourly)
+        self._loops.begin("watch", self._watching)
         if self._control is not None:
             self._loops.begin("controller", self._tick)
 
@@ -364,9 +364,9 @@ class House:
         self.step_controller()
         self._loops.wait(self.policy.tick_seconds)
 
-    def _hourly(self) -> None:
+    def _watching(self) -> None:
         self.watch()
-        self._loops.wait(HOUR_SECONDS if self.ready else IDLE_SECONDS)
+        self._loops.wait(WATCH_SECONDS if self.ready else IDLE_SECONDS)
 
     def _daily(self) -> None:
         self.retain()

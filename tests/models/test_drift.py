@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 
 from features.schema import NAMES_IN_ORDER, POSITION
 from models.bundle import REFERENCE, Bundle, CorruptBundle, save
-from models.drift import LEAST, POINTS, SCORE, FamilyDrift, Reference, drift, reference_of, watched
+from models.drift import (
+    LEAST,
+    MODELS_MAX,
+    POINTS,
+    SCORE,
+    FamilyDrift,
+    Reference,
+    drift,
+    reference_of,
+    watched,
+)
 from models.landmarks import Landmarks
 
 MODEL = "ST4000DM000"
@@ -86,6 +96,23 @@ def test_a_feature_that_is_no_longer_reported_has_drifted(reference: Reference) 
     assert (lost.name, lost.missing) == ("loads_30d", 1.0)
 
 
+def test_what_strays_from_week_to_week_in_training_must_stray_farther_to_be_called_drift() -> None:
+    x = population(5000, 5)
+    week = np.arange(5000) % 25
+    x[:, POSITION["loads_30d"]] *= 1 + week % 5  # the whole fleet works harder in some weeks
+    restless = replace(landmarks(x), day=17_000 + 7 * week)
+    steady = replace(landmarks(x), day=np.full(5000, 17_000))
+    now = population(500, 6)
+    now[:, POSITION["loads_30d"]] *= 5
+    one, other = (found(reference_of(marks, scores(5000, 1)), now) for marks in (restless, steady))
+    assert one.drifted == ()
+    assert [shift.name for shift in other.drifted] == ["loads_30d"]
+    now[:, POSITION["loads_30d"]] *= 1000
+    assert [shift.name for shift in found(reference_of(restless, scores(5000, 1)), now).drifted] == [
+        "loads_30d"
+    ]
+
+
 def test_that_a_fleet_grows_older_is_no_drift(reference: Reference) -> None:
     assert found(reference, population(500, 2, hours=20_000)).drifted == ()
 
@@ -101,9 +128,12 @@ def test_too_few_drives_and_bundles_without_a_reference_are_not_judged(reference
 
 
 def test_a_model_without_a_sketch_is_compared_with_its_maker_and_an_unknown_maker_with_nobody() -> None:
-    reference = reference_of(landmarks(population(1000, 1)), scores(1000, 1))
-    assert reference.group(MODEL) == MODEL
+    x = population(20 * LEAST, 4)
+    names = np.array([f"ST{1000 + number % 20}DM" for number in range(len(x))], dtype=object)
+    reference = reference_of(replace(landmarks(x), model=names), scores(len(x), 1))
+    assert reference.group("ST1000DM") == "ST1000DM"
     assert reference.group("ST8000NM0055") == "Seagate"
+    assert reference.families["Seagate"].drives == (20 - MODELS_MAX) * LEAST
     assert reference.group("WDC WD40EFRX") == ""
     assert reference.group("no maker at all") == ""
 
