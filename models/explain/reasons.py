@@ -84,22 +84,27 @@ def explained(
         ):
             clears[place] = sentence
     found: list[Explanation] = []
-    for row in range(len(x)):
-        status = Status(forecast.status[row])
-        if status is Status.UNKNOWN:
+    silent, p_30d = holds.sum(axis=1) == 0, forecast.p_fail[:, 2].tolist()
+    for row, word in enumerate(forecast.status.tolist()):
+        if word == Status.UNKNOWN:
             found.append(_not_judged(bool(young[row]), bool(told[row]), str(model[row])))
-            continue
-        facts = _telling(holds[row], pushes[row])
-        chance = percent(float(forecast.p_fail[row, 2]))
-        reasons = _told(facts, x[row], int(day[row]), bundle.facts.shares) if facts else _silent(chance)
-        advice = advised(status, holds[row])
-        still = (
-            "Clears when CRC errors stand still for 30 days." if advice is Advice.CHECK_CABLE else clears[row]
-        )
-        if advice is Advice.CHECK_CABLE and status is Status.BAD:
-            status = Status.WARNING
-        found.append(Explanation(status, reasons, advice, still))
+        elif silent[row]:
+            found.append(_silent(Status(word), percent(p_30d[row]), clears[row]))
+        else:
+            facts = _telling(holds[row], pushes[row])
+            reasons = _told(facts, x[row], int(day[row]), bundle.facts.shares)
+            found.append(_advised(Status(word), holds[row], reasons, clears[row]))
     return found
+
+
+def _advised(
+    status: Status, holds: NDArray[np.bool_], reasons: tuple[Reason, ...], clears: str
+) -> Explanation:
+    advice = advised(status, holds)
+    if advice is not Advice.CHECK_CABLE:
+        return Explanation(status, reasons, advice, clears)
+    status = Status.WARNING if status is Status.BAD else status
+    return Explanation(status, reasons, advice, "Clears when CRC errors stand still for 30 days.")
 
 
 def advised(status: Status, holds: NDArray[np.bool_]) -> Advice:
@@ -170,12 +175,13 @@ def _clearing(bundle: Bundle, x: Matrix, model: NDArray[np.object_], holds: NDAr
 
 
 @cache
-def _silent(chance: str) -> tuple[Reason, ...]:
+def _silent(status: Status, chance: str, clears: str) -> Explanation:
     sentence = (
         f"No symptom. {chance.capitalize()} within 30 days from model, age and work alone; "
         "about 4 in 10 failures give no sign."
     )
-    return (Reason("no-symptom", sentence),)
+    advice = advised(status, np.zeros(len(FACTS), dtype=bool))
+    return Explanation(status, (Reason("no-symptom", sentence),), advice, clears)
 
 
 @cache
