@@ -69,6 +69,7 @@ class HistoryFiles:
         import duckdb
 
         self._connection = duckdb.connect(":memory:", config={"threads": threads})
+        self._connection.execute("SET enable_progress_bar = false")
         self._tables: list[Table] = []
         self.others: list[Path] = []
         self.refused: list[str] = []

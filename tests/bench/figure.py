@@ -38,6 +38,16 @@ class Work:
         """Amount a second."""
         return self.amount / self.seconds
 
+    @property
+    def quiet(self) -> float:
+        """Seconds that it takes at most on an idle machine: what it burnt, where it had to wait for a processor."""
+        return min(self.seconds, self.cpu)
+
+    @property
+    def quiet_rate(self) -> float:
+        """Amount a second, at least, on an idle machine."""
+        return self.amount / self.quiet
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -52,6 +62,8 @@ class Figure:
     """What the baseline is."""
     target: str
     meets: Callable[[Work, float], bool] = field(default=lambda _work, _gigabytes: True)
+    long: bool = False
+    """Takes minutes: measured when asked for."""
 
 
 def peak_gigabytes() -> float:
