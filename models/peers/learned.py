@@ -59,15 +59,17 @@ class Lesson:
         return Known(rows, dies[kept], left)
 
 
-def sampled(failing: np.ndarray, rng: np.random.Generator) -> tuple[Ints, float]:
-    """Every failing row and 20 healthy ones to each, ascending, and the share of healthy rows that are in.
+def sampled(
+    failing: np.ndarray, rng: np.random.Generator, each: int, most: int | None = None
+) -> tuple[Ints, float]:
+    """Every failing row and `each` healthy ones to it, ascending, and the share of healthy rows that are in.
 
-    Raises NotComputable.
+    most: healthy rows at most. Raises NotComputable.
     """
     failed, healthy = np.flatnonzero(failing), np.flatnonzero(~failing)
     if not len(failed) or not len(healthy):
         raise NotComputable("no failure is known by the split; split later or give more history")
-    drawn = rng.permutation(healthy)[: len(failed) * HEALTHY_A_FAILURE]
+    drawn = rng.permutation(healthy)[: len(failed) * each][:most]
     return np.sort(np.concatenate([failed, drawn])), len(drawn) / len(healthy)
 
 
@@ -102,7 +104,7 @@ _Grow = Callable[[Floats, Ints, int, int], Callable[[Floats], Floats]]
 def _learn(name: str, inputs: Callable[[Rows], Floats], grow: _Grow, lesson: Lesson) -> Verdict:
     known = lesson.known(HORIZON)
     failing = known.died
-    chosen, kept = sampled(failing, np.random.default_rng(lesson.seed))
+    chosen, kept = sampled(failing, np.random.default_rng(lesson.seed), HEALTHY_A_FAILURE)
     label = failing[chosen].astype(np.int64)
     p = grow(inputs(known.rows.only(chosen)), label, lesson.seed, lesson.threads)(inputs(lesson.asked))
     # The learner saw fewer healthy rows than there are (the forest weighs both classes alike): odds come down
