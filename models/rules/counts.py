@@ -18,18 +18,24 @@ OUTRIGHT: Final = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How one counter is judged. `level`, `risen`: degree of an old count and of a gain within `days`."""
+    """How one counter is judged. `level`, `risen`: degree of an old count (None: no sign) and of a gain in `days`."""
 
     counter: str
     what: str
     code: str
     rule: str
     days: int
-    level: Callable[[float], float]
+    level: Callable[[float], float] | None
     risen: Callable[[float], float]
     hard: bool = False
     aside: str = ""
     """What such a rise meant elsewhere."""
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Of the reasons that it can give."""
+        rose, old = f"{self.code}-rose", f"{self.code}-old"
+        return (rose,) if self.level is None else (rose, old)
 
     def signs(self, state: DriveState, face: Face) -> Iterator[Sign]:
         """At most one: the rise, else the old count."""
@@ -43,7 +49,7 @@ class Counted:
             advice = Advice.DRAIN_NOW if degree >= BAD else Advice.REPLACE_SOON
             clears = f"Clears when nothing rises for {self.days} days."
             yield Sign(self.rule, degree, self.rule, reason, advice, clears, self.hard)
-        elif (degree := self.level(count)) > 0:
+        elif self.level is not None and (degree := self.level(count)) > 0:
             told = f"{self.what}: {count:,}, {unchanged(state, self.days)}."
             clears = "Does not clear: the count stays; it weighs no more while nothing is added."
             reason = Reason(f"{self.code}-old", told, self.counter)
@@ -86,7 +92,7 @@ SSD: Final = (
         "end-to-end",
         "ssd-end-to-end",
         7,
-        lambda _: 0.0,
+        None,
         RAMPS["end-to-end-rise"],
     ),
 )

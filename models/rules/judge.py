@@ -25,7 +25,7 @@ CODES: Final = (
     "spare-low",
     "worn-out",
     "wearing-out",
-    *(f"{one.code}-{when}" for one in dict.fromkeys((*NVME, *SSD, *SAS)) for when in ("rose", "old")),
+    *dict.fromkeys(code for one in (*NVME, *SSD, *SAS) for code in one.codes),
     "crc-rose",
     "non-medium",
     "no-sign",
