@@ -374,3 +374,19 @@ def test_predrain_up_takes_a_promotion_without_a_restart(bundle: Callable[..., P
         assert main(["models", "rollback", "--state", str(state)]) == 0
         assert until(30, lambda: scoring() == "default")
         assert process.poll() is None
+
+
+def test_the_doctor_looks_at_the_bundle_that_scores_and_at_the_one_on_trial(
+    bundle: Callable[..., Path], models: Callable[..., int], place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told() -> str:
+        capsys.readouterr()
+        main(["doctor", "--json", "--state", str(place.state.path)])
+        return {one["what"]: one["told"] for one in json.loads(capsys.readouterr().out)}["bundle"]
+
+    assert told() == "default, its checksums hold"
+    assert models("promote", str(bundle("one"))) == 0
+    assert models("challenge", str(bundle("two"))) == 0
+    assert told() == "one, its checksums hold, promoted here; two is on trial"
+    (place.state.bundles / str(Shelf(place.state.bundles).roles().champion) / "model.txt").write_text("x")
+    assert "model.txt is not what SHA256SUMS says" in told()
