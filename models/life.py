@@ -1,16 +1,17 @@
 """From a hazard of ninety days to a whole life: what sets a drive apart from its family fades with time.
 
 Beyond 90 days the hazard is the family's rate at the age that the drive will have then, times the drive's relative
-risk: at first its own hazard (days 30 to 90) over its family's; later the log of that ratio shrinks by half every so
-many days. Flagged drives that survive turn out to live on for years, and quiet ones do not stay quiet. The curve goes
-on from the chances at 7, 14, 30 and 90 days and never rises. Survival is given on `data.outlook.GRID_DAYS`; life
+risk: at first its own hazard (days 30 to 90) over its family's; later the log of that ratio halves every so many days.
+What exceeds the family's rate fades faster still, since of drives with one forecast the sick die first and the false
+alarms are left. So flagged drives that survive live on for years, and quiet ones do not stay quiet. The curve goes on
+from the chances at 7, 14, 30 and 90 days and never rises. Survival is given on `data.outlook.GRID_DAYS`; life
 expectancy is read off that curve.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
@@ -24,6 +25,7 @@ from models.hazard import EDGES
 GRID: Final = np.array(GRID_DAYS, dtype=np.float64)
 START: Final = (EDGES[-2] + EDGES[-1]) / 2
 """Day after the landmark on which a relative risk is a drive's own: the middle of the last interval."""
+LATE: Final = GRID[EDGES[-1] < GRID]
 PERIODS: Final = np.array([90, 135, 180, 270, 365, 545, 730, 1095, 1460, 2190, 3650], dtype=np.float64)
 """Days after the landmark within which deaths are told apart when fading is fitted."""
 BOUNDS: Final = (-3.0, 7.0)
@@ -32,12 +34,15 @@ BOUNDS: Final = (-3.0, 7.0)
 
 @dataclass(frozen=True, slots=True)
 class Fading:
-    """Days in which the log of a relative risk falls to half, once it is the drive's own."""
+    """How a drive's hazard falls back to its family's."""
 
     flagged: float
-    """Of drives at more than their family's rate."""
+    """Days in which the log of a risk above the family's halves, once it is the drive's own."""
     quiet: float
-    """Of drives at less."""
+    """Days in which that of a risk below it does."""
+    spread: float
+    """Variance of the excess hazards of drives that share a forecast, over its square: some are sick and some false
+    alarms, and the sick die first (Gamma frailty: Vaupel, Manton and Stallard 1979)."""
 
     def log_risk(self, first: NDArray[np.float64], day: float) -> NDArray[np.float64]:
         """Log relative risk so many days after the landmark; first: (drives,) what it was on day START."""
@@ -45,11 +50,11 @@ class Fading:
         return np.asarray(first * left, dtype=np.float64)
 
 
-USUAL: Final = Fading(flagged=730.0, quiet=140.0)
-"""What a history is drawn to that follows few drives: two years, twenty weeks."""
+USUAL: Final = Fading(flagged=1000.0, quiet=140.0, spread=0.5)
+"""What a history is drawn to that follows few drives."""
 SURE: Final = 0.25
 """Standard deviation of the log of these."""
-_TRIED: Final = tuple(float(times) for times in np.geomspace(1 / 16, 16, 81))
+_TRIED: Final = tuple(float(times) for times in np.geomspace(1 / 8, 8, 37))
 """Multiples of them that are tried."""
 
 
@@ -89,7 +94,9 @@ def fading_of(
     place = np.digitize(first, edges)
     size = len(edges) + 1
     summed = np.bincount(place, weight, size)
-    typical = np.bincount(place, weight * first, size) / np.maximum(summed, 1e-300)
+    typical, usual_rate = (
+        np.bincount(place, weight * each, size) / np.maximum(summed, 1e-300) for each in (first, rate)
+    )
     cells: list[tuple[float, NDArray[np.float64], NDArray[np.float64]]] = []
     for watch in watches:
         for opens, closes in pairwise(PERIODS.tolist()):
@@ -109,20 +116,47 @@ def fading_of(
                 )
 
     def likelihood(fading: Fading) -> float:
-        total = -0.5 * sum(
-            (np.log(mine / usual) / SURE) ** 2
-            for mine, usual in ((fading.flagged, USUAL.flagged), (fading.quiet, USUAL.quiet))
-        )
+        total = -0.5 * sum(np.log(times) ** 2 for times in _times(fading)) / SURE**2
+        excess = _accumulated(typical, lambda _: usual_rate, fading)[1]
         for day, expected, died in cells:
-            risk = fading.log_risk(typical, day)
-            total += float(died @ risk - died.sum() * np.log(expected @ np.exp(risk)))
+            own = np.exp(fading.log_risk(typical, day))
+            risk = np.minimum(own, 1) + np.maximum(own - 1, 0) / (
+                1 + fading.spread * excess[np.searchsorted(LATE, day)]
+            )
+            total += float(died @ np.log(risk) - died.sum() * np.log(expected @ risk))
         return float(total)
 
     best = USUAL
-    for _ in range(4):
-        best = max((Fading(USUAL.flagged * times, best.quiet) for times in _TRIED), key=likelihood)
-        best = max((Fading(best.flagged, USUAL.quiet * times) for times in _TRIED), key=likelihood)
+    for _ in range(3):
+        for name in Fading.__slots__:
+            tried = (replace(best, **{name: getattr(USUAL, name) * times}) for times in _TRIED)
+            best = max(tried, key=likelihood)
     return best
+
+
+def _times(fading: Fading) -> list[float]:
+    return [getattr(fading, name) / getattr(USUAL, name) for name in Fading.__slots__]
+
+
+def _accumulated(
+    first: NDArray[np.float64], rate_at: Callable[[float], NDArray[np.float64]], fading: Fading
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Hazard of the family's kind since the last edge, and excess hazard since START: (len(LATE), drives) each;
+    and that excess at the last edge."""
+    before = float(EDGES[-1])
+    excess = rate_at(START) / YEAR * np.maximum(np.exp(first) - 1, 0) * (before - START)
+    at_edge, base = excess, np.zeros_like(excess)
+    bases, excesses = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
+    for day in LATE.tolist():
+        middle = (before + day) / 2
+        own = np.exp(fading.log_risk(first, middle))
+        family = rate_at(middle) / YEAR * (day - before)
+        base = base + family * np.minimum(own, 1)
+        excess = excess + family * np.maximum(own - 1, 0)
+        bases.append(base)
+        excesses.append(excess)
+        before = day
+    return np.array(bases), np.array(excesses), at_edge
 
 
 def survival(
@@ -147,14 +181,11 @@ def survival(
     names, at = np.unique(model.astype(str), return_inverse=True)
     table = np.array([rates.by_age(str(name)) for name in names]).reshape(len(names), AGES)
     age = np.nan_to_num(np.asarray(hours, dtype=np.float64), nan=2.5 * 24 * YEAR)
-    first = first_risk(died_by, table[at, years(age)])
-    total, before = near[:, -1].copy(), float(EDGES[-1])
-    for column in np.flatnonzero(~early):
-        middle = (before + GRID[column]) / 2
-        rate = table[at, years(age + 24.0 * middle)] / YEAR
-        total += rate * np.exp(fading.log_risk(first, middle)) * (GRID[column] - before)
-        cumulative[:, column] = total
-        before = GRID[column]
+    base, excess, at_edge = _accumulated(
+        first_risk(died_by, table[at, years(age)]), lambda day: table[at, years(age + 24.0 * day)], fading
+    )
+    weeded = np.log1p(fading.spread * excess) - np.log1p(fading.spread * at_edge)
+    cumulative[:, ~early] = (near[:, -1] + base + weeded / fading.spread).T
     curve: NDArray[np.float64] = np.exp(-cumulative)
     return curve
 
