@@ -14,7 +14,7 @@ import pytest
 from data.drain import Drain, DrainState, Intent, JournalEntry, Mechanic, Move, Plan, Progress
 from data.ids import DeviceId, HostName, OsdId, PgId
 from data.outcome import Fate, Outcome
-from data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
+from data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
 from data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
 from data.refusal import Refusal
 from data.store.faults import StoreFull, StoreUnreadable
@@ -132,6 +132,16 @@ def test_an_outlook_that_was_computed_anew_replaces_the_one_of_that_instant(stor
     store.save_outlooks([anew])
     assert store.outlooks(DeviceId("a")) == (anew,)
     assert store.latest_outlooks() == {"a": anew}
+
+
+def test_a_rules_outlook_comes_back_with_its_evidence_and_what_would_clear_it(store: Store) -> None:
+    ruled = replace(
+        _outlook("a", NOON), source="rule:wear", p_fail_7d=None, p_fail_14d=None, p_fail_30d=None, survival=None,
+        life=None, rule_score=0.6, advice=Advice.SWAP_WORN, clears="Does not clear.", endurance=Life(1.0, 9.0, None),
+    )  # fmt: skip
+    store.save_outlooks([ruled])
+    assert store.outlooks(DeviceId("a")) == (ruled,)
+    assert store.latest_outlooks() == {"a": ruled}
 
 
 def test_a_drain_comes_back_whole(store: Store) -> None:

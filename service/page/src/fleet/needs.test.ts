@@ -62,4 +62,6 @@ test("a rule's outlook shows the rule and no probability", () => {
   const { needs } = seen([osd(5, { status: "bad", source: "rule:spare", p_fail_30d: null })]);
   assert.equal(needs[0]?.sure, "By rule spare");
   assert.equal(needs[0]?.likely, "a rule, no probability");
+  const scored = seen([osd(5, { status: "bad", source: "rule:spare", p_fail_30d: null, rule_score: 0.9 })]);
+  assert.equal(scored.needs[0]?.likely, "evidence 0.90 of 1, a rule, no probability");
 });

@@ -179,7 +179,8 @@ function nothingProposed(osd: Osd, status: ClusterStatus | null): string {
 function howSure(osd: Osd): Pick<Need, "sure" | "before" | "likely"> {
   if (osd.p_fail_30d === null) {
     const rule = osd.source?.startsWith("rule:") ? `By rule ${osd.source.slice(5)}` : "Unknown";
-    return { sure: rule, before: "", likely: rule === "Unknown" ? "" : "a rule, no probability" };
+    const evidence = osd.rule_score === null ? "" : `evidence ${osd.rule_score.toFixed(2)} of 1, `;
+    return { sure: rule, before: "", likely: rule === "Unknown" ? "" : `${evidence}a rule, no probability` };
   }
   const before = osd.p_fail_30d_week_ago;
   const odds = evenOdds(osd.life_p50_days);
