@@ -81,7 +81,7 @@ def _rose(n: int) -> Callable[[Row, int], str]:
             return (
                 f"First {what} on {first}, {level:,} by now."
                 if rises <= 1
-                else (f"First {what} on {first}, since then on {rises} days, {change}, last on {last}.")
+                else (f"First {what} on {first}; they rose on {rises} days, {change}, last on {last}.")
             )
         if rises <= 1:
             return f"{what.capitalize()} rose on {last}, {change}."

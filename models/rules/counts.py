@@ -8,7 +8,7 @@ from typing import Final
 
 from data.outlook import Advice, Reason
 from features.state import DriveState, Face
-from models.rules.evidence import BAD, Sign
+from models.rules.evidence import BAD, WARNING, Sign
 from models.rules.past import SATURATED, rise, unchanged
 from models.rules.ramps import RAMPS
 
@@ -47,7 +47,8 @@ class Counted:
             degree = self.risen(recent.gained)
             reason = Reason(f"{self.code}-rose", f"{self.what} {recent}.{self.aside}", self.counter)
             advice = Advice.DRAIN_NOW if degree >= BAD else Advice.REPLACE_SOON
-            clears = f"Clears when nothing rises for {self.days} days."
+            stays = self.level is not None and self.level(recent.now) >= WARNING
+            clears = f"{'Falls to a warning' if stays else 'Clears'} when nothing rises for {self.days} days."
             yield Sign(self.rule, degree, self.rule, reason, advice, clears, self.hard)
         elif self.level is not None and (degree := self.level(count)) > 0:
             told = f"{self.what}: {count:,}, {unchanged(state, self.days)}."

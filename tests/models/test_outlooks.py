@@ -76,7 +76,7 @@ def test_a_drive_whose_sectors_go_is_flagged_with_numbers_and_a_prescription(bun
     assert outlook.status in (Status.WARNING, Status.BAD)
     pending = next(reason for reason in outlook.reasons if reason.counter == "pending")
     assert pending.sentence.startswith(
-        "First pending sectors on 21 May, since then on 3 days, 0 to 48, last on 23 May."
+        "First pending sectors on 21 May; they rose on 3 days, 0 to 48, last on 23 May."
     )
     assert outlook.advice in (Advice.REPLACE_SOON, Advice.DRAIN_NOW)
     assert outlook.prescription == outlook.advice.sentence

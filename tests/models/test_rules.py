@@ -76,6 +76,14 @@ def test_media_errors_that_rise_are_hard_evidence_told_with_numbers_and_date() -
     said = verdict(nvme(media_errors=0), nvme(media_errors=0), nvme(media_errors=12))
     assert (said.status, said.hard) == (Status.BAD, True)
     assert said.reasons[0].sentence == "Media errors 0 to 12 since 03 Nov."
+    assert said.clears == "Falls to a warning when nothing rises for 7 days."
+
+
+def test_what_is_said_to_clear_a_rise_clears_it() -> None:
+    said = verdict(nvme(media_errors=0), nvme(media_errors=3))
+    assert (said.status, said.clears) == (Status.BAD, "Clears when nothing rises for 7 days.")
+    assert verdict(nvme(media_errors=0), *[nvme(media_errors=3)] * 8).status is Status.GOOD
+    assert verdict(nvme(media_errors=0), *[nvme(media_errors=12)] * 8).status is Status.WARNING
 
 
 def test_all_that_is_wrong_is_told_with_the_worst_first() -> None:
