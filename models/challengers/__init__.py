@@ -3,8 +3,8 @@ files and a day of split. Out: scores. None of them is part of a bundle; what th
 docs/explanation/challengers.md.
 
 A file an idea: `lessons` (what is learned from), `film` (the last ninety days, frame by frame), `periods` (person-
-period rows), `crossed` (learning on two thirds to forecast the third), `boosting`, `forest`, `logistic`, `sequence`
-(the learners), `blend`, `contest` (scores of any of them).
+period rows), `crossed` (what is learned from all drives, and how good that is on drives not seen), `boosting`,
+`forest`, `logistic`, `sequence` with its `network` (the learners), `blend`, `contest` (scores of any of them).
 """
 
 from models.challengers.contest import NAMES, UnknownChallenger, challenger_scores, members_of

@@ -60,7 +60,7 @@ def challenger_scores(
 
     Of each name a table: serial_number, date, model, p_fail_7d, p_fail_14d, p_fail_30d. landmarks: days since
     1970-01-01. `blend` is the shipped recipe with the other challengers that are named (with none: all that need no
-    extra). Raises UnknownChallenger, NoNeuralNetworks, UnreadableHistory.
+    extra). Raises UnknownChallenger, NoNeuralNetworks, UnreadableHistory, TooLittleHistory.
     """
     import pyarrow as pa
 

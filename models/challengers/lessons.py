@@ -20,8 +20,11 @@ from models.challengers.film import CHANNELS, STEPS, films
 from models.family import Rates, family_columns, rates_of
 from models.hazard import Recipe
 from models.landmarks import WEEKLY, Landmarks, draw, joined
+from models.train import TooLittleHistory
 
 FOLDS: Final = 3
+DEATHS: Final = 20
+"""From fewer there is nothing to learn."""
 Tell = Callable[[str], None]
 
 
@@ -59,7 +62,8 @@ class Lessons:
 def lessons_of(
     paths: Sequence[Path], *, until: date, filmed: bool, seed: int, threads: int, tell: Tell
 ) -> Lessons:
-    """Everything that is known on `until`. filmed: whether a challenger wants films. Raises UnreadableHistory."""
+    """Everything that is known on `until`. filmed: whether a challenger wants films. Raises UnreadableHistory,
+    TooLittleHistory."""
     drawn: list[Landmarks] = []
     reels: list[NDArray[np.float16]] = []
     for source in sources_of(paths, until=until, threads=threads):
@@ -68,6 +72,11 @@ def lessons_of(
             _filmed(source, drawn[-1], until, threads, tell) if filmed else _unfilmed(len(drawn[-1]))
         )
     landmarks = joined(drawn)
+    deaths = len(np.unique(landmarks.serial[landmarks.outcome(30)[0]].astype(str)))
+    if deaths < DEATHS:
+        raise TooLittleHistory(
+            f"Only {deaths} deaths have readings in the 30 days before; give a history with {DEATHS} or more."
+        )
     rates = rates_of(landmarks, WEEKLY.step)
     sight = Sight(matrix(landmarks.x, landmarks.model, rates), np.concatenate(reels), landmarks.model)
     return Lessons(replace(landmarks, weight=landmarks.aged(Recipe().half_life)), sight, rates)

@@ -16,6 +16,8 @@ from models.hazard import INTERVALS
 
 STRENGTH: Final = 0.02
 """Inverse of the ridge penalty."""
+OUTLYING: Final = 5.0
+"""Standard deviations at which a term stops growing: log odds that add up must not run away on rare large counts."""
 KNOTS: Final = 6
 FADES: Final = (7.0, 30.0)
 """Days in which the memory of a rise falls to 1/e."""
@@ -46,6 +48,7 @@ def logistic_hazard(lessons: Lessons, seed: int, _threads: int, _tell: Tell) -> 
     fitted = make_pipeline(
         FunctionTransformer(transformed),
         StandardScaler(),
+        FunctionTransformer(np.clip, kw_args={"a_min": -OUTLYING, "a_max": OUTLYING}),
         LogisticRegression(C=STRENGTH, max_iter=300, tol=1e-3, random_state=seed),
     )
     weight = periods.weight / periods.weight.mean()

@@ -7,8 +7,9 @@ new share one embedding. JAX runs it on a CPU; the same seed gives the same netw
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -32,10 +33,12 @@ FORGOTTEN: Final = 0.1
 """Share of landmarks whose model is hidden while learning, so that the shared embedding means something."""
 BATCH: Final = 512
 EPOCHS: Final = 4
+SMALL_BATCH: Final = 64
 STEPS_AT_LEAST: Final = 240
-"""What small fleets need: there, batches are smaller and epochs more."""
+"""What small fleets need: batches are smaller and epochs more."""
 SPEED: Final = 2e-3
 """Highest learning rate."""
+DECAY: Final = 1e-3
 PASS: Final = 8192
 """Pairs in one forward pass; the last is padded, so that the network is compiled once."""
 
@@ -53,6 +56,36 @@ class _Given:
     """(pairs, STILL) age, whether it is known, the family's rate, the maker."""
     family: NDArray[np.int32]
     """(pairs,) embedding of its model; 0 is the shared one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Engine:
+    """Compiled once in a process."""
+
+    begin: Callable[[Parameters], Any]
+    step: Callable[..., tuple[Parameters, Any, Any]]
+    """(parameters, state, key, rate, batch) -> parameters, state, loss"""
+    forward: Callable[..., Any]
+
+
+@cache
+def _engine() -> _Engine:
+    import jax
+    import optax
+
+    adam = optax.chain(
+        optax.clip_by_global_norm(1.0), optax.scale_by_adam(), optax.add_decayed_weights(DECAY)
+    )
+
+    @jax.jit
+    def step(
+        parameters: Parameters, state: Any, key: jax.Array, rate: jax.Array, batch: tuple[Any, ...]
+    ) -> tuple[Parameters, Any, Any]:
+        lost, slope = jax.value_and_grad(loss)(parameters, key, *batch)
+        change, state = adam.update(slope, state, parameters)
+        return jax.tree.map(lambda old, by: old - rate * by, parameters, change), state, lost
+
+    return _Engine(adam.init, step, jax.jit(logits))
 
 
 def require_jax() -> None:
@@ -79,25 +112,12 @@ def sequence(lessons: Lessons, seed: int, _threads: int, tell: Tell) -> Forecast
     rng = np.random.default_rng(seed)
     hazard = (dies * weight).sum(axis=0) / np.maximum(weight.sum(axis=0), 1.0)
     parameters = initial(rng, len(embeddings) + 1, np.clip(hazard, 1e-6, 0.5))
-    size = min(BATCH, max(1, len(dies) // 8))
-    batches = len(dies) // size
+    size = BATCH if len(dies) >= 8 * BATCH else SMALL_BATCH
+    batches = max(1, len(dies) // size)
     epochs = max(EPOCHS, STEPS_AT_LEAST // batches)
-    optimiser = optax.chain(
-        optax.clip_by_global_norm(1.0),
-        optax.adamw(
-            optax.warmup_cosine_decay_schedule(0.0, SPEED, batches // 2, batches * epochs), weight_decay=1e-3
-        ),
-    )
-    state = optimiser.init(parameters)
-
-    @jax.jit
-    def step(
-        parameters: Parameters, state: Any, key: jax.Array, batch: tuple[Any, ...]
-    ) -> tuple[Any, Any, Any]:
-        lost, slope = jax.value_and_grad(loss)(parameters, key, *batch)
-        change, state = optimiser.update(slope, state, parameters)
-        return optax.apply_updates(parameters, change), state, lost
-
+    speed = optax.warmup_cosine_decay_schedule(0.0, SPEED, batches // 2, batches * epochs)
+    engine = _engine()
+    state = engine.begin(parameters)
     key = jax.random.key(seed)
     for epoch in range(epochs):
         order = rng.permutation(len(dies))
@@ -108,15 +128,15 @@ def sequence(lessons: Lessons, seed: int, _threads: int, tell: Tell) -> Forecast
             rows = order[number * size : (number + 1) * size]
             key, now = jax.random.split(key)
             batch = (given.film[rows], given.still[rows], family[rows], dies[rows], weight[rows])
-            parameters, state, lost = step(parameters, state, now, batch)
+            rate = speed(epoch * batches + number)
+            parameters, state, lost = engine.step(parameters, state, now, rate, batch)
             total += float(lost)
         tell(f"sequence: epoch {epoch + 1} of {epochs}, loss {total / batches:.4f}")
-    forward = jax.jit(logits)
 
     def forecast(sight: Sight) -> NDArray[np.float64]:
         seen = _given(sight, embeddings)
         parts = [
-            np.asarray(forward(parameters, *_padded(seen, begin)))[: len(sight) - begin]
+            np.asarray(engine.forward(parameters, *_padded(seen, begin)))[: len(sight) - begin]
             for begin in range(0, len(sight), PASS)
         ]
         odds = np.concatenate(parts)[:, :JUDGED].astype(np.float64)
