@@ -58,7 +58,7 @@ def ladder(
 
 _HEAD = (
     "notch", "bad from", "failing bytes safe", "moved for nothing / 30 d", "drains", "in time", "for nothing",
-    "undecided", "precision", "lead p50", "wait p90",
+    "died later", "undecided", "precision", "lead p50", "wait p90",
 )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def table(rungs: Iterable[Rung]) -> str:
     head = (
         f"{worth.first} to {worth.last}: {worth.drives:,} drives, {worth.failures:,} failed with "
         f"{worth.failing_bytes / TB:,.1f} TB on them. For nothing: the drive lived on for {worth.horizon_days} days or "
-        "more; undecided: nobody knows. Precision is of drains that ended that long before the data."
+        "more, though some died later; undecided: nobody knows. Precision is of drains that ended that long before the data."
     )
     return "\n".join([head, "", *lines])
 
@@ -94,6 +94,7 @@ def _row(rung: Rung, worth: Worth) -> tuple[str, ...]:
         f"{worth.drains:,}",
         f"{worth.in_time:,}",
         f"{worth.for_nothing:,}",
+        f"{worth.died_later:,}",
         f"{worth.undecided:,}",
         _interval(worth.precision, 0),
         "-" if worth.lead_days is None else f"{worth.lead_days[1]:.0f} d",

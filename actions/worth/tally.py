@@ -57,6 +57,8 @@ class Worth:
     drains: int
     in_time: int
     for_nothing: int
+    died_later: int
+    """Of `for_nothing`: drives that died after the horizon, inside the data."""
     undecided: int
     precision: Interval
     """in_time / (in_time + for_nothing), in [0, 1], of drains that ended a whole horizon before the data: of later
@@ -114,6 +116,7 @@ def worth_of(
         drains=len(done.drains),
         in_time=int(book.in_time.sum()),
         for_nothing=int(book.for_nothing.sum()),
+        died_later=int((book.for_nothing * fates.died).sum()),
         undecided=len(done.drains) - int(book.in_time.sum()) - int(book.for_nothing.sum()),
         precision=rates["precision"],
         saved_whole=sum(drain.whole for drain in done.drains if book.failing[drain.drive]),

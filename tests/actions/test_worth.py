@@ -116,6 +116,7 @@ def test_a_drain_is_for_nothing_when_its_drive_lives_on_for_thirty_days(
     counts = {name: getattr(worth, name) for name in ("in_time", "for_nothing", "undecided")}
     assert counts == {"in_time": 0, "for_nothing": 0, "undecided": 0, verdict: 1}
     assert worth.nothing_bytes == (A_DAY if verdict == "for_nothing" else 0)
+    assert worth.died_later == (died and verdict == "for_nothing")
 
 
 def test_a_drain_near_the_end_of_the_data_is_undecided() -> None:
