@@ -82,4 +82,4 @@ def _of_the_page(svg: str, title: str) -> str:
     svg = svg.replace("<svg", f'<svg role="img" aria-label="{title}"', 1)
     for colour, variable in VARIABLES.items():
         svg = svg.replace(colour, f"var({variable})")
-    return re.sub(r"font: ([\d.]+)px '[^']*'(?:, [^;\"]*)?", r"font: \1px var(--letters)", svg)
+    return re.sub(r'font-family: [^;"]*', "font-family: var(--letters)", svg)
