@@ -8,6 +8,7 @@ even with checksums made to fit. The extra `tracking` brings MLflow.
 from __future__ import annotations
 
 import logging
+import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -212,4 +213,4 @@ def _beside(uri: str) -> str | None:
 
 def _first(error: Exception) -> str:
     lines = str(error).splitlines()
-    return lines[0] if lines else type(error).__name__
+    return textwrap.shorten(lines[0], 160, placeholder="...") if lines else type(error).__name__

@@ -14,8 +14,13 @@ from data.refusal import Refusal
 
 # LightGBM's OpenMP threads spin while they wait and starve all else (measured: 39x on a busy machine).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-# MLflow reports its use to its makers unless it is told not to.
-os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+# Unless told not to, MLflow reports its use to its makers, prints addresses and asks a dead server for minutes.
+for name, value in (
+    ("DISABLE_TELEMETRY", "true"),
+    ("SUPPRESS_PRINTING_URL_TO_STDOUT", "true"),
+    ("HTTP_REQUEST_MAX_RETRIES", "2"),
+):
+    os.environ.setdefault(f"MLFLOW_{name}", value)
 
 app = App(
     name="predrain",
