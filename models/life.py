@@ -10,7 +10,7 @@ expectancy is read off that curve.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -117,12 +117,11 @@ def fading_of(
 
     def likelihood(fading: Fading) -> float:
         total = -0.5 * sum(np.log(times) ** 2 for times in _times(fading)) / SURE**2
-        excess = _accumulated(typical, lambda _: usual_rate, fading)[1]
+        excess = [each for _, each in _accumulated(typical, lambda _: usual_rate, fading)][1:]
         for day, expected, died in cells:
             own = np.exp(fading.log_risk(typical, day))
-            risk = np.minimum(own, 1) + np.maximum(own - 1, 0) / (
-                1 + fading.spread * excess[np.searchsorted(LATE, day)]
-            )
+            weeded = 1 + fading.spread * excess[int(np.searchsorted(LATE, day))]
+            risk = np.minimum(own, 1) + np.maximum(own - 1, 0) / weeded
             total += float(died @ np.log(risk) - died.sum() * np.log(expected @ risk))
         return float(total)
 
@@ -140,23 +139,21 @@ def _times(fading: Fading) -> list[float]:
 
 def _accumulated(
     first: NDArray[np.float64], rate_at: Callable[[float], NDArray[np.float64]], fading: Fading
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Hazard of the family's kind since the last edge, and excess hazard since START: (len(LATE), drives) each;
-    and that excess at the last edge."""
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """On the last edge and then on each day of LATE: the family's hazard summed since that edge, and the excess
+    hazard summed since START, (drives,) each."""
     before = float(EDGES[-1])
     excess = rate_at(START) / YEAR * np.maximum(np.exp(first) - 1, 0) * (before - START)
-    at_edge, base = excess, np.zeros_like(excess)
-    bases, excesses = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
+    family = np.zeros_like(excess)
+    yield family, excess
     for day in LATE.tolist():
         middle = (before + day) / 2
         own = np.exp(fading.log_risk(first, middle))
-        family = rate_at(middle) / YEAR * (day - before)
-        base = base + family * np.minimum(own, 1)
-        excess = excess + family * np.maximum(own - 1, 0)
-        bases.append(base)
-        excesses.append(excess)
+        rate = rate_at(middle) / YEAR * (day - before)
+        family = family + rate * np.minimum(own, 1)
+        excess = excess + rate * np.maximum(own - 1, 0)
         before = day
-    return np.array(bases), np.array(excesses), at_edge
+        yield family, excess
 
 
 def survival(
@@ -181,11 +178,13 @@ def survival(
     names, at = np.unique(model.astype(str), return_inverse=True)
     table = np.array([rates.by_age(str(name)) for name in names]).reshape(len(names), AGES)
     age = np.nan_to_num(np.asarray(hours, dtype=np.float64), nan=2.5 * 24 * YEAR)
-    base, excess, at_edge = _accumulated(
+    path = _accumulated(
         first_risk(died_by, table[at, years(age)]), lambda day: table[at, years(age + 24.0 * day)], fading
     )
-    weeded = np.log1p(fading.spread * excess) - np.log1p(fading.spread * at_edge)
-    cumulative[:, ~early] = (near[:, -1] + base + weeded / fading.spread).T
+    _, at_edge = next(path)
+    for column, (family, excess) in zip(np.flatnonzero(~early), path, strict=True):
+        weeded = np.log1p(fading.spread * (excess - at_edge) / (1 + fading.spread * at_edge)) / fading.spread
+        cumulative[:, column] = near[:, -1] + family + weeded
     curve: NDArray[np.float64] = np.exp(-cumulative)
     return curve
 
