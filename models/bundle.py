@@ -23,6 +23,7 @@ from models.calibrate import Calibration, Thresholds
 from models.drift import Reference
 from models.family import Rates, family_columns
 from models.hazard import failing, hazards
+from models.lately import log_odds
 from models.life import Fading, quantiles, survival
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     shares: dict[str, float]
     """Of drives to which a fact applies, the share that died within 30 days."""
     window: tuple[str, str]
+    lately: dict[str, float] = {}
+    """Model -> how many times as often as forecast its drives died before the end (models.lately); 1 if it lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,8 @@ class Bundle:
         hours = x[:, POSITION["hours"]]
         names, at = np.unique(model.astype(str), return_inverse=True)
         known = np.array([self.facts.rates.knows(str(name)) for name in names], dtype=bool)[at] & judged
-        died = self.facts.calibration(failing(hazards(self.booster, self.matrix(x, model), self.threads)))
+        raw = failing(hazards(self.booster, self.matrix(x, model), self.threads))
+        died = self.facts.calibration(raw, log_odds(self.facts.lately, model))
         if not known.all():
             rate = np.exp(
                 family_columns(self.facts.rates, model[~known], hours[~known])[:, 0].astype(np.float64)

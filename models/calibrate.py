@@ -23,9 +23,12 @@ class Calibration:
     shift: float = 0.0
     slope: float = 1.0
 
-    def __call__(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Correct chances, any shape; strictly increasing, within (0, 1)."""
-        corrected: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-(self.shift + self.slope * logit(p))))
+    def __call__(
+        self, p: NDArray[np.float64], log_odds: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Correct chances, any shape; strictly increasing, within (0, 1). log_odds: (drives,) is added to rows."""
+        more = 0.0 if log_odds is None else log_odds[:, None]
+        corrected: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-(self.shift + self.slope * logit(p) + more)))
         return corrected
 
 

@@ -8,7 +8,7 @@ number and the day.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -29,6 +29,7 @@ from models.explain import shares
 from models.family import COLUMNS, Rates, family_columns, rates_of, whole_lives
 from models.hazard import INTERVALS, Recipe, failing, hazards, person_periods
 from models.landmarks import WEEKLY, Landmarks, Thinning, crc, draw, joined
+from models.lately import lately_of, log_odds
 from models.life import fading_of, first_risk
 from models.scale import Crew, Threads
 from models.watches import watches_of
@@ -97,12 +98,15 @@ def train(
     recent = replace(landmarks, weight=landmarks.aged(recipe.half_life))
     unseen, boosters = _cross_fitted(recent, x, recipe, seed, threads, crew, tell)
     calibration = _calibration(recent, unseen)
-    died_by = calibration(unseen)
+    lately = lately_of(landmarks, calibration(unseen)[:, 2], WEEKLY.step)
+    died_by = calibration(unseen, log_odds(lately, landmarks.model))
     p_30d = died_by[:, 2]
     rate = np.exp(x[:, len(NAMES_IN_ORDER)].astype(np.float64))
     fading = fading_of(first_risk(died_by, rate), rate, recent.weight, watches_of(drawn, sources))
     tell("thresholds from healthy windows")
-    thresholds = _thresholds(sources[0], known_by, seed, exclude, rates, boosters, calibration, threads, crew)
+    thresholds = _thresholds(
+        sources[0], known_by, seed, exclude, rates, boosters, calibration, lately, threads, crew
+    )
     tell("the booster of all drives")
     booster = _grow(recent, x, np.ones(len(landmarks), dtype=bool), recipe, seed, crew, tell)
     dies, known = landmarks.outcome(30)
@@ -117,6 +121,7 @@ def train(
         calibration=calibration,
         thresholds=thresholds,
         rates=rates,
+        lately=lately,
         fading=fading,
         counts={
             "drives": len(np.unique(landmarks.serial.astype(str))),
@@ -191,6 +196,7 @@ def _thresholds(
     rates: Rates,
     boosters: list[lgb.Booster],
     calibration: Calibration,
+    lately: Mapping[str, float],
     threads: int,
     crew: Crew,
 ) -> Thresholds:
@@ -215,6 +221,7 @@ def _thresholds(
     p = np.zeros(len(x))
     for number, booster in enumerate(boosters):
         mine = fold == number
-        p[mine] = calibration(failing(hazards(booster, x[mine], threads)))[:, 2]
+        died = failing(hazards(booster, x[mine], threads))
+        p[mine] = calibration(died, log_odds(lately, witnesses.model[mine]))[:, 2]
     dies, known = witnesses.outcome(30)
     return thresholds_of(p, crc(witnesses.serial), witnesses.day, dies & known, known)
