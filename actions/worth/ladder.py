@@ -80,7 +80,8 @@ def table(rungs: Iterable[Rung]) -> str:
     head = (
         f"{worth.first} to {worth.last}: {worth.drives:,} drives, {worth.failures:,} failed with "
         f"{worth.failing_bytes / TB:,.1f} TB on them. For nothing: the drive lived on for {worth.horizon_days} days or "
-        "more, though some died later; undecided: nobody knows. Precision is of drains that ended that long before the data."
+        "more, though some died later; undecided: nobody knows. Precision is of drains that ended that long "
+        "before the data."
     )
     return "\n".join([head, "", *lines])
 
