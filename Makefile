@@ -71,7 +71,7 @@ test: lint $(PAGE)/dist/index.html ## every test, a real browser included
 	@cd $(PAGE) && $(NODE) npm test --silent
 	@.venv/bin/pytest -n 2 --dist loadfile
 
-bench: .venv/.dev ## rate, memory and ratio to a baseline of the same run
+bench: .venv/.dev ## rate, memory and ratio to a baseline of the same run (ARGS=--long: the full training too)
 	@$(PY) -m tests.bench $(ARGS)
 
 bench-forecast: .venv/.dev ## the forecast beside its peers, on months it has not seen
