@@ -73,7 +73,7 @@ class Policy:
     urgent_stretch: float = 1.5
     """...and may spend this many times the latency excess (a limit of 1.2 becomes 1.3)."""
     move_bytes_per_second: float = 40e6
-    """Assumed rate of one backfill, for the ETA only."""
+    """Assumed rate of one backfill, for the ETA and for replays (`actions.worth`)."""
     known_releases: frozenset[str] = frozenset({"pacific", "quincy", "reef", "squid", "tentacle"})
 
     def snapshot(self) -> dict[str, str]:

@@ -207,7 +207,9 @@ class PolicyTable(_Table):
         default=1.5, ge=1, description="How many times the latency excess an urgent one may spend."
     )
     move_bytes_per_second: float = Field(
-        default=40e6, gt=0, description="Assumed rate of one backfill in bytes/s, for the ETA."
+        default=40e6,
+        gt=0,
+        description="Assumed rate of one backfill in bytes/s, for the ETA and for replays.",
     )
 
     def policy(self) -> Policy:
