@@ -3,8 +3,9 @@
 A bundle keeps a small sketch of each feature and of the score, by family, in `reference.json`. Two tests must agree
 before a family is called drifted: the population stability index (Siddiqi 2006: 0.1 to 0.25 some, above 0.25 much) and
 the two-sample Kolmogorov-Smirnov test at a level shared among all features. Work and temperature move from week to week
-in every fleet, all drives together: the sketch remembers how far single weeks of the training strayed from the whole,
-and a feature has to leave that behind.
+in every fleet, all drives together: the sketch remembers how far single stretches of the training, a week or as many
+as hold 100 landmarks, strayed from the whole, and a feature has to leave that behind. The score also follows age, in
+steps: it has drifted when its median has doubled or halved as well.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ AGEING: Final = frozenset({"hours", "loads_life", "written_life", "read_life"})
 """Age, and averages over a life: they move by themselves in every fleet, and the forecast allows for age."""
 PSI_LIMIT: Final = 0.25
 RESTLESS: Final = 2.0
-"""How many times farther than a week of the training a feature must have strayed."""
+"""How many times farther than any stretch of the training a feature must have strayed."""
+TIMES: Final = 2.0
+"""Times by which a median score must have changed."""
+STRETCHES_MAX: Final = 52
 LEVEL: Final = 0.001
 MISSING_LIMIT: Final = 0.1
 """Change of the share of drives that do not report a feature."""
@@ -52,7 +56,7 @@ class Sketch(msgspec.Struct, frozen=True):
     points: tuple[float, ...]
     """POINTS mid-quantiles of the rest, rising; empty when nothing was reported."""
     usual: float = 0.0
-    """Largest stability index of a single week of the training against the whole."""
+    """Largest stability index of a stretch of the training against the whole."""
 
 
 class Family(msgspec.Struct, frozen=True):
@@ -91,7 +95,11 @@ class Shift:
     missing: float
     """Share not reported now, less the share then."""
     usual: float = 0.0
-    """The largest stability index of a week of the training."""
+    """The largest stability index of a stretch of the training."""
+    then: float | None = None
+    """Median in training, and..."""
+    now: float | None = None
+    """...now; None where nothing was reported."""
 
     def drifted(self, tests: int) -> bool:
         """Whether both tests say so; tests: how many features are asked at once."""
@@ -117,8 +125,11 @@ class FamilyDrift:
 
     @property
     def score_drifted(self) -> bool:
-        """Whether what is forecast has drifted."""
-        return self.score is not None and self.score.drifted(1)
+        """Whether what is forecast has drifted, by more than age explains."""
+        score = self.score
+        if score is None or not score.then or score.now is None or not score.drifted(1):
+            return False
+        return not 1 / TIMES < score.now / score.then < TIMES
 
 
 def reference_of(landmarks: Landmarks, p_30d: NDArray[np.float64]) -> Reference:
@@ -168,16 +179,23 @@ def _family(landmarks: Landmarks, p_30d: NDArray[np.float64], rows: NDArray[np.i
     every = -(-len(recent) // LANDMARKS_MAX)
     if every > 1:
         recent = recent[(crc(landmarks.serial[recent]) // 17 + landmarks.day[recent] // 7) % every == 0]
-    weight, week = landmarks.weight[recent], landmarks.day[recent] // 7
+    weight = landmarks.weight[recent]
+    stretches = np.array_split(
+        np.argsort(landmarks.day[recent], kind="stable"),
+        int(np.clip(len(recent) // LEAST, 2, STRETCHES_MAX)),
+    )
     sketches = {
-        name: _sketch(landmarks.x[recent, column], weight, week) for column, name in enumerate(NAMES_IN_ORDER)
+        name: _sketch(landmarks.x[recent, column], weight, stretches)
+        for column, name in enumerate(NAMES_IN_ORDER)
     }
-    sketches[SCORE] = _sketch(p_30d[recent], weight, week)
+    sketches[SCORE] = _sketch(p_30d[recent], weight, stretches)
     return Family(len(np.unique(crc(landmarks.serial[recent]))), sketches)
 
 
 def _sketch(
-    values: NDArray[np.float32] | NDArray[np.float64], weight: NDArray[np.float64], week: NDArray[np.int64]
+    values: NDArray[np.float32] | NDArray[np.float64],
+    weight: NDArray[np.float64],
+    stretches: Sequence[NDArray[np.int64]],
 ) -> Sketch:
     told = ~np.isnan(values)
     share = float(weight[~told].sum() / weight.sum())
@@ -187,8 +205,7 @@ def _sketch(
     rising, mass = values[told][order], np.cumsum(weight[told][order])
     at = np.searchsorted(mass, (np.arange(POINTS) + 0.5) / POINTS * mass[-1])
     sketch = Sketch(round(share, 6), tuple(_short(float(value)) for value in rising[at]))
-    weeks = (np.flatnonzero(week == one) for one in np.unique(week))
-    strayed = (_psi(sketch, values[rows], weight[rows]) for rows in weeks if len(rows) >= LEAST)
+    strayed = (_psi(sketch, values[rows], weight[rows]) for rows in stretches)
     return Sketch(sketch.missing, sketch.points, _short(max(strayed, default=0.0)))
 
 
@@ -205,8 +222,9 @@ def _shift(name: str, then: Sketch, now: NDArray[np.float32] | NDArray[np.float6
         return Shift(name, psi, 0.0, 1.0, more, then.usual)
     from scipy.stats import ks_2samp
 
+    medians = float(np.median(then.points)), float(np.median(told))
     tested: Any = ks_2samp(then.points, told, method="asymp")
-    return Shift(name, psi, float(tested.statistic), float(tested.pvalue), more, then.usual)
+    return Shift(name, psi, float(tested.statistic), float(tested.pvalue), more, then.usual, *medians)
 
 
 def _psi(then: Sketch, now: NDArray[np.float32] | NDArray[np.float64], weight: NDArray[np.float64]) -> float:

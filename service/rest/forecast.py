@@ -33,13 +33,15 @@ class BundleBody(Body):
 
 
 class ShiftBody(Body):
-    """One feature, or the score, then and now: stability index, distance of distributions, change of the share that
-    is not reported."""
+    """One feature, or the score: stability index, distance of distributions, change of the share that is not
+    reported, and the medians then and now."""
 
     name: str
     psi: float
     ks: float
     missing_more: float
+    then: float | None
+    now: float | None
 
 
 class DriftBody(Body):
@@ -185,7 +187,9 @@ def _drift(one: FamilyDrift) -> DriftBody:
 
 
 def _shift(one: Shift) -> ShiftBody:
-    return ShiftBody(name=one.name, psi=one.psi, ks=one.ks, missing_more=one.missing)
+    return ShiftBody(
+        name=one.name, psi=one.psi, ks=one.ks, missing_more=one.missing, then=one.then, now=one.now
+    )
 
 
 def _calibration(one: Calibrated) -> CalibrationBody:

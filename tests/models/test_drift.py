@@ -121,6 +121,17 @@ def test_the_score_drifts_when_much_more_is_forecast(reference: Reference) -> No
     assert found(reference, population(500, 2), scale=0.02).score_drifted
 
 
+def test_a_score_that_moved_by_less_than_half_is_what_age_does() -> None:
+    steady = np.random.default_rng(3).normal(0.002, 0.0001, 5000)
+    narrow = reference_of(landmarks(population(5000, 1)), steady)
+    x = population(500, 2)
+    for times, moved in ((1.5, False), (3.0, True)):
+        (one,) = drift(narrow, x, np.array([MODEL] * 500, dtype=object), steady[:500] * times)
+        assert one.score is not None
+        assert one.score.drifted(1)
+        assert one.score_drifted is moved
+
+
 def test_too_few_drives_and_bundles_without_a_reference_are_not_judged(reference: Reference) -> None:
     few = found(reference, population(LEAST - 1, 2, celsius=50))
     assert (few.drives, few.features, few.score) == (LEAST - 1, (), None)

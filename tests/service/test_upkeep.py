@@ -17,7 +17,7 @@ from service.scoring.watch import Cause, Health, concerns_of
 from tests.service.conftest import NOON, Place, shut
 
 RULES = Path(__file__).parents[2] / "deploy" / "prometheus" / "forecast.yml"
-MOVED = Shift("celsius", 0.9, 0.5, 1e-12, 0.0)
+MOVED = Shift("celsius", 0.9, 0.5, 1e-12, 0.0, then=28.0, now=60.0)
 STILL = Shift("celsius", 0.01, 0.05, 0.6, 0.0)
 OFF = Calibrated("Seagate", 90.0, 40, 1.6, 3.1)
 RIGHT = Calibrated("Seagate", 42.0, 40, 0.8, 1.4)
