@@ -133,11 +133,11 @@ def laid_out(
     return Layout(rack // racks_a_cluster, rack, host, used, size_bytes.astype(np.int64))
 
 
-def threshold_at(share: float, forecasts: Forecasts, fates: Fates, horizon: int) -> float:
-    """The p_fail_30d that `share` of the healthy windows reach.
+def threshold_at(share: float, forecasts: Forecasts, fates: Fates, horizon: int) -> float | None:
+    """The p_fail_30d that `share` of the healthy windows reach; None when there is no such window.
 
     A healthy window is a drive and 30 days from the first forecast on, all of them in service and alive for
-    `horizon` days more. Raises NothingToReplay when there is none.
+    `horizon` days more, or to the end of the data.
     """
     worst: list[NDArray[np.float32]] = []
     for begin in range(0, forecasts.days, WINDOW_DAYS):
@@ -148,6 +148,4 @@ def threshold_at(share: float, forecasts: Forecasts, fates: Fates, horizon: int)
         largest = np.where(np.isnan(block[healthy]), -1, block[healthy]).max(axis=1, initial=-1)
         worst.append(largest[largest >= 0])
     every = np.concatenate(worst)
-    if not len(every):
-        raise NothingToReplay("no drive is seen alive through a window; replay more days or more drives")
-    return float(np.quantile(every, 1 - share, method="higher"))
+    return float(np.quantile(every, 1 - share, method="higher")) if len(every) else None

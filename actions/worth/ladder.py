@@ -32,7 +32,8 @@ def notches(forecasts: Forecasts, fates: Fates, notch: Notch) -> tuple[Notch, ..
     scaled = [notch.times(factor, f"thresholds {name}") for factor, name in FACTORS]
     for share in SHARES:
         bad = threshold_at(share, forecasts, fates, HORIZON_DAYS)
-        scaled.append(Notch(f"{100 * share:g} % of healthy windows", min(notch.warning, bad), bad))
+        if bad is not None:
+            scaled.append(Notch(f"{100 * share:g} % of healthy windows", min(notch.warning, bad), bad))
     return tuple(scaled)
 
 
