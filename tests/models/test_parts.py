@@ -22,6 +22,7 @@ from models.landmarks import Landmarks, draw
 from models.scale import Crew, Threads
 from models.score import score
 from models.train import Trained, train
+from service.cli import main
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"
 DAILY, CHANGES, DRIVES = (SAMPLES / f"{name}.parquet" for name in ("daily", "changes", "drives"))
@@ -101,6 +102,23 @@ def test_a_part_holds_no_more_rows_than_asked_for_unless_one_drive_does() -> Non
     for part in files.parts(1_000):
         history = files.read(part=part)
         assert len(history.day) <= 1_000 or history.drives == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "says"),
+    [
+        (["--rows-a-part", "0"], 2, "--rows-a-part must be 1 or more"),
+        (["--dask", "local:many"], 1, "names no number of workers"),
+    ],
+)
+def test_a_crew_that_cannot_be_is_refused_by_both_commands(
+    asked: list[str], code: int, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("distributed", reason="the extra `scale` is not installed")
+    day = ["--from", "2018-05-03", "--to", "2018-05-03", "--out", str(tmp_path / "s.csv")]
+    assert main(["score", str(DAILY), *day, *asked]) == code
+    assert main(["train", str(DAILY), "--out", str(tmp_path / "bundle"), *asked]) == code
+    assert capsys.readouterr().err.count(says) == 2
 
 
 def test_an_error_in_one_part_ends_the_work_and_is_told_as_it_is() -> None:
