@@ -91,8 +91,8 @@ def bytes_chart(labels: Sequence[str], nothing: Sequence[float], safe: Sequence[
             axes.annotate(", ".join(names), spot, xytext=(5, above), textcoords="offset points", fontsize=7.5)
         axes.set_xlabel("bytes moved for nothing in 30 days, % of those on living drives")
         axes.set_ylabel("failing bytes safe in time, %")
-        axes.margins(x=0.2, y=0.12)
-        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+        axes.set_xlim(-0.03 * max(nothing), 1.2 * max(nothing) + 0.01)
+        axes.margins(y=0.12)
 
     return drawn(draw, "Worth in bytes")
 
