@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.outlook import Advice, Reason, Status
-from features.schema import POSITION, reported
+from features.schema import reported
+from models.explain.clearing import clearing
 from models.explain.facts import FACTS, Fact, Matrix, Row, holding, percent
-from models.explain.quiet import quiet
 
 if TYPE_CHECKING:
     from models.bundle import Bundle, Forecast
@@ -32,8 +32,6 @@ CODES: Final = (
     "not-reported",
 )
 """Every code that a model's outlook can carry; rules add their own (models.rules.CODES)."""
-QUIET: Final = (30, 90)
-"""Days without a rise after which a flag is tried to be cleared."""
 _AT: Final = {fact.code: column for column, fact in enumerate(FACTS)}
 _RISEN: Final = [
     _AT[f"{what}-rose"] for what in ("pending", "uncorrectable", "reallocated", "offline-uncorrectable")
@@ -73,18 +71,18 @@ def explained(
 ) -> list[Explanation]:
     """One explanation a drive. x: (drives, features), each measured on its `day`; young: too few days of readings."""
     holds, told = holding(x), reported(x)
+    silent = holds.sum(axis=1) == 0
     flagged = np.flatnonzero((forecast.status == Status.WARNING) | (forecast.status == Status.BAD))
     pushes = np.full((len(x), len(FACTS)), np.nan)
     clears = [""] * len(x)
     if len(flagged):
         pushed = bundle.contributions(x[flagged], model[flagged])
         pushes[flagged] = np.column_stack([pushed[:, list(fact.columns)].sum(axis=1) for fact in FACTS])
-        for place, sentence in zip(
-            flagged, _clearing(bundle, x[flagged], model[flagged], holds[flagged]), strict=True
-        ):
+        said = clearing(bundle, x[flagged], model[flagged], ~silent[flagged])
+        for place, sentence in zip(flagged, said, strict=True):
             clears[place] = sentence
     found: list[Explanation] = []
-    silent, p_30d = holds.sum(axis=1) == 0, forecast.p_fail[:, 2].tolist()
+    p_30d = forecast.p_fail[:, 2].tolist()
     for row, word in enumerate(forecast.status.tolist()):
         if word == Status.UNKNOWN:
             found.append(_not_judged(bool(young[row]), bool(told[row]), str(model[row])))
@@ -138,40 +136,6 @@ def _told(facts: list[Fact], row: Row, day: int, shares: Mapping[str, float]) ->
         did = f" {percent(shares[first.code])} of disks with such a rise die within 30 days."
         reasons[0] = Reason(first.code, first.sentence + did, first.counter)
     return tuple(reasons)
-
-
-def _clearing(bundle: Bundle, x: Matrix, model: NDArray[np.object_], holds: NDArray[np.bool_]) -> list[str]:
-    """What would bring each flagged drive below the warning, by forecasting it after quieter days."""
-    limit, judged = bundle.facts.thresholds.warning, np.ones(len(x), dtype=bool)
-    pending = np.nan_to_num(x[:, POSITION["smart_197"]])
-    said = [""] * len(x)
-    left = np.ones(len(x), dtype=bool)
-    p = np.zeros(len(x))
-    for days in QUIET:
-        for rewritten in (False, True):
-            asked = np.flatnonzero(left & (pending > 0)) if rewritten else np.flatnonzero(left)
-            if not len(asked):
-                continue
-            later = quiet(x[asked], days, rewritten=rewritten)
-            p[asked] = bundle.forecast(later, model[asked], judged[asked]).p_fail[:, 2]
-            for place in asked[p[asked] < limit]:
-                left[place] = False
-                sectors = (
-                    f"the {pending[place]:,.0f} pending sectors are"
-                    if pending[place] > 1
-                    else "the pending sector is"
-                )
-                also = f" and {sectors} rewritten" if rewritten else ""
-                said[place] = f"Clears when nothing rises for {days} days{also}."
-    for place in np.flatnonzero(~holds.any(axis=1)):
-        said[place], left[place] = f"Clears when its forecast falls below {percent(limit)}.", False
-    for place in np.flatnonzero(left):
-        rest = " and rewritten sectors" if pending[place] > 0 else ""
-        said[place] = (
-            f"Does not clear soon: after {QUIET[-1]} quiet days{rest} its chance would still be "
-            f"{percent(float(p[place]))} within 30 days."
-        )
-    return said
 
 
 @cache

@@ -72,7 +72,7 @@ def test_what_is_said_to_clear_a_flag_clears_it_and_nothing_sooner(
         assert outlook.clears == ""
         return
     found = re.fullmatch(
-        r"(Clears when nothing rises for (\d+) days( and the .* rewritten)?\."
+        r"((?:Clears|May clear) when nothing rises for (\d+) days( and the .* rewritten)?\."
         r"|Does not clear soon: after (\d+) quiet days( and rewritten sectors)? .*)",
         outlook.clears,
     )
