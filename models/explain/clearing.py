@@ -40,7 +40,7 @@ def clearing(bundle: Bundle, x: Matrix, model: NDArray[np.object_], symptom: NDA
                 if not (left[place] and near[place]):
                     verb = "May clear" if left[place] else "Clears"
                     said[place] = (
-                        f"{verb} when nothing rises for {days} days{_also(rewritten, pending[place])}."
+                        f"{verb} when nothing rises for {days} days{_also(rewritten, float(pending[place]))}."
                     )
                 near[place] = True
     for place in np.flatnonzero(left & ~near):
