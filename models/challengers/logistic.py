@@ -1,4 +1,4 @@
-"""A logistic hazard: log odds that add up, from logarithms of counts, smooth ageing, and flags of what is reported."""
+"""A logistic hazard: log odds that add up, from logarithms of counts, fading memories of rises, and smooth ageing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from features.ledger import COUNTERS
 from features.schema import NAMES_IN_ORDER, POSITION
 from models.challengers.crossed import Forecaster
 from models.challengers.lessons import Lessons, Tell
@@ -21,10 +22,12 @@ OUTLYING: Final = 5.0
 KNOTS: Final = 6
 FADES: Final = (7.0, 30.0)
 """Days in which the memory of a rise falls to 1/e."""
-_SINCE: Final = [place for name, place in POSITION.items() if "since_" in name]
 _HOURS: Final = POSITION["hours"]
 _FAMILY: Final = len(NAMES_IN_ORDER)
-_COUNTED: Final = [place for place in range(_FAMILY) if place not in _SINCE and place != _HOURS]
+_SINCE: Final = [place for name, place in POSITION.items() if "since_" in name]
+_COUNTED: Final = [
+    POSITION[f"smart_{n}{what}"] for n in COUNTERS for what in ("", "_up_7d", "_up_30d", "_rises_30d")
+]
 _SYMPTOMS: Final = [POSITION[name] for name in ("symptoms", "rising_7d", "rising_30d", "sectors_up_7d")]
 """What weighs more on a near interval than on a far one."""
 
@@ -49,7 +52,7 @@ def logistic_hazard(lessons: Lessons, seed: int, _threads: int, _tell: Tell) -> 
         FunctionTransformer(transformed),
         StandardScaler(),
         FunctionTransformer(np.clip, kw_args={"a_min": -OUTLYING, "a_max": OUTLYING}),
-        LogisticRegression(C=STRENGTH, max_iter=300, tol=1e-3, random_state=seed),
+        LogisticRegression(C=STRENGTH, max_iter=300, tol=1e-6, random_state=seed),
     )
     weight = periods.weight / periods.weight.mean()
     fitted.fit(
@@ -64,12 +67,11 @@ def additive(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     since = rows[:, _SINCE]
     maker = rows[:, [_FAMILY + 1]]
     interval = rows[:, [-1]] == np.arange(INTERVALS)
-    size = np.nan_to_num(np.sign(counts) * np.log1p(np.abs(counts)))
+    size = np.nan_to_num(np.log1p(counts))
     symptoms = np.log1p(np.nan_to_num(rows[:, _SYMPTOMS]))
     terms = [
         size,
         counts > 0,
-        np.isnan(counts),
         *(np.nan_to_num(np.exp(-since / fade)) for fade in FADES),
         rows[:, [_FAMILY]],
         maker == np.arange(len(MAKERS)),
