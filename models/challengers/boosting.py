@@ -13,7 +13,7 @@ from models.hazard import Recipe, failing, grow, hazards
 
 
 def shipped(lessons: Lessons, seed: int, threads: int, tell: Tell) -> Forecaster:
-    """The booster of the recipe that ships, before its chances are drawn to how a drive model has died lately."""
+    """The booster of the recipe that ships."""
     names = [*NAMES_IN_ORDER, *COLUMNS]
     periods = periods_of(lessons)
     booster = grow(lessons.sight.x, periods, Recipe(), seed=seed, threads=threads, names=names, tell=tell)

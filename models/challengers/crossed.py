@@ -6,14 +6,16 @@ last third, which calibrates it and weighs it in a blend; and from all drives, t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.calibrate import Calibration, calibrated
 from models.challengers.lessons import FOLDS, Lessons, Sight, Tell
+from models.landmarks import WEEKLY
+from models.lately import lately_of, log_odds
 
 Forecaster = Callable[[Sight], NDArray[np.float64]]
 """(pairs, 3): chances to fail within 7, 14 and 30 days."""
@@ -27,12 +29,14 @@ class Crossed:
 
     forecaster: Forecaster
     calibration: Calibration
+    lately: Mapping[str, float]
+    """Model -> how many times as often as forecast its drives died lately, as in the recipe."""
     unseen: NDArray[np.float64]
     """(landmarks, 3) calibrated chances, each from forecasters that had not seen the drive."""
 
     def __call__(self, sight: Sight) -> NDArray[np.float64]:
         """(pairs, 3) calibrated chances to fail within 7, 14 and 30 days."""
-        return self.calibration(self.forecaster(sight))
+        return self.calibration(self.forecaster(sight), log_odds(self.lately, sight.model))
 
 
 def crossed(name: str, learner: Learner, lessons: Lessons, *, seed: int, threads: int, tell: Tell) -> Crossed:
@@ -45,5 +49,8 @@ def crossed(name: str, learner: Learner, lessons: Lessons, *, seed: int, threads
         unseen[fold == number] = forecaster(lessons.sight.only(fold == number))
     dies, known = lessons.landmarks.outcome(30)
     calibration = calibrated(unseen[known, 2], dies[known], lessons.landmarks.weight[known])
+    counted = replace(lessons.landmarks, weight=lessons.plain)
+    lately = lately_of(counted, calibration(unseen)[:, 2], WEEKLY.step)
+    corrected = calibration(unseen, log_odds(lately, lessons.sight.model))
     tell(f"{name}, all drives")
-    return Crossed(learner(lessons, seed, threads, tell), calibration, calibration(unseen))
+    return Crossed(learner(lessons, seed, threads, tell), calibration, lately, corrected)

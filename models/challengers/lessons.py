@@ -51,12 +51,14 @@ class Lessons:
     """Landmarks, weighted as the recipe weighs them, with what was seen on each."""
 
     landmarks: Landmarks
+    plain: NDArray[np.float64]
+    """(landmarks,) weights before they were halved with age."""
     sight: Sight
     rates: Rates
 
     def only(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Lessons:
         """These landmarks alone."""
-        return Lessons(self.landmarks.only(which), self.sight.only(which), self.rates)
+        return Lessons(self.landmarks.only(which), self.plain[which], self.sight.only(which), self.rates)
 
 
 def lessons_of(
@@ -79,7 +81,8 @@ def lessons_of(
         )
     rates = rates_of(landmarks, WEEKLY.step)
     sight = Sight(matrix(landmarks.x, landmarks.model, rates), np.concatenate(reels), landmarks.model)
-    return Lessons(replace(landmarks, weight=landmarks.aged(Recipe().half_life)), sight, rates)
+    aged = replace(landmarks, weight=landmarks.aged(Recipe().half_life))
+    return Lessons(aged, landmarks.weight, sight, rates)
 
 
 def seen(
