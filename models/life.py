@@ -10,8 +10,9 @@ expectancy is read off that curve.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -44,12 +45,14 @@ class Fading:
     """Variance of the excess hazards of drives that share a forecast, over its square: some are sick and some false
     alarms, and the sick die first (Gamma frailty: Vaupel, Manton and Stallard 1979)."""
 
-    def log_risk(self, first: NDArray[np.float64], day: float) -> NDArray[np.float64]:
+    def log_risk(self, first: NDArray[np.float64], day: float | NDArray[np.float64]) -> NDArray[np.float64]:
         """Log relative risk so many days after the landmark; first: (drives,) what it was on day START."""
-        left = 0.5 ** (max(day - START, 0.0) / np.where(first > 0, self.flagged, self.quiet))
+        left = 0.5 ** (np.maximum(day - START, 0.0) / np.where(first > 0, self.flagged, self.quiet))
         return np.asarray(first * left, dtype=np.float64)
 
 
+TOGETHER: Final = 1_000
+"""Drives whose curves are drawn at a time: all their late days stand in memory then."""
 USUAL: Final = Fading(flagged=1000.0, quiet=140.0, spread=0.5)
 """What a history is drawn to that follows few drives."""
 SURE: Final = 0.25
@@ -117,7 +120,7 @@ def fading_of(
 
     def likelihood(fading: Fading) -> float:
         total = -0.5 * sum(np.log(times) ** 2 for times in _times(fading)) / SURE**2
-        excess = [each for _, each in _accumulated(typical, lambda _: usual_rate, fading)][1:]
+        excess = _accumulated(typical, lambda _: usual_rate, fading)[1][1:]
         for day, expected, died in cells:
             own = np.exp(fading.log_risk(typical, day))
             weeded = 1 + fading.spread * excess[int(np.searchsorted(LATE, day))]
@@ -138,22 +141,27 @@ def _times(fading: Fading) -> list[float]:
 
 
 def _accumulated(
-    first: NDArray[np.float64], rate_at: Callable[[float], NDArray[np.float64]], fading: Fading
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    first: NDArray[np.float64], rate_at: Callable[[NDArray[np.float64]], NDArray[np.float64]], fading: Fading
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """On the last edge and then on each day of LATE: the family's hazard summed since that edge, and the excess
-    hazard summed since START, (drives,) each."""
-    before = float(EDGES[-1])
-    excess = rate_at(START) / YEAR * np.maximum(np.exp(first) - 1, 0) * (before - START)
-    family = np.zeros_like(excess)
-    yield family, excess
-    for day in LATE.tolist():
-        middle = (before + day) / 2
-        own = np.exp(fading.log_risk(first, middle))
-        rate = rate_at(middle) / YEAR * (day - before)
-        family = family + rate * np.minimum(own, 1)
-        excess = excess + rate * np.maximum(own - 1, 0)
-        before = day
-        yield family, excess
+    hazard summed since START, (1 + len(LATE), drives) each. rate_at: of (days, 1)."""
+    days = np.append(float(EDGES[-1]), LATE)[:, None]
+    middle, length = (days[:-1] + days[1:]) / 2, np.diff(days, axis=0)
+    own = np.exp(fading.log_risk(first, middle))
+    rate = rate_at(middle) / YEAR * length
+    soon = rate_at(np.array([[START]])) / YEAR * np.maximum(np.exp(first) - 1, 0) * (EDGES[-1] - START)
+    at_edge = np.atleast_2d(soon)
+    family = np.cumsum(np.concatenate([np.zeros_like(at_edge), rate * np.minimum(own, 1)]), axis=0)
+    excess = np.cumsum(np.concatenate([at_edge, rate * np.maximum(own - 1, 0)]), axis=0)
+    return family, excess
+
+
+def _rate_at(
+    table: NDArray[np.float64], age: NDArray[np.float64], days: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Each drive's rate so many days on. table: (drives, AGES); age: (drives,) hours."""
+    rates: NDArray[np.float64] = table[np.arange(len(age)), years(age + 24.0 * days)]
+    return rates
 
 
 def survival(
@@ -178,13 +186,13 @@ def survival(
     names, at = np.unique(model.astype(str), return_inverse=True)
     table = np.array([rates.by_age(str(name)) for name in names]).reshape(len(names), AGES)
     age = np.nan_to_num(np.asarray(hours, dtype=np.float64), nan=2.5 * 24 * YEAR)
-    path = _accumulated(
-        first_risk(died_by, table[at, years(age)]), lambda day: table[at, years(age + 24.0 * day)], fading
-    )
-    _, at_edge = next(path)
-    for column, (family, excess) in zip(np.flatnonzero(~early), path, strict=True):
+    first = first_risk(died_by, table[at, years(age)])
+    for begin in range(0, count, TOGETHER):
+        some = slice(begin, begin + TOGETHER)
+        family, excess = _accumulated(first[some], partial(_rate_at, table[at[some]], age[some]), fading)
+        at_edge = excess[0]
         weeded = np.log1p(fading.spread * (excess - at_edge) / (1 + fading.spread * at_edge)) / fading.spread
-        cumulative[:, column] = near[:, -1] + family + weeded
+        cumulative[some, ~early] = (near[some, -1] + family + weeded)[1:].T
     curve: NDArray[np.float64] = np.exp(-cumulative)
     return curve
 
