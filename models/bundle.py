@@ -21,8 +21,8 @@ from data.refusal import Refusal
 from features.schema import POSITION, schema_hash
 from models.calibrate import Calibration, Thresholds
 from models.drift import Reference
-from models.family import Rates, family_columns
-from models.hazard import failing, hazards
+from models.family import YEAR, Rates, family_columns
+from models.hazard import EDGES, failing, hazards
 from models.lately import log_odds
 from models.life import Fading, quantiles, survival
 
@@ -123,6 +123,18 @@ class Bundle:
         """Features with the family's columns appended."""
         return np.column_stack([x, family_columns(self.facts.rates, model, x[:, POSITION["hours"]])])
 
+    def chances(
+        self, x: NDArray[np.float32], model: NDArray[np.object_], known: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """(drives, 4) chance to have failed by 7, 14, 30 and 90 days; known: False gives the family's rate."""
+        raw = failing(hazards(self.booster, self.matrix(x, model), self.threads))
+        died = self.facts.calibration(raw, log_odds(self.facts.lately, model))
+        if not known.all():
+            hours = x[~known, POSITION["hours"]]
+            rate = np.exp(family_columns(self.facts.rates, model[~known], hours)[:, 0].astype(np.float64))
+            died[~known] = 1 - np.exp(-rate[:, None] / YEAR * np.array(EDGES[1:]))
+        return died
+
     def forecast(
         self, x: NDArray[np.float32], model: NDArray[np.object_], judged: NDArray[np.bool_]
     ) -> Forecast:
@@ -133,13 +145,7 @@ class Bundle:
         hours = x[:, POSITION["hours"]]
         names, at = np.unique(model.astype(str), return_inverse=True)
         known = np.array([self.facts.rates.knows(str(name)) for name in names], dtype=bool)[at] & judged
-        raw = failing(hazards(self.booster, self.matrix(x, model), self.threads))
-        died = self.facts.calibration(raw, log_odds(self.facts.lately, model))
-        if not known.all():
-            rate = np.exp(
-                family_columns(self.facts.rates, model[~known], hours[~known])[:, 0].astype(np.float64)
-            )
-            died[~known] = 1 - np.exp(-rate[:, None] / 365.25 * np.array([7.0, 14.0, 30.0, 90.0]))
+        died = self.chances(x, model, known)
         curve = survival(died, self.facts.rates, self.facts.fading, model, hours)
         p_30d = died[:, 2]
         status = np.full(len(x), Status.GOOD, dtype=object)

@@ -16,8 +16,8 @@ Forecasts the failure of SATA hard drives from SMART counters: chances within 7,
 - Made by `predrain train` (seed {facts.seed}) from {known}: {counts["drives"]:,} drives of {counts["models"]} models,
   {counts["deaths"]:,} of which died, {facts.window[0]} to {facts.window[1]}; {counts["landmarks"]:,} landmarks.
 - Model: a discrete-time hazard (LightGBM, binary, intervals to 7, 14, 30 and 90 days), calibrated on drives left out
-  of fitting (slope {calibration.slope:.3f}, shift {calibration.shift:+.3f}). Beyond 90 days the family's rate by age,
-  times the relative risk that such forecasts were seen to carry.
+  of fitting (slope {calibration.slope:.3f}, shift {calibration.shift:+.3f}); times the odds at which its model died
+  lately. Beyond 90 days the family's rate by age, times the relative risk of days 30 to 90, which fades by half-lives.
 - Status: warning from p(30 d) = {limits.warning:.4f}, bad from {limits.bad:.4f}, reached by 1 % and 0.1 % of healthy
   windows (a drive's 30 days) of drives left out of fitting.
 - The recipe, judged on months that bundles trained without them had not seen (recall per failure at 0.1 % and 1 % of

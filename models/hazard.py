@@ -128,12 +128,9 @@ def grow(
 
 def hazards(booster: lgb.Booster, x: NDArray[np.float32], threads: int) -> NDArray[np.float64]:
     """(landmarks, INTERVALS) chance to die in each interval given life at its start."""
-    count = len(x)
-    out = np.empty((count, INTERVALS))
-    for interval in range(INTERVALS):
-        rows = np.column_stack([x, np.full(count, interval, dtype=np.float32)])
-        out[:, interval] = np.asarray(booster.predict(rows, num_threads=threads))
-    return out
+    interval = np.tile(np.arange(INTERVALS, dtype=np.float32), len(x))
+    rows = np.column_stack([np.repeat(x, INTERVALS, axis=0), interval])
+    return np.asarray(booster.predict(rows, num_threads=threads)).reshape(len(x), INTERVALS)
 
 
 def failing(hazard: NDArray[np.float64]) -> NDArray[np.float64]:

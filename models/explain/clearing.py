@@ -34,7 +34,7 @@ def clearing(bundle: Bundle, x: Matrix, model: NDArray[np.object_], symptom: NDA
             if not len(asked):
                 continue
             later = quiet(x[asked], days, rewritten=rewritten)
-            p[asked] = bundle.forecast(later, model[asked], np.ones(len(asked), dtype=bool)).p_fail[:, 2]
+            p[asked] = bundle.chances(later, model[asked], np.ones(len(asked), dtype=bool))[:, 2]
             for place in asked[p[asked] < limit]:
                 left[place] = p[place] >= SURELY * limit
                 if not (left[place] and near[place]):

@@ -7,7 +7,7 @@ others in the order of `FACTS`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -26,12 +26,15 @@ MOST: Final = 3
 """Facts that are told of a drive."""
 CODES: Final = (
     *(fact.code for fact in FACTS),
+    "model-lately",
     "no-symptom",
     "too-young",
     "family-unknown",
     "not-reported",
 )
 """Every code that a model's outlook can carry; rules add their own (models.rules.CODES)."""
+OFTEN: Final = 1.25
+"""How many times as often as forecast a model must have died lately for it to be told of its flagged drives."""
 _AT: Final = {fact.code: column for column, fact in enumerate(FACTS)}
 _RISEN: Final = [
     _AT[f"{what}-rose"] for what in ("pending", "uncorrectable", "reallocated", "offline-uncorrectable")
@@ -92,7 +95,18 @@ def explained(
             facts = _telling(holds[row], pushes[row])
             reasons = _told(facts, x[row], int(day[row]), bundle.facts.shares)
             found.append(_advised(Status(word), holds[row], reasons, clears[row]))
+    for row in flagged:
+        often = bundle.facts.lately.get(str(model[row]), 1.0)
+        if often >= OFTEN:
+            why = _model_lately(f"{often:.1f}", bundle.facts.window[1])
+            found[row] = replace(found[row], reasons=(*found[row].reasons, why))
     return found
+
+
+@cache
+def _model_lately(often: str, end: str) -> Reason:
+    sentence = f"Disks of its model died {often} times as often as forecast in the months before {end}."
+    return Reason("model-lately", sentence)
 
 
 def _advised(

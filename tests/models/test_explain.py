@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -172,3 +173,21 @@ def test_an_outlook_carries_the_prescription_for_people_and_for_programs(bundle:
     assert outlook.advice is not None
     assert outlook.prescription == outlook.advice.sentence
     assert outlook.rule_score is None
+
+
+def test_a_flagged_drive_of_a_model_that_dies_lately_is_told_so_and_others_are_not(bundle: Bundle) -> None:
+    dying = Bundle(msgspec.structs.replace(bundle.facts, lately={"ST4000DM000": 1.84}), bundle.booster)
+    state = sick()
+    x, day = vector(state, state.day)[None, :], np.array([state.day])
+    model, yes, no = np.array(["ST4000DM000"], dtype=object), np.array([True]), np.array([False])
+
+    def codes(asked: Bundle) -> list[str]:
+        said = explained(asked, asked.forecast(x, model, yes), x, model, day, no)[0]
+        return [reason.code for reason in said.reasons]
+
+    assert codes(dying)[-1] == "model-lately"
+    assert "model-lately" not in codes(
+        Bundle(msgspec.structs.replace(bundle.facts, lately={}), bundle.booster)
+    )
+    before, after = (one.forecast(x, model, yes).p_fail[0] for one in (bundle, dying))
+    assert (after > before).all()
