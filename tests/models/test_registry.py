@@ -54,7 +54,9 @@ def test_a_version_holds_parameters_figures_and_the_bundles_files(registry: Regi
 
 
 def test_versions_are_numbered_and_an_alias_names_the_one_with_a_digest(registry: Registry) -> None:
-    assert [one.number for one in registry.versions()] == [2, 1]
+    numbers = [one.number for one in registry.versions()]
+    assert numbers == list(range(len(numbers), 0, -1))
+    assert len(numbers) >= 2
     assert registry.point(CHAMPION, digest_of(DEFAULT))
     assert registry.version(CHAMPION).digest == digest_of(DEFAULT)
     assert not registry.point(CHAMPION, "0" * 64)
