@@ -95,7 +95,7 @@ def explained(
             facts = _telling(holds[row], pushes[row])
             reasons = _told(facts, x[row], int(day[row]), bundle.facts.shares)
             found.append(_advised(Status(word), holds[row], reasons, clears[row]))
-    for row in flagged:
+    for row in flagged.tolist():
         often = bundle.facts.lately.get(str(model[row]), 1.0)
         if often >= OFTEN:
             why = _model_lately(f"{often:.1f}", bundle.facts.window[1])
