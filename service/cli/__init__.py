@@ -35,55 +35,45 @@ models = App(name="models", help="Bundles: list, put on trial, promote, go back,
 for group in (smart, drain, config, deadletter, models):
     app.command(group)
 
-app.command("service.cli.up:up", name="up", help="Run everything in one process.")
-app.command(
-    "service.cli.demo:demo", name="demo", help="Run everything over a simulated cluster of real drives."
-)
-app.command(
-    "service.cli.halt:halt", name="halt", help="Stop every command to the cluster, now, until unhalt."
-)
-app.command("service.cli.halt:unhalt", name="unhalt", help="Lift the halt.")
-app.command("service.cli.outcome:outcome", name="outcome", help="Say what became of a disk.")
-app.command("service.cli.doctor:doctor", name="doctor", help="Look for what is wrong, and say the cure.")
-app.command("service.cli.score:score", name="score", help="Forecast the drives of histories.")
-app.command("service.cli.train:train", name="train", help="Train a bundle on histories.")
-app.command(
-    "service.cli.evaluate:evaluate", name="evaluate", help="Judge scores by what became of the drives."
-)
-app.command(
-    "service.cli.backtest:backtest",
-    name="backtest",
-    help="Train on the past, judge what came after, beside peers.",
-)
-smart.command(
-    "service.cli.smart:parse", name="parse", help="Decode smartctl's output, one JSON object a line."
-)
-drain.command("service.cli.drain:listing", name="list", help="All drains, newest first.")
-drain.command(
-    "service.cli.drain:plan", name="plan", help="What draining a target would do; nothing is changed."
-)
-drain.command("service.cli.drain:apply", name="apply", help="Ask for drains by your word.")
-drain.command("service.cli.drain:approve", name="approve", help="Let a proposed drain begin.")
-drain.command("service.cli.drain:pause", name="pause", help="Hold a drain until it is resumed.")
-drain.command("service.cli.drain:resume", name="resume", help="Let a paused drain go on.")
-drain.command("service.cli.drain:cancel", name="cancel", help="Give up a drain and put everything back.")
-drain.command(
-    "service.cli.drain:explain", name="explain", help="Where a drain stands, every guard, its journal."
-)
-config.command("service.cli.config:check", name="check", help="Read the settings and say what is wrong.")
-config.command("service.cli.config:show", name="show", help="Every setting with its unit, default and value.")
-config.command("service.cli.config:token", name="token", help="Make a further token; only its hash is kept.")
-models.command(
-    "service.cli.models:listing", name="list", help="Registered versions, and what is installed here."
-)
-models.command("service.cli.models:challenge", name="challenge", help="Let a bundle score in the shadow.")
-models.command("service.cli.models:promote", name="promote", help="Let a bundle score, live.")
-models.command("service.cli.models:rollback", name="rollback", help="Let the bundle of before score again.")
-models.command(
-    "service.cli.models:compare", name="compare", help="Champion and challenger on what has happened."
-)
-deadletter.command("service.cli.deadletter:listing", name="list", help="Dead letters with their reasons.")
-deadletter.command("service.cli.deadletter:replay", name="replay", help="Send dead letters in again.")
+app.command("service.cli.up:up", name="up")
+app.command("service.cli.demo:demo", name="demo")
+app.command("service.cli.halt:halt", name="halt")
+app.command("service.cli.halt:unhalt", name="unhalt")
+app.command("service.cli.outcome:outcome", name="outcome")
+app.command("service.cli.doctor:doctor", name="doctor")
+app.command("service.cli.score:score", name="score")
+app.command("service.cli.train:train", name="train")
+app.command("service.cli.evaluate:evaluate", name="evaluate")
+app.command("service.cli.backtest:backtest", name="backtest")
+smart.command("service.cli.smart:parse", name="parse")
+drain.command("service.cli.drain:listing", name="list")
+drain.command("service.cli.drain:plan", name="plan")
+drain.command("service.cli.drain:apply", name="apply")
+drain.command("service.cli.drain:approve", name="approve")
+drain.command("service.cli.drain:pause", name="pause")
+drain.command("service.cli.drain:resume", name="resume")
+drain.command("service.cli.drain:cancel", name="cancel")
+drain.command("service.cli.drain:explain", name="explain")
+config.command("service.cli.config:check", name="check")
+config.command("service.cli.config:show", name="show")
+config.command("service.cli.config:token", name="token")
+models.command("service.cli.models:listing", name="list")
+models.command("service.cli.models:challenge", name="challenge")
+models.command("service.cli.models:promote", name="promote")
+models.command("service.cli.models:rollback", name="rollback")
+models.command("service.cli.models:compare", name="compare")
+deadletter.command("service.cli.deadletter:listing", name="list")
+deadletter.command("service.cli.deadletter:replay", name="replay")
+
+
+GROUPS = (app, smart, drain, config, deadletter, models)
+
+
+def _describe() -> None:
+    """Import every command, so that a list of commands has the first line of each docstring."""
+    for group in GROUPS:
+        for name in group:
+            group[name]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -91,6 +81,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
+    if not arguments or {"--help", "-h"} & set(arguments):
+        _describe()
     try:
         result = app(arguments, exit_on_error=False, result_action="return_value")
     except CycloptsError:

@@ -19,11 +19,12 @@ def parse(*files: Annotated[Path, Parameter(allow_leading_hyphen=True)]) -> int:
 
     A file that tells nothing gives `"ok": false` with the reason; the exit code is then 3.
 
+    Example: predrain smart parse sda.json   (after: smartctl -x --json /dev/sda > sda.json)
+
     Parameters
     ----------
     files
         Files with the output of one smartctl run each; `-` is standard input.
-        Example: smartctl -x --json /dev/sda > sda.json; predrain smart parse sda.json
     """
     if not files:
         print("predrain: name at least one FILE, or - for standard input (see --help)", file=sys.stderr)
