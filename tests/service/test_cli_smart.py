@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -109,11 +108,6 @@ def test_no_file_is_a_usage_error(capsys: Output) -> None:
 def test_an_unknown_option_is_a_usage_error(capsys: Output) -> None:
     assert main(["smart", "parse", "--jsonn"]) == 2
     assert "--jsonn" in capsys.readouterr().err
-
-
-def test_help_shows_an_example(capsys: Output) -> None:
-    assert main(["smart", "parse", "--help"]) == 0
-    assert "predrain smart parse sda.json" in re.sub(r"[\s\u2502]+", " ", capsys.readouterr().out)
 
 
 def test_the_samples_give_their_golden_lines(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
