@@ -25,8 +25,8 @@ Forecasts the failure of SATA hard drives from SMART counters: chances within 7,
   counters): ST4000DM000 May-June 2018 0.25, 0.53, 0.13 (0.21, 0.39, 0.09; 0.16, 0.39, 0.10); whole fleet 2015 Q4 -
   2016 Q1 0.26, 0.41, 0.09 (0.23, 0.39, 0.07; 0.23, 0.40, 0.06). Expected over observed 0.81 and 1.01, Brier skill
   0.07 and 0.05. On the fleet every gain is real, in 2018 that at 1 %. Intervals: docs/explanation/forecast.md.
-- Drained only when bad, 22 and 27 % of failing drives' bytes were safe in time, for 0.08 and 0.07 % of healthy bytes
-  moved in vain a month (docs/decisions/0005-default-policy.md).
+- In bytes (`predrain backtest --policy`): drained only when bad, 19 % [12, 27] of failing drives' bytes were safe in
+  time in May-June 2018, for 0.06 % of healthy bytes moved in vain a month (docs/explanation/worth.md).
 - Life expectancy, fleet, half a year: P(T <= p10) 0.086 (aim 0.10; 196 deaths); p10 to p90 has too few to judge.
 - About 4 in 10 failures show no symptom in these counters first; no threshold will catch them.
 - Not for SSDs, NVMe and SAS drives (rules serve these), nor for makers it has not seen (status unknown).
