@@ -97,16 +97,20 @@ def bytes_chart(labels: Sequence[str], nothing: Sequence[float], safe: Sequence[
     return drawn(draw, "Worth in bytes")
 
 
-def _budget(axes: Axes, fleet: FleetTrial, shown: Sequence[str]) -> None:
-    for number, name in reversed(list(enumerate(shown))):
-        curve = fleet.curves[name]
+def _lines(axes: Axes, curves: Sequence[tuple[str, Sequence[float], Sequence[float]]]) -> None:
+    """Curves in percent, ours first and drawn last, so that it lies on top."""
+    for number, (name, across, up) in reversed(list(enumerate(curves))):
         axes.plot(
-            [100 * x for x in curve.budget],
-            [100 * y for y in curve.recall_at_budget],
+            [100 * x for x in across],
+            [100 * y for y in up],
             color=SERIES[number],
             linewidth=2.2 if number == 0 else 1.2,
             label=name,
         )
+
+
+def _budget(axes: Axes, fleet: FleetTrial, shown: Sequence[str]) -> None:
+    _lines(axes, [(name, fleet.curves[name].budget, fleet.curves[name].recall_at_budget) for name in shown])
     ours = fleet.report.judged[0]
     for rate, name in NAMED.items():
         figure = ours.figures[f"recall_at_{name}"]
@@ -132,15 +136,7 @@ def _budget(axes: Axes, fleet: FleetTrial, shown: Sequence[str]) -> None:
 
 
 def _precision(axes: Axes, fleet: FleetTrial, shown: Sequence[str]) -> None:
-    for number, name in reversed(list(enumerate(shown))):
-        curve = fleet.curves[name]
-        axes.plot(
-            [100 * x for x in curve.recall],
-            [100 * y for y in curve.precision],
-            color=SERIES[number],
-            linewidth=2.2 if number == 0 else 1.2,
-            label=name,
-        )
+    _lines(axes, [(name, fleet.curves[name].recall, fleet.curves[name].precision) for name in shown])
     counts = fleet.report.counts
     axes.axhline(100 * counts.positive_rows / counts.rows, color=MUTED, linewidth=1, linestyle=":")
     axes.set_xlabel("positive rows found, %")
