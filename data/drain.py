@@ -28,10 +28,16 @@ class DrainState(StrEnum):
 
 
 class Intent(StrEnum):
-    """REPLACE keeps the slot (and its CRUSH weight) for a new disk; REMOVE ends at CRUSH weight 0."""
+    """REPLACE keeps the slot (and its CRUSH weight) for a new disk; REMOVE ends at CRUSH weight 0.
+
+    QUARANTINE moves no data: the OSD stops leading PGs, and leads them again when it is no longer slow. FILL is the
+    way back: a new, empty disk in the slot gets its share.
+    """
 
     REPLACE = "replace"
     REMOVE = "remove"
+    QUARANTINE = "quarantine"
+    FILL = "fill"
 
 
 class Mechanic(StrEnum):
@@ -41,6 +47,7 @@ class Mechanic(StrEnum):
     OVERRIDE_LADDER = "ladder by override reweight"
     CRUSH_LADDER = "ladder by CRUSH weight"
     REBUILD = "rebuild"
+    PRIMARY_AFFINITY = "primary affinity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,25 @@ class Move:
     source: OsdId
     target: OsdId
     bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What one OSD is to receive. Fullness in [0, 1], after with everything else that is promised to it."""
+
+    osd: OsdId
+    pgs: int
+    bytes: int
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One thing that takes at least so long; the longest is the plan's bottleneck."""
+
+    name: str
+    hours: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +95,18 @@ class Plan:
     bottleneck: str
     refusals: tuple[str, ...] = ()
     """Sentences that make the plan illegal now; empty when it may go."""
+    targets: tuple[Target, ...] = ()
+    """Who receives what, the fullest first."""
+    bounds: tuple[Bound, ...] = ()
+    """What the ETA is made of, the longest first."""
+    ticks: int = 0
+    """Looks of the controller that the whole takes, by the longest bound."""
+    rejected: tuple[str, ...] = ()
+    """Other mechanics and why they were not taken, one sentence each."""
+    stirred: tuple[PgId, ...] = ()
+    """PGs that the device's CRUSH weight can move at all on its way to 0; empty where that weight stays."""
+    survives: float | None = None
+    """Chance in [0, 1] that the device lives as long as the ETA; None: its outlook has no curve."""
 
     @property
     def bytes(self) -> int:
@@ -87,6 +125,10 @@ class Progress:
     in_flight: int = 0
     budget: int = 1
     """PGs that pacing allows in flight now."""
+    started: int = 0
+    """PGs that the last step sent on their way."""
+    asked: str = ""
+    """What the last look's latency asked of the budget; the same twice running changes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +158,10 @@ class Drain:
     held_by: tuple[str, ...] = ()
     """Sentences of the guards that refuse now."""
     ended_why: str = ""
+    cancelled_by: str = ""
+    """The person who cancelled it; empty where it ended by itself."""
+    spare_reads: bool = False
+    """Reading the disk hurts clients: it stops leading PGs before its data leaves (`Mechanic.REBUILD`)."""
 
 
 @dataclass(frozen=True, slots=True)

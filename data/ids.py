@@ -11,3 +11,14 @@ HostName = NewType("HostName", str)
 OsdId = NewType("OsdId", int)
 PgId = NewType("PgId", str)
 """`POOL.SEED`, the seed in hex, as Ceph prints it: `3.1f`."""
+
+
+def pg_id(pool: int, seed: int) -> PgId:
+    """The id of a pool's PG."""
+    return PgId(f"{pool}.{seed:x}")
+
+
+def pg_seed(pg: PgId) -> tuple[int, int]:
+    """(pool, seed) of a PG id."""
+    pool, _, seed = pg.partition(".")
+    return int(pool), int(seed, 16)

@@ -57,6 +57,7 @@ def sources_of(paths: Sequence[Path], *, until: date | None = None, threads: int
 
     files = HistoryFiles(paths, threads=threads)
     with duckdb.connect(":memory:", config={"threads": threads}) as connection:
+        connection.execute("SET enable_progress_bar = false")  # after two seconds it would go to stdout
         daily = [path for path in files.paths if "failure" in columns_of(connection, path)]
         changes = [path for path in files.paths if path not in daily]
         if changes and not files.others:

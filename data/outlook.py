@@ -122,12 +122,18 @@ _GRAVITY: Final = {Status.UNKNOWN: 0, Status.GOOD: 0, Status.WARNING: 1, Status.
 
 
 def borne_out(outlook: Outlook, before: Outlook | None) -> Outlook:
-    """Count how many readings in a row, over how many hours, bear this status (or a graver one) out."""
-    if before is None or _GRAVITY[before.status] < _GRAVITY[outlook.status]:
-        return replace(outlook, readings=1, span_hours=0.0)
-    passed = (outlook.as_of - before.as_of).total_seconds() / 3600
+    """The outlook with how many readings in a row, over how many hours, bear its status (or a graver one) out."""
+    readings, span_hours = trust(outlook.status, outlook.as_of, before)
+    return replace(outlook, readings=readings, span_hours=span_hours)
+
+
+def trust(status: Status, as_of: datetime, before: Outlook | None) -> tuple[int, float]:
+    """Readings in a row that bear `status` (or a graver one) out, and over how many hours, counted on from `before`."""
+    if before is None or _GRAVITY[before.status] < _GRAVITY[status]:
+        return 1, 0.0
+    passed = (as_of - before.as_of).total_seconds() / 3600
     if passed <= 0:
-        return replace(outlook, readings=max(before.readings, 1), span_hours=before.span_hours)
-    if _GRAVITY[before.status] > _GRAVITY[outlook.status]:
-        return replace(outlook, readings=1, span_hours=0.0)
-    return replace(outlook, readings=before.readings + 1, span_hours=before.span_hours + passed)
+        return max(before.readings, 1), before.span_hours
+    if _GRAVITY[before.status] > _GRAVITY[status]:
+        return 1, 0.0
+    return before.readings + 1, before.span_hours + passed

@@ -10,8 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from data.ids import DeviceId, HostName, OsdId
+
+if TYPE_CHECKING:
+    from data.windows import Windows
 
 
 class Protocol(StrEnum):
@@ -75,6 +80,20 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
+class Logs:
+    """What a drive's own logs tell besides its counters. None: it keeps no such log, or was not asked for it."""
+
+    logged_errors: int | None = None
+    """Commands that ended in an error, over the drive's life. On NVMe those that were wrong count, too."""
+    failed_self_tests: int | None = None
+    """Self-tests that found the drive broken, since the newest long one that it passed."""
+    link_errors: int | None = None
+    """Frames or words that drive and host called broken (SATA R_ERR; SAS invalid words and disparity errors)."""
+    link_losses: int | None = None
+    """How often the link was lost."""
+
+
+@dataclass(frozen=True, slots=True)
 class Smart:
     """What a drive said: the decoded output of one smartctl run."""
 
@@ -90,14 +109,37 @@ class Smart:
     """Bits set in smartctl's exit status; None when the source does not carry it (text)."""
     spare_threshold_pct: int | None = None
     """NVMe: the drive's own limit for `available_spare_pct`."""
+    logs: Logs | None = None
+    """None where no log was shown."""
+
+
+NOT_RUN = "smartctl could not be run"
+"""How `Unreadable.why` begins when the host is at fault and not the disk: no smartctl, or no right to run it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The probe failed. This is evidence about the disk, not a gap."""
+    """The probe failed. This is evidence about the disk, not a gap, unless `why` begins with NOT_RUN."""
 
     since: datetime
     why: str
+
+
+class Role(StrEnum):
+    """What an OSD keeps on a device."""
+
+    DATA = "data"
+    DB = "db"
+    WAL = "wal"
+    JOURNAL = "journal"
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """An OSD that lies on a device, with what it keeps there. One NVMe can have many."""
+
+    osd: OsdId
+    role: Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +151,19 @@ class Reading:
     taken_at: datetime
     received_at: datetime
     seen: Smart | Unreadable
+    seats: tuple[Seat, ...] = ()
+    """OSDs on the device when it was read; empty where there are none or nobody could tell."""
+    kernel_errors: int | None = None
+    """I/O errors that the kernel logged of the device since its reading before; None: its log was not readable."""
 
 
 @dataclass(frozen=True, slots=True)
 class LatencySummary:
-    """One OSD over one window, as its host measured it. Latencies in milliseconds; None means no data, never 0."""
+    """One OSD over one window, as its host measured it. Latencies in milliseconds; None means no data, never 0.
+
+    Where a store has merged windows that are older than a day, `*_p50` is the median by operations of theirs, and
+    `*_p99` the highest of theirs.
+    """
 
     osd: OsdId
     host: HostName
@@ -130,3 +180,26 @@ class LatencySummary:
     iops: float | None = None
     queue: float | None = None
     slow_ops: int | None = None
+    backfills_max: int | None = None
+    """Backfills that the OSD lets run at once as a primary (`local_reservations.max_allowed`), which is what is in
+    force whatever is configured.
+    """
+    recovering: bool | None = None
+    """Whether the OSD recovered or backfilled within the window."""
+    scrubbing: bool | None = None
+    """Whether the OSD scrubbed within the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyBatch:
+    """What one host counted of its OSDs: the unit in which latencies are sent."""
+
+    host: HostName
+    windows: tuple[Windows, ...]
+    lost: int = 0
+    """Summaries that the host could neither send nor keep since the batch before."""
+
+    @property
+    def summaries(self) -> tuple[LatencySummary, ...]:
+        """One for each OSD and window."""
+        return tuple(chain.from_iterable(one.summaries() for one in self.windows))

@@ -22,6 +22,8 @@ class MemoryLog:
     Safe between threads. Holds at most `max_bytes` of keys and values over all topics.
     """
 
+    trims = True
+
     def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._lock = Lock()
         self._max_bytes = max_bytes
@@ -54,11 +56,21 @@ class MemoryLog:
             begin = _count_through(records, after)
             return tuple(islice(records, begin, begin + max(limit, 0)))
 
-    def commit(self, topic: Topic, group: str, offset: int) -> None:
-        """Everything up to and including `offset` is done for `group`, as far as it is there."""
+    def commit(self, topic: Topic, group: str, done: Sequence[Delivered]) -> None:
+        """Everything up to and including the last of `done` is done for `group`, as far as it is there."""
+        through = max((record.offset for record in done), default=0)
         with self._lock:
             before = self._committed[topic].get(group, 0)
-            self._committed[topic][group] = max(before, min(offset, self._last[topic]))
+            self._committed[topic][group] = max(before, min(through, self._last[topic]))
+
+    def recent(self, topic: Topic, limit: int) -> tuple[Delivered, ...]:
+        """The newest `limit` records, oldest first."""
+        with self._lock:
+            return tuple(self._records[topic][-limit:] if limit > 0 else ())
+
+    def share(self, topic: Topic, group: str) -> int:  # noqa: ARG002
+        """Nobody shares."""
+        return 0
 
     def trim(self, topic: Topic, before_offset: int) -> int:
         """Drop records below `before_offset` that every group has committed; returns how many went.

@@ -47,6 +47,8 @@ class SqliteLog:
     used.
     """
 
+    trims = True
+
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = Lock()
@@ -91,9 +93,22 @@ class SqliteLog:
             ).fetchall()
         return tuple(Delivered(offset, key, value) for offset, key, value in rows)
 
-    def commit(self, topic: Topic, group: str, offset: int) -> None:
-        """Everything up to and including `offset` is done for `group`, as far as it is there."""
-        self._advance(topic, group, offset)
+    def commit(self, topic: Topic, group: str, done: Sequence[Delivered]) -> None:
+        """Everything up to and including the last of `done` is done for `group`, as far as it is there."""
+        self._advance(topic, group, max((record.offset for record in done), default=0))
+
+    def recent(self, topic: Topic, limit: int) -> tuple[Delivered, ...]:
+        """The newest `limit` records, oldest first."""
+        with self._lock, self._explained():
+            rows = self._connection.execute(
+                "SELECT offset, key, value FROM records WHERE topic = ? ORDER BY offset DESC LIMIT ?",
+                (topic.value, max(limit, 0)),
+            ).fetchall()
+        return tuple(Delivered(offset, key, value) for offset, key, value in reversed(rows))
+
+    def share(self, topic: Topic, group: str) -> int:  # noqa: ARG002
+        """Each group has one process."""
+        return 0
 
     def trim(self, topic: Topic, before_offset: int) -> int:
         """Drop records below `before_offset` that every group has committed; returns how many went.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from data.reading import Attribute, Counters, Identity, Protocol, Smart
-from data.smart.packed import LARGEST_REPORTED_UNCORRECTABLE, decoded, packs_rates
+from data.smart import logs
+from data.smart.packed import LARGEST_REPORTED_UNCORRECTABLE, decoded, packs_rates, shown, unpacked
 from data.smart.traffic import bytes_read, bytes_written
 from data.smart.values import (
     JsonObject,
@@ -40,7 +41,9 @@ def _called(pattern: str) -> re.Pattern[str]:
 
 
 # `Unknown_Attribute` leaves a number its common meaning; `Unknown_SSD_Attribute` says that it has another.
-_REALLOCATED = (_Meaning(5, _called(r"^(?!factory|initial).*(realloc|retired|bad_?bl|unknown_attribute)")),)
+_REALLOCATED = (
+    _Meaning(5, _called(r"^(?!factory|initial).*(realloc|retired|retried_bl|bad_?bl|unknown_attribute)")),
+)
 _PENDING = (_Meaning(197, _called(r"^(?!bogus).*pend|unknown_attribute")),)
 _OFFLINE_UNCORRECTABLE = (_Meaning(198, _called(r"off-?l|uncorrectable_sector|unc_sect|unknown_attribute")),)
 _REPORTED_UNCORRECTABLE = (
@@ -49,15 +52,18 @@ _REPORTED_UNCORRECTABLE = (
 )
 _COMMAND_TIMEOUTS = (_Meaning(188, _called(r"time-?_?out|unknown_attribute")),)
 _CRC_ERRORS = (_Meaning(199, _called(r"crc|unknown_attribute")), _Meaning(210, _called(r"sata_crc")))
-_END_TO_END = (_Meaning(184, _called(r"end.to.end|e2e|ioedc|unknown_attribute")),)
+_END_TO_END = (_Meaning(184, _called(r"end.to.end|e2e|ioedc|io_error_detect|unknown_attribute")),)
 _UNSAFE_SHUTDOWNS = tuple(
     _Meaning(
-        number, _called(r"unsafe_shut|unclean_shut|unexp\w*_(power|pwr)_loss|(power|pwr)_cycle_ct_unplanned")
+        number,
+        _called(
+            r"unsafe_shut|unclean_shut|unexp\w*_(power|pwr)_?(loss|cycle)|(power|pwr)_cycle_ct_unplanned"
+        ),
     )
     for number in (174, 192)
 )
 
-_NO_TEMPERATURE = _called(r"exceed|count|cnt|unknown_ssd")
+_NO_TEMPERATURE = _called(r"exceed|count|cnt|_ct$|warn|unknown_ssd")
 
 
 def identity(document: JsonObject) -> Identity:
@@ -77,18 +83,40 @@ def identity(document: JsonObject) -> Identity:
 def smart(document: JsonObject, passed: bool | None, exit_bits: tuple[int, ...] | None) -> Smart:
     """What an ATA drive said of itself."""
     drive = identity(document)
-    attributes = _attributes(document, drive)
+    return _smart(document, drive, _attributes(document, drive), passed, exit_bits)
+
+
+def smart_of_table(drive: Identity, raw: Iterable[tuple[int, str, int, int | None]]) -> Smart:
+    """What a drive said of which only the attribute table was kept: (number, name, undecoded raw, normalised value)."""
+    seagate = packs_rates(drive)
+    rows: dict[int, Attribute] = {}
+    for number, name, packed, value in raw:
+        if 1 <= number <= 255 and 0 <= packed < 2**64:
+            meant = unpacked(number, packed, errors_above_operations=seagate)
+            rows[number] = Attribute(name, meant, value, raw_packed=packed if packed != meant else None)
+    return _smart({}, drive, rows, None, None)
+
+
+def _smart(
+    document: JsonObject,
+    drive: Identity,
+    attributes: Mapping[int, Attribute],
+    passed: bool | None,
+    exit_bits: tuple[int, ...] | None,
+) -> Smart:
     statistics = _statistics(document)
+    hours = _power_on_hours(document, attributes, statistics)
     return Smart(
         protocol=Protocol.ATA,
         identity=drive,
         passed=passed,
-        counters=_counters(document, attributes, statistics),
+        counters=_counters(document, attributes, statistics, None if drive.rotation_rpm else hours),
         attributes=attributes,
-        power_on_hours=_power_on_hours(document, attributes, statistics),
+        power_on_hours=hours,
         temperature_c=_temperature(document, attributes),
         exit_bits=exit_bits,
         spare_threshold_pct=percent(member(document, "spare_available"), "threshold_percent"),
+        logs=logs.ata(document),
     )
 
 
@@ -110,14 +138,15 @@ def _attributes(document: JsonObject, drive: Identity) -> Mapping[int, Attribute
         if number is None or not 1 <= number <= 255:
             continue
         packed, printed = count(raw, "value"), text(raw, "string")
+        if packed is None and printed is not None and printed.isdecimal() and len(printed) < 20:
+            packed = int(printed)
         if packed is None:
-            # Only what was printed is left; a plain number is then the integer itself.
-            if printed is None or not printed[0].isdigit():
-                continue
-            packed = int(printed) if printed.isdecimal() and len(printed) < 20 else 0
-        if packed >= 2**64:
+            # Text carries only what was printed; the packed integer is then not known.
+            meant = shown(printed) if printed else None
+        else:
+            meant = decoded(number, packed, printed, errors_above_operations=seagate)
+        if meant is None or (packed or 0) >= 2**64:
             continue
-        meant = decoded(number, packed, printed, errors_above_operations=seagate)
         rows[number] = Attribute(
             name=text(row, "name") or "Unknown_Attribute",
             raw=meant,
@@ -148,7 +177,10 @@ def _statistics(document: JsonObject) -> dict[tuple[int, str], int]:
 
 
 def _counters(
-    document: JsonObject, attributes: Mapping[int, Attribute], statistics: Mapping[tuple[int, str], int]
+    document: JsonObject,
+    attributes: Mapping[int, Attribute],
+    statistics: Mapping[tuple[int, str], int],
+    ssd_hours: int | None,
 ) -> Counters:
     """Counters from attributes; from device statistics where the drive has no such attribute."""
 
@@ -177,8 +209,15 @@ def _counters(
         else percent(member(document, "endurance_used"), "current_percent"),
         available_spare_pct=percent(member(document, "spare_available"), "current_percent"),
         unsafe_shutdowns=read(_UNSAFE_SHUTDOWNS),
-        bytes_written=bytes_written(attributes, statistics.get((1, "Logical Sectors Written")), sector_bytes),
-        bytes_read=bytes_read(attributes, statistics.get((1, "Logical Sectors Read")), sector_bytes),
+        bytes_written=bytes_written(
+            attributes,
+            statistics.get((1, "Logical Sectors Written")),
+            sector_bytes,
+            ssd_hours=ssd_hours,
+        ),
+        bytes_read=bytes_read(
+            attributes, statistics.get((1, "Logical Sectors Read")), sector_bytes, ssd_hours=ssd_hours
+        ),
     )
 
 

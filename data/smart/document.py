@@ -1,4 +1,4 @@
-"""One output of `smartctl --json`, from bytes to `SmartDocument`; or one sentence why it tells nothing.
+"""One output of smartctl, JSON or text, from bytes to `SmartDocument`; or one sentence why it tells nothing.
 
 A disk that could not be read is refused with smartctl's own message, and the refusal keeps the exit bits: a
 failed probe is evidence about the disk.
@@ -18,6 +18,7 @@ from data.refusal import Refusal
 from data.smart import ata, nvme, scsi
 from data.smart.exit_status import VERDICT_FAILED, exit_bits, read_failed
 from data.smart.json_text import LARGEST_DOCUMENT, NotJsonError, first_object
+from data.smart.text import NotTextError, is_text, transcript
 from data.smart.values import JsonObject, count, integer, member, members, text
 
 __all__ = ["LARGEST_DOCUMENT", "SmartDocument", "Undecodable", "decode"]
@@ -57,7 +58,7 @@ class SmartDocument:
     taken_at: datetime | None
     """The host's clock when smartctl ran (UTC), else the `now` that `decode` was given."""
     read_failed: bool
-    """Exit bit 0 or 1: nothing more was read than what is here."""
+    """Exit bit 0 or 1 (a text says it in words): nothing more was read than what is here."""
     device_name: str | None = None
     device_type: str | None = None
     """`sat`, `megaraid,8`, `usbjmicron`. One block device can hide many drives: the key is the device id."""
@@ -68,6 +69,8 @@ class SmartDocument:
     judged_by_attributes: bool = False
     """The bridge or RAID controller lost the status registers: a weaker PASSED."""
     smartctl_version: tuple[int, ...] = field(default=())
+    local_time: datetime | None = None
+    """The host's clock as it was printed, without its zone: where `taken_at` could not be told from a text."""
 
     @property
     def exit_bits(self) -> tuple[int, ...] | None:
@@ -79,6 +82,11 @@ _LONGEST_MESSAGE = 4096
 _LONGEST_QUOTE = 300
 
 _CURES: tuple[tuple[str, str], ...] = (
+    ("please try adding '-d", "name the disk behind the controller with -d, as smartctl says"),
+    ("INVALID ARGUMENT", "give smartctl arguments that it knows"),
+    ("UNRECOGNIZED OPTION", "give smartctl options that it knows"),
+    ("requires a device name", "name the device, smartctl -x --json /dev/sda"),
+    ("in IDLE", "run smartctl without -n idle"),
     ("STANDBY", "the drive is asleep, ask again when it is awake"),
     ("SLEEP mode", "the drive is asleep, ask again when it is awake"),
     ("Permission denied", "run smartctl as root"),
@@ -91,17 +99,14 @@ _CURES: tuple[tuple[str, str], ...] = (
 
 
 def decode(document: bytes, now: datetime | None = None) -> SmartDocument:
-    """Decode the output of one `smartctl --json` run.
+    """Decode the output of one smartctl run, `--json` or text; which of them it is, its content tells.
 
     document: at most `LARGEST_DOCUMENT` bytes of UTF-8 (or UTF-16 with a byte order mark); stray text around
-    the JSON object is passed over.
+    the JSON object, a prompt or terminal colours are passed over.
     now: aware; stands in for the time of the reading where the output has none.
     Raises `Undecodable`, and nothing else, whatever the bytes are.
     """
-    try:
-        found = _unwrapped(first_object(document))
-    except NotJsonError as reason:
-        raise Undecodable(str(reason)) from None
+    found, stopped = _found(document)
     program = member(found, "smartctl")
     bits = exit_bits(integer(program, "exit_status"))
     messages = _messages(found)
@@ -113,11 +118,12 @@ def decode(document: bytes, now: datetime | None = None) -> SmartDocument:
         )
     device = member(found, "device")
     version = program.get("version")
+    taken_at = _taken_at(found)
     return SmartDocument(
         smart=smart,
         device_id=_device_id(found, smart),
-        taken_at=_taken_at(found) or now,
-        read_failed=read_failed(bits),
+        taken_at=taken_at or now,
+        read_failed=stopped or read_failed(bits),
         device_name=text(device, "name"),
         device_type=text(device, "type"),
         messages=messages,
@@ -127,7 +133,22 @@ def decode(document: bytes, now: datetime | None = None) -> SmartDocument:
         smartctl_version=tuple(part for part in version if isinstance(part, int))
         if isinstance(version, list)
         else (),
+        local_time=None if taken_at else _printed_time(found),
     )
+
+
+def _found(document: bytes) -> tuple[JsonObject, bool]:
+    """The object of one run, and whether a text says that smartctl was stopped before it had read the disk."""
+    try:
+        return _unwrapped(first_object(document)), False
+    except NotJsonError as reason:
+        why = str(reason)
+    if len(document) > LARGEST_DOCUMENT or document.lstrip()[:1] in (b"{", b"[") or not is_text(document):
+        raise Undecodable(why)
+    try:
+        return transcript(document)
+    except NotTextError as reason:
+        raise Undecodable(str(reason)) from None
 
 
 def _unwrapped(found: JsonObject) -> JsonObject:
@@ -211,6 +232,15 @@ def _taken_at(found: JsonObject) -> datetime | None:
         return None
 
 
+def _printed_time(found: JsonObject) -> datetime | None:
+    """Only a transcript's `asctime` is an ISO time."""
+    printed = text(member(found, "local_time"), "asctime") or ""
+    try:
+        return datetime.fromisoformat(printed) if "T" in printed[10:11] else None
+    except ValueError:
+        return None
+
+
 def _asleep(found: JsonObject, messages: tuple[str, ...]) -> bool:
     mode = (text(member(found, "power_mode"), "name") or "").upper()
     return (
@@ -235,6 +265,8 @@ def _why_nothing(found: JsonObject, messages: tuple[str, ...], bits: tuple[int, 
         first = messages[0].rstrip(".")[:_LONGEST_QUOTE]
         cure = next((cure for sign, cure in _CURES if sign in first), "check the disk and its cable")
         return f"smartctl read nothing ({first}): {cure}"
+    if isinstance(found.get("devices"), list):
+        return "is smartctl's list of devices, pass what smartctl -x --json prints of each"
     if "seagate_farm_log" in found:
         return "holds Seagate's FARM log only, run smartctl with -x --json"
     if "smartctl" not in found and not isinstance(found.get("device"), Mapping):
@@ -243,4 +275,4 @@ def _why_nothing(found: JsonObject, messages: tuple[str, ...], bits: tuple[int, 
         return "smartctl read nothing (the drive is asleep): ask again when it is awake"
     if read_failed(bits):
         return "smartctl read nothing and does not say why, run it again with -x --json as root"
-    return "holds no verdict, counter or identity, run smartctl with -x --json"
+    return "holds no verdict, counter or identity, run smartctl with -x"

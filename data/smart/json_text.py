@@ -14,7 +14,6 @@ from data.smart.values import JsonObject
 LARGEST_DOCUMENT = 16 * 2**20
 """Bytes. The largest real output known (every log of a drive with a long history) is below 1 MiB."""
 
-_TEXT_SIGNS = ("=== START OF", "smartctl version", "SMART Attributes Data Structure", "SMART overall-health")
 _GREPPABLE = re.compile(rb"\s*json(\.| = )")
 _TOLERANT = json.JSONDecoder(strict=False)  # control characters in strings, NaN, lone surrogates
 
@@ -94,10 +93,8 @@ def _why(written: bytes, cut: bool) -> str:
     head = written[:65536].decode("utf-8", "replace")
     if not head.strip():
         return "is empty, run smartctl again"
-    if any(sign in head for sign in _TEXT_SIGNS) or head.lstrip().startswith("smartctl "):
-        return "is smartctl's text output, run smartctl with --json"
     if head.lstrip().startswith("["):
         return "is a JSON list, pass the output of one smartctl run as one file"
     if cut:
         return f"is cut off after {len(written)} bytes, run smartctl again"
-    return "is not JSON, run smartctl with --json"
+    return "is neither JSON nor a text of smartctl's, pass what `smartctl -x` prints, with --json or without"

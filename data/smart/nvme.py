@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from data.reading import Counters, Identity, Protocol, Smart
+from data.smart import logs
 from data.smart.values import LARGEST, JsonObject, count, member, members, named, percent, serial, temperature
 
 _DATA_UNIT_BYTES = 512_000
@@ -38,6 +39,7 @@ def smart(document: JsonObject, passed: bool | None, exit_bits: tuple[int, ...] 
         temperature_c=current if current is not None else temperature(log, "temperature"),
         exit_bits=exit_bits,
         spare_threshold_pct=percent(log, "available_spare_threshold"),
+        logs=logs.nvme(document),
     )
 
 

@@ -23,10 +23,11 @@ _REALLOCATIONS = (5, 196)
 _COMMAND_TIMEOUT = 188
 
 _PLAIN = re.compile(r"\d+")
-_WITH_EXTRAS = re.compile(r"(-?\d+) ?\(.*")  # raw16(raw16), raw24(raw8), tempminmax: `0 (2000 0)`
-_DURATION = re.compile(r"(\d+)h\+.*")  # msec24hour32 and its kin: `7963h+07m+54.620s`
-_RATIO = re.compile(r"(\d+)/\d+")  # raw24/raw32: errors/operations
-_WORDS = re.compile(r"\d+ \d+ (\d+)")  # raw16: words 2, 1, 0
+_WITH_EXTRAS = re.compile(r"(-?\d{1,19}) ?\(.*")  # raw16(raw16), raw24(raw8), tempminmax: `0 (2000 0)`
+_DURATION = re.compile(r"(\d{1,19}) ?h ?\+.*")  # msec24hour32: `7963h+07m+54.620s`; 5.0: `301 h + 29 m`
+_RATIO = re.compile(r"(\d{1,19})/\d+")  # raw24/raw32: errors/operations
+_WORDS = re.compile(r"\d+ \d+ (\d{1,19})")  # raw16: words 2, 1, 0
+_TENTHS = re.compile(r"(\d{1,19})[.,]\d")  # temp10x
 _SEAGATE_MODEL = re.compile(r"(SEAGATE )?ST\d{3,}")
 
 
@@ -37,10 +38,18 @@ def decoded(attribute: int, value: int, printed: str | None, *, errors_above_ope
         return unpacked(
             attribute, value, formatted=printed is not None, errors_above_operations=errors_above_operations
         )
-    for form in (_WITH_EXTRAS, _DURATION, _RATIO, _WORDS):
+    meant = shown(printed)
+    if meant is not None:
+        return meant
+    return unpacked(attribute, value, errors_above_operations=errors_above_operations)
+
+
+def shown(printed: str) -> int | None:
+    """The count in a raw value that smartctl took apart when it printed it; None where it did not."""
+    for form in (_WITH_EXTRAS, _DURATION, _RATIO, _WORDS, _TENTHS):
         if match := form.fullmatch(printed):
             return int(match[1])
-    return unpacked(attribute, value, errors_above_operations=errors_above_operations)
+    return None
 
 
 def unpacked(

@@ -9,6 +9,7 @@ import re
 from decimal import Decimal
 
 from data.reading import Counters, Identity, Protocol, Smart
+from data.smart import logs
 from data.smart.values import (
     LARGEST,
     JsonObject,
@@ -24,6 +25,9 @@ from data.smart.values import (
 
 _GIGABYTE = 10**9  # SPC-5 counts bytes; smartctl prints them divided by 10^9
 _HEXADECIMAL = re.compile(r"(?:0x)?([0-9a-f]{1,32})", re.IGNORECASE)
+_BYTES_FOR_ELEMENTS = ([7, 0], [7, 1])
+"""Versions of smartctl that wrote the bytes of the defect list where its elements belong."""
+_DESCRIPTOR_BYTES = 8
 _NON_MEDIUM_LINE = re.compile(r"Non-medium error count:\s*([0-9]{1,18})\s*")
 
 
@@ -60,6 +64,7 @@ def smart(document: JsonObject, passed: bool | None, exit_bits: tuple[int, ...] 
         temperature_c=_temperature(document),
         exit_bits=exit_bits,
         spare_threshold_pct=percent(member(document, "spare_available"), "threshold_percent"),
+        logs=logs.scsi(document),
     )
 
 
@@ -75,7 +80,7 @@ def _counters(document: JsonObject) -> Counters:
     used = percent(document, "scsi_percentage_used_endurance_indicator")
     return Counters(
         pending=count(member(document, "scsi_pending_defects"), "count"),
-        grown_defects=count(document, "scsi_grown_defect_list"),
+        grown_defects=_grown_defects(document),
         non_medium_errors=_non_medium(document),
         uncorrected_errors=_uncorrected(log),
         percentage_used=used
@@ -85,6 +90,14 @@ def _counters(document: JsonObject) -> Counters:
         bytes_written=_bytes(member(log, "write")),
         bytes_read=_bytes(member(log, "read")),
     )
+
+
+def _grown_defects(document: JsonObject) -> int | None:
+    """Elements of the list. An address descriptor has 8 bytes in all of SBC's formats but the oldest, with 4."""
+    told = count(document, "scsi_grown_defect_list")
+    if told is None or member(document, "smartctl").get("version") not in _BYTES_FOR_ELEMENTS:
+        return told
+    return told // (_DESCRIPTOR_BYTES if told % _DESCRIPTOR_BYTES == 0 else 4)
 
 
 def _uncorrected(log: JsonObject) -> int | None:

@@ -2,7 +2,8 @@
 
 An attribute's name tells its unit (`Host_Writes_32MiB`), and on some drives it lies: `Total_LBAs_Written` may
 count 32 MiB, GiB or GB. Device statistics page 1 (ACS-4, 9.5.4) counts logical sectors, but wraps at 2^32 on
-some drives. Together they give the truth; alone each is believed.
+some drives. Together they give the truth. Alone each is believed, but for an SSD whose `LBAs` come to less than a
+drive in service can have: then they are not sectors, nobody knows what they are, and the answer is None.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from data.smart.values import LARGEST
 _WRAP_SECTORS = 2**32
 # GB and GiB differ by 7 %; attribute and statistics are read at slightly different times.
 _AGREES_WITHIN = 0.02
+# Micron's 246, Intel's 225, Apple's 174 and 175, Indilinx' 198 and 199; under another name they are something else.
+_WRITES, _READS = (241, 246, 225, 175, 199), (242, 174, 198)
 _WRITTEN = re.compile(r"writ|wts", re.I)
 _READ = re.compile(r"read|rds", re.I)
 _FROM_HOST = re.compile(r"lba|host|hst|lifetime|total", re.I)
@@ -23,27 +26,37 @@ _NOT_FROM_HOST = re.compile(r"nand|flsh|flash|erase|error|fail|ampf|perc|workld|
 _UNITS: tuple[tuple[str, int], ...] = (
     ("32mib", 2**25), ("1gib", 2**30), ("gib", 2**30), ("gb", 10**9), ("mib", 2**20), ("mb", 10**6),
 )  # fmt: skip
+# Counting 32 MiB or more as 512 bytes makes 65,536 times too little: below this, 18 MB/s on end would be called idle.
+_LEAST_AN_HOUR = 2**20
+_JUDGED_FROM_HOURS = 24
 _POSSIBLE_UNITS = (2**25, 2**30, 10**9, 2**20, 10**6, 64 * 2**20, 2**16)
 
 
 def bytes_written(
-    attributes: Mapping[int, Attribute], statistics_sectors: int | None, sector_bytes: int
+    attributes: Mapping[int, Attribute],
+    statistics_sectors: int | None,
+    sector_bytes: int,
+    *,
+    ssd_hours: int | None = None,
 ) -> int | None:
-    """Bytes written by the host (241, Micron's 246, Intel's 225), or None when the drive does not say."""
-    return _checked(
-        _from_attributes(attributes, (241, 246, 225), _WRITTEN, sector_bytes),
-        statistics_sectors,
-        sector_bytes,
-    )
+    """Bytes written by the host, or None when the drive does not say.
+
+    ssd_hours: power-on hours of a drive that does not turn; None for hard disks and where they are not known.
+    """
+    named = _from_attributes(attributes, _WRITES, _WRITTEN, sector_bytes)
+    return _checked(named, statistics_sectors, sector_bytes, ssd_hours)
 
 
 def bytes_read(
-    attributes: Mapping[int, Attribute], statistics_sectors: int | None, sector_bytes: int
+    attributes: Mapping[int, Attribute],
+    statistics_sectors: int | None,
+    sector_bytes: int,
+    *,
+    ssd_hours: int | None = None,
 ) -> int | None:
-    """Bytes read by the host (242), or None when the drive does not say."""
-    return _checked(
-        _from_attributes(attributes, (242,), _READ, sector_bytes), statistics_sectors, sector_bytes
-    )
+    """Bytes read by the host, or None when the drive does not say; `ssd_hours` as for `bytes_written`."""
+    named = _from_attributes(attributes, _READS, _READ, sector_bytes)
+    return _checked(named, statistics_sectors, sector_bytes, ssd_hours)
 
 
 def _from_attributes(
@@ -68,10 +81,15 @@ def _from_attributes(
     return None
 
 
-def _checked(named: tuple[int, int] | None, sectors: int | None, sector_bytes: int) -> int | None:
+def _checked(
+    named: tuple[int, int] | None, sectors: int | None, sector_bytes: int, ssd_hours: int | None
+) -> int | None:
     told = None if named is None else named[0] * named[1]
     if sectors is None:
-        return told if told is None or told <= LARGEST else None
+        if named is None or told is None or told > LARGEST:
+            return None
+        idle = (ssd_hours or 0) >= _JUDGED_FROM_HOURS and told < (ssd_hours or 0) * _LEAST_AN_HOUR
+        return None if idle and named[1] == sector_bytes else told
     counted = sectors * sector_bytes
     if named is None or told is None or _agree(told, counted, slack=named[1]):
         return counted if told is None else told

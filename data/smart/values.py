@@ -20,7 +20,8 @@ LARGEST = 2**63 - 1
 _NOTHING: JsonObject = {}
 _LONGEST_TEXT = 256
 _DECIMAL = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
-_MASKED = re.compile(r"[-*.?#]+|x{3,}|.*\.{3}|.*redacted.*|n/?a|none|null|unknown", re.I)
+_ONE_LETTER = re.compile(r"(\w)\1{3,}")  # publishers overwrite serial numbers with one letter
+_MASKED = re.compile(r"[-*.?#]+|<.*>|\[.*\]|x{3,}|.*\.{3}|.*redacted.*|n/?a|none|null|unknown", re.I)
 
 
 def member(node: JsonObject, key: str) -> JsonObject:
@@ -102,7 +103,9 @@ def named(node: JsonObject, *keys: str) -> str | None:
 def serial(document: JsonObject) -> str | None:
     """The serial number, if it tells this drive from all others: `REDACTED` and `9RK1XXXX` do not."""
     value = text(document, "serial_number")
-    return value if value is not None and names_one_drive(value) else None
+    if value is None or _ONE_LETTER.fullmatch(value) or not names_one_drive(value):
+        return None
+    return value
 
 
 def temperature(node: JsonObject, key: str) -> int | None:

@@ -1,8 +1,7 @@
-"""What can be wrong with a store's file, as sentences with the cure."""
+"""What can be wrong with a store, as sentences with the cure; those of PostgreSQL are in data.store.complaints."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,16 +12,32 @@ from data.sqlite_file import Fault, fault
 from data.wire.shape import Misshapen
 
 
-class StoreUnreadable(Refusal):
-    """The file is damaged, is no store, or was written by a newer predrain."""
+class StoreRefusal(Refusal):
+    """It is the store that something is wrong with, and not what was to be saved."""
 
 
-class StoreFull(Refusal):
-    """The file cannot take more; what was saved before is safe."""
+class StoreUnreadable(StoreRefusal):
+    """It is damaged, is no store, or was written by a newer predrain."""
 
 
-class StoreBusy(Refusal):
-    """Another process has held the file for too long; nothing was changed."""
+class StoreFull(StoreRefusal):
+    """It cannot take more; what was saved before is safe."""
+
+
+class StoreBusy(StoreRefusal):
+    """Others have held it, or it has worked, for too long; nothing was changed."""
+
+
+class StoreAway(StoreRefusal):
+    """Its server does not answer. What was being saved may or may not be there: it is safe to save it again."""
+
+
+class StoreDenied(StoreRefusal):
+    """Its server lets nobody in with these words, or not far enough."""
+
+
+class StoreOutdated(StoreRefusal):
+    """It has the tables of an older predrain, or none yet, and somebody has to bring it up."""
 
 
 @contextmanager
@@ -30,11 +45,6 @@ def explained(name: str) -> Iterator[None]:
     """SQLite's errors about the store `name` as sentences; other errors pass as they are."""
     try:
         yield
-    except zlib.error as error:
-        raise StoreUnreadable(
-            f"the store {name} holds a document that cannot be unpacked ({error}): bring it back from a"
-            " backup, or move it away and start again"
-        ) from error
     except DBAPIError as error:
         wrong = fault(error.orig)
         if wrong is Fault.NO_ROOM:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Protocol
 
 from data.drain import Drain, JournalEntry
-from data.ids import DeviceId
+from data.ids import DeviceId, HostName
 from data.outcome import Outcome
 from data.outlook import Outlook
 from data.reading import LatencySummary, Reading
+from data.windows import Windows
 
 
 class RevisionConflict(Exception):
@@ -30,6 +32,21 @@ class Checkpoint:
     state: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class News:
+    """What was written since an earlier look, by whichever process: a device's newest, a drain's last revision.
+
+    Nothing that was written is left out; what is known already may be told again.
+    """
+
+    mark: str
+    """For the next look."""
+    readings: tuple[Reading, ...] = ()
+    outlooks: tuple[Outlook, ...] = ()
+    drains: tuple[Drain, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+
+
 class Store(Protocol):
     """Contract, held by one test suite over all adapters.
 
@@ -37,7 +54,9 @@ class Store(Protocol):
     - readings are keyed by (device, taken_at); a second one with that key is ignored;
     - a checkpoint is dropped with any reading kept that is not later than it: it never lacks one of its time;
     - `save_drain` raises RevisionConflict unless the revision is higher than the stored one (or equal and identical);
-    - the journal is append-only and ordered.
+    - a journal is ordered and only grows at its end;
+    - upkeep (`thin`, `coarsen`, `prune`) works in short transactions, a device or an hour of a host each, and goes on
+      where it was stopped; what is newest of a device always stays.
     """
 
     def add_readings(self, readings: Iterable[Reading]) -> int:
@@ -56,24 +75,40 @@ class Store(Protocol):
         """Keep checkpoints, one a device: a later save replaces it."""
         ...
 
-    def checkpoint(self, device: DeviceId) -> Checkpoint | None:
-        """The device's checkpoint; None when there is none or when an earlier reading came after it."""
+    def checkpoints(self, devices: Collection[DeviceId]) -> Mapping[DeviceId, Checkpoint]:
+        """The checkpoint of each of `devices` that has one, and got no earlier reading after it."""
         ...
 
-    def add_latency(self, summaries: Iterable[LatencySummary]) -> None:
-        """Keep latency summaries, keyed by (osd, window_start)."""
+    def unsaved(self, devices: Collection[DeviceId]) -> Mapping[DeviceId, tuple[datetime, ...]]:
+        """When each of `devices` was read since its checkpoint (ever, where it has none), where it was."""
+        ...
+
+    def add_latency(self, windows: Iterable[Windows]) -> None:
+        """Keep what hosts told of their OSDs, keyed by (osd, window_start)."""
+        ...
+
+    def has_latency(self) -> bool:
+        """Whether any OSD's latency is kept; costs next to nothing, so that many OSDs need not be asked in vain."""
         ...
 
     def latency(self, osd: int, since: datetime) -> tuple[LatencySummary, ...]:
         """An OSD's summaries from `since` on, oldest first."""
         ...
 
+    def latency_hosts(self) -> tuple[HostName, ...]:
+        """Hosts that ever told of an OSD's latency, in order."""
+        ...
+
+    def host_latency(self, host: HostName, since: datetime) -> tuple[Windows, ...]:
+        """What a host told of its OSDs from `since` on, oldest first: all OSDs' at a fraction of asking for each's."""
+        ...
+
     def save_outlooks(self, outlooks: Iterable[Outlook]) -> None:
         """Keep outlooks, keyed by (device, as_of)."""
         ...
 
-    def latest_outlooks(self) -> Mapping[DeviceId, Outlook]:
-        """Every device's newest outlook."""
+    def latest_outlooks(self, devices: Collection[DeviceId] | None = None) -> Mapping[DeviceId, Outlook]:
+        """The newest outlook of each of `devices` that has any, or of every device (None)."""
         ...
 
     def outlooks(self, device: DeviceId, since: datetime | None = None) -> tuple[Outlook, ...]:
@@ -108,6 +143,18 @@ class Store(Protocol):
         """All statements, oldest first."""
         ...
 
+    def news(self, since: str | None = None) -> News:
+        """What was written since the look that gave the mark `since`, or all there is (None)."""
+        ...
+
+    def notes(self, room: str) -> Mapping[str, bytes]:
+        """Small things that a part of the service remembers under names of its own."""
+        ...
+
+    def note(self, room: str, changes: Mapping[str, bytes | None]) -> None:
+        """Remember, or with None forget, all of `changes` or none."""
+        ...
+
     def halt_reason(self) -> str | None:
         """Why everything is halted, or None when it is not."""
         ...
@@ -116,10 +163,43 @@ class Store(Protocol):
         """Halt (with a reason) or lift the halt (None). Survives restarts."""
         ...
 
-    def prune(self, *, history: datetime | None = None, latency: datetime | None = None) -> int:
-        """Drop readings and outlooks from before `history`, latency from before `latency`; returns how many.
+    def days(self) -> Mapping[date, int]:
+        """UTC days with readings; each has a number that is another one once a daily value of that day is."""
+        ...
 
-        A device's latest reading, latest outlook and checkpoint stay, however old. Drains, their journal and
+    def daily(self, first: date, last: date) -> Iterator[Reading]:
+        """Daily values of the UTC days `first` to `last`: each device's last reading of the day that is not Unreadable,
+        by device, oldest first.
+        """
+        ...
+
+    def thin(self, before: date) -> int:
+        """Keep of readings and outlooks from days before `before` a day's last one a device, and its last that is not
+        Unreadable; returns how many went.
+        """
+        ...
+
+    def coarsen(self, before: datetime) -> int:
+        """Make one summary (data.store.coarse) of an OSD's latencies in ten minutes that were over by `before`; returns
+        how many rows less there are. What comes later for such ten minutes goes with the next call.
+        """
+        ...
+
+    def alone(self, task: str) -> AbstractContextManager[bool]:
+        """Whether no other process that shares the store does `task` as long as the block runs."""
+        ...
+
+    def prune(
+        self,
+        *,
+        history: datetime | None = None,
+        latency: datetime | None = None,
+        journal: tuple[str, datetime] | None = None,
+    ) -> int:
+        """Drop readings and outlooks from before `history`, latency from before `latency`, and of the one named
+        `journal` the first lines as far as they are from before a time; returns how many.
+
+        A device's latest reading, latest outlook and checkpoint stay, however old. Drains, every other journal and
         outcomes are never dropped.
         """
         ...

@@ -1,52 +1,50 @@
 """Tables of the store: documents as JSON beside the columns that queries need. Portable to PostgreSQL.
 
-Times are microseconds since 1970 in UTC. Documents are what data.wire.bodies writes. Each `latest_*` table
-holds one row a device, kept in the same transaction as its history and not packed, so that the whole fleet is
-one short scan.
+Times are microseconds since 1970 in UTC. Documents are what data.store.documents writes; latencies, which are many, are
+packed by column (data.store.columns), a host's OSDs in one row. Each `latest_*` table holds one row a device, kept in
+the same transaction as its history, so that the whole fleet is one short scan.
 """
 
 from __future__ import annotations
 
-import zlib
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
-from sqlalchemy.types import TypeDecorator
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+)
 
-VERSION = 2
-"""Of the tables and of the documents in them. Since 2: `checkpoints`."""
-ONLY_MORE_TABLES = frozenset({1})
-"""Older versions that lack tables and are else as this one: they are brought up to it where they are opened."""
+VERSION = 5
+"""Of the tables and of the documents in them; data.store.migrations tells what came with each."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 metadata = MetaData()
 
-
-class Packed(TypeDecorator[bytes]):
-    """Bytes deflated on their way in: a drive's history takes a quarter of the room."""
-
-    impl = LargeBinary
-    cache_ok = True
-
-    def process_bind_param(self, value: bytes | None, dialect: Any) -> bytes | None:  # noqa: ARG002
-        return None if value is None else zlib.compress(value, 1)
-
-    def process_result_value(self, value: Any, dialect: Any) -> bytes | None:  # noqa: ARG002
-        return None if value is None else zlib.decompress(value)
-
-
 # SQLite numbers rows by itself only for INTEGER keys.
 _Numbered = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _written() -> Column[int]:
+    """The number of the transaction that wrote the row last (data.store.news); 0: before there were numbers."""
+    return Column("written", BigInteger, nullable=False, server_default="0")
+
 
 readings = Table(
     "readings",
     metadata,
     Column("device", String, primary_key=True),
     Column("taken_at", BigInteger, primary_key=True),
-    Column("document", Packed, nullable=False),
+    Column("document", LargeBinary, nullable=False),
 )
 
 latest_readings = Table(
@@ -55,6 +53,8 @@ latest_readings = Table(
     Column("device", String, primary_key=True),
     Column("taken_at", BigInteger, nullable=False),
     Column("document", LargeBinary, nullable=False),
+    _written(),
+    Index("latest_readings_by_writing", "written"),
 )
 
 checkpoints = Table(
@@ -66,12 +66,21 @@ checkpoints = Table(
     Column("state", LargeBinary, nullable=False),
 )
 
-latency = Table(
-    "latency",
+host_latency = Table(
+    "host_latency",
     metadata,
-    Column("osd", Integer, primary_key=True),
+    Column("host", String, primary_key=True),
     Column("window_start", BigInteger, primary_key=True),
-    Column("document", LargeBinary, nullable=False),
+    Column("merged", Integer, primary_key=True, autoincrement=False),
+    Column("packed", LargeBinary, nullable=False),
+)
+
+latency_osds = Table(
+    "latency_osds",
+    metadata,
+    Column("osd", Integer, primary_key=True, autoincrement=False),
+    Column("host", String, primary_key=True),
+    Index("latency_osds_by_host", "host"),
 )
 
 outlooks = Table(
@@ -79,7 +88,7 @@ outlooks = Table(
     metadata,
     Column("device", String, primary_key=True),
     Column("as_of", BigInteger, primary_key=True),
-    Column("document", Packed, nullable=False),
+    Column("document", LargeBinary, nullable=False),
 )
 
 latest_outlooks = Table(
@@ -88,6 +97,8 @@ latest_outlooks = Table(
     Column("device", String, primary_key=True),
     Column("as_of", BigInteger, nullable=False),
     Column("document", LargeBinary, nullable=False),
+    _written(),
+    Index("latest_outlooks_by_writing", "written"),
 )
 
 drains = Table(
@@ -96,8 +107,10 @@ drains = Table(
     Column("id", String, primary_key=True),
     Column("created_at", BigInteger, nullable=False),
     Column("revision", Integer, nullable=False),
-    Column("document", Packed, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    _written(),
     Index("drains_by_creation", "created_at", "id"),
+    Index("drains_by_writing", "written"),
 )
 
 journal = Table(
@@ -118,7 +131,9 @@ outcomes = Table(
     Column("at", BigInteger, nullable=False),
     Column("digest", LargeBinary, nullable=False, unique=True),
     Column("document", LargeBinary, nullable=False),
+    _written(),
     Index("outcomes_by_time", "at", "number"),
+    Index("outcomes_by_writing", "written"),
     sqlite_autoincrement=True,
 )
 
@@ -129,11 +144,23 @@ halt = Table(
     Column("why", Text, nullable=False),
 )
 
-schema_version = Table(
-    "schema_version",
+notes = Table(
+    "notes",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("version", Integer, nullable=False),
+    Column("room", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("document", LargeBinary, nullable=False),
+)
+
+FOLLOWED = (latest_readings, latest_outlooks, drains, outcomes)
+"""Tables whose rows say when they were written last."""
+
+# Under the name and in the form that alembic gives it.
+version = Table(
+    "alembic_version",
+    metadata,
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 
 

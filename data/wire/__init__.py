@@ -1,7 +1,7 @@
 """The wire: what is sent between processes, and the border where it is judged.
 
 `encode` and `decode` put a value into a versioned envelope and take it out; `Poison` says why bytes are none.
-`accept` and `accept_latency` judge a value that came in; `Refused` says what is wrong with it and where.
+`accept`, `accept_latency` and `accept_windows` judge what came in; `Refused` says what is wrong with it and where.
 `DeadLetter` keeps what was refused, with the reason.
 """
 
@@ -9,6 +9,7 @@ from data.wire.acceptance import Doubt, Refused, accept, accept_latency, doubts
 from data.wire.bodies import DeadLetter
 from data.wire.envelope import LONGEST, Envelope, Poison, decode, encode
 from data.wire.shape import Misshapen
+from data.wire.windows import accept_windows
 
 __all__ = [
     "LONGEST",
@@ -20,6 +21,7 @@ __all__ = [
     "Refused",
     "accept",
     "accept_latency",
+    "accept_windows",
     "decode",
     "doubts",
     "encode",

@@ -8,9 +8,13 @@ known", and the rest of the reading is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
+from operator import attrgetter
 
 from data.reading import Counters, LatencySummary, Reading, Smart
 from data.refusal import Refusal
@@ -22,9 +26,13 @@ EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 """Before this, a host's clock was never set."""
 
 LONGEST_NAME = 256
+LONGEST_WINDOW = timedelta(days=1)
 
 _COUNT = (0, 2**32 - 2)  # 2^32 - 1 and the all-ones of wider registers are "nothing here", not a count
 _BYTES = (0, 10**19)  # 10 GB/s for thirty years
+_WIDEST = 2**64
+WIDEST_MEASURE = 2**63
+NO_OSD = 2**31 - 1  # CRUSH has it for "none"
 
 PLAUSIBLE: Mapping[str, tuple[int, int]] = {
     **{field.name: _COUNT for field in fields(Counters)},
@@ -60,6 +68,7 @@ def accept(reading: Reading, now: datetime) -> Reading:
     _named("device", reading.device)
     _named("host", reading.host)
     _dated("taken_at", reading.taken_at, now, reading.host)
+    _placed(reading)
     if not isinstance(reading.seen, Smart):
         _dated("unreadable since", reading.seen.since, now, reading.host)
         return reading
@@ -72,7 +81,7 @@ def accept(reading: Reading, now: datetime) -> Reading:
         reading,
         seen=replace(
             smart,
-            counters=replace(smart.counters, **dict.fromkeys(unknown & _COUNTERS)),
+            counters=replace(smart.counters, **dict.fromkeys(unknown.intersection(_COUNTERS))),
             power_on_hours=None if "power_on_hours" in unknown else smart.power_on_hours,
             temperature_c=None if "temperature_c" in unknown else smart.temperature_c,
         ),
@@ -85,59 +94,94 @@ def doubts(reading: Reading) -> tuple[Doubt, ...]:
         return ()
     return tuple(
         Doubt(name, number)
-        for name, number in _numbers(reading.seen)
-        if not PLAUSIBLE[name][0] <= number <= PLAUSIBLE[name][1]
+        for (name, (least, greatest)), number in zip(PLAUSIBLE.items(), _numbers(reading.seen), strict=True)
+        if number is not None and not least <= number <= greatest
     )
 
 
 def accept_latency(summary: LatencySummary, now: datetime) -> LatencySummary:
     """The summary, unchanged. Raises Refused."""
-    _named("host", summary.host)
-    _dated("window_start", summary.window_start, now, summary.host)
-    if summary.osd < 0:
+    accept_source(summary.host, summary.window_start, now)
+    if not 0 <= summary.osd < NO_OSD:
         raise Refused(f"osd.{summary.osd} is no OSD: OSDs count from 0")
-    if not summary.window_seconds > 0:
-        raise Refused(f"window_seconds {summary.window_seconds:g} is no window: it must be above 0")
-    for field in fields(LatencySummary):
-        number = getattr(summary, field.name)
-        if isinstance(number, int | float) and not number >= 0:
+    if not 0 < summary.window_seconds <= LONGEST_WINDOW.total_seconds():
+        raise Refused(
+            f"window_seconds {summary.window_seconds:g} is no window: it must be above 0, and a day at most"
+        )
+    known = [number for number in _measured(summary) if number is not None]
+    # Nearly always. A sum with a NaN in it is below nothing, and one with a number of a thousand digits cannot be made.
+    if min(known) >= 0 and max(known) < WIDEST_MEASURE and sum(known) < WIDEST_MEASURE:
+        return summary
+    for name, number in zip(_MEASURED, _measured(summary), strict=True):
+        if number is not None and not 0 <= number < WIDEST_MEASURE:
             raise Refused(
-                f"{field.name} {number:g} of osd.{summary.osd} on {summary.host} is negative or no number:"
+                f"{name} {str(number)[:32]} of osd.{summary.osd} on {summary.host} is negative, too large or no number:"
                 " update that host's collector"
             )
     return summary
 
 
-_COUNTERS = frozenset(field.name for field in fields(Counters))
+def accept_source(host: str, window_start: datetime, now: datetime) -> None:
+    """Whether a host may have told of windows that began then. Raises Refused."""
+    _named("host", host)
+    _dated("window_start", window_start, now, host)
 
 
-def _numbers(smart: Smart) -> Iterator[tuple[str, int]]:
-    for name in PLAUSIBLE:
-        number: int | None = getattr(smart.counters if name in _COUNTERS else smart, name)
-        if number is not None:
-            yield name, number
+_COUNTERS = tuple(field.name for field in fields(Counters))
+_counters = attrgetter(*_COUNTERS)
+_MEASURED = tuple(
+    field.name for field in fields(LatencySummary) if field.name not in ("host", "window_start")
+)
+_measured = attrgetter(*_MEASURED)
+_IDS = frozenset(range(256))
+_ROW = ("raw", "value", "worst", "threshold", "raw_packed")
+_row = attrgetter(*_ROW)
+
+
+def _numbers(smart: Smart) -> tuple[int | None, ...]:
+    """In the order of PLAUSIBLE."""
+    return (*_counters(smart.counters), smart.power_on_hours, smart.temperature_c)
+
+
+def _placed(reading: Reading) -> None:
+    for seat in reading.seats:
+        if not 0 <= seat.osd < NO_OSD:
+            raise Refused(f"osd.{seat.osd} on {reading.host} is no OSD: update that host's collector")
+    if reading.kernel_errors is not None and not 0 <= reading.kernel_errors < _WIDEST:
+        raise Refused(
+            f"kernel_errors {reading.kernel_errors:,} of {reading.device} on {reading.host} is no count of errors:"
+            " update that host's collector"
+        )
 
 
 def _counted(reading: Reading) -> None:
-    """No count may be below zero: smartctl never prints one, so it was made on the way."""
+    """No count may be below zero, or wider than a register: smartctl prints none, so it was made on the way."""
     assert isinstance(reading.seen, Smart)
-    numbers = [pair for pair in _numbers(reading.seen) if pair[0] != "temperature_c"]
-    identity = reading.seen.identity
-    sizes = (("capacity_bytes", identity.capacity_bytes), ("rotation_rpm", identity.rotation_rpm))
-    numbers += [(name, number) for name, number in sizes if number is not None]
-    for id_, row in reading.seen.attributes.items():
+    smart, identity = reading.seen, reading.seen.identity
+    own = _numbers(smart)[:-1]  # without the temperature
+    sizes = (identity.capacity_bytes, identity.rotation_rpm)
+    rows = chain.from_iterable(map(_row, smart.attributes.values()))
+    with suppress(OverflowError):
+        array("Q", filter(None, (*own, *sizes, *rows)))  # all of them fit into registers, nearly always
+        if smart.attributes.keys() <= _IDS:
+            return
+    named = [*zip(PLAUSIBLE, own, strict=False), ("capacity_bytes", sizes[0]), ("rotation_rpm", sizes[1])]
+    for id_, row in smart.attributes.items():
         if not 0 <= id_ <= 255:
             raise Refused(f"attribute {id_} of {reading.device} is no attribute: they count from 0 to 255")
-        numbers += [
-            (f"attribute {id_} {name}", number)
-            for name, number in (("raw", row.raw), ("value", row.value), ("worst", row.worst))
-            if number is not None
-        ]
-    for name, number in numbers:
+        named += [(f"attribute {id_} {name}", number) for name, number in zip(_ROW, _row(row), strict=True)]
+    for name, number in named:
+        if number is None:
+            continue
         if number < 0:
             raise Refused(
                 f"{name} {number:,} of {reading.device} on {reading.host} is negative: update that host's"
                 " collector, or look at what writes its smartctl output"
+            )
+        if number >= _WIDEST and name not in PLAUSIBLE:
+            raise Refused(
+                f"{name} of {reading.device} on {reading.host} has {len(str(number))} digits, which no drive's register"
+                " holds: update that host's collector, or look at what writes its smartctl output"
             )
 
 

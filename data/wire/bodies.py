@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from data.drain import Drain, JournalEntry
 from data.ids import DeviceId, HostName
 from data.log.port import Delivered, Topic
 from data.outcome import Outcome
 from data.outlook import Outlook
-from data.reading import LatencySummary, Reading, Smart, Unreadable
+from data.reading import LatencySummary, Reading, Seat, Smart, Unreadable
 from data.wire.shape import Misshapen, Shape
 
 T = TypeVar("T")
 
 LONGEST_DEAD = 1 << 20
 """Bytes of a record that its dead letter keeps."""
+LONGEST_TOLD = 1_000
+"""Characters of its key, and of the reason, that a dead letter keeps: whoever sent the record may have chosen them."""
 
 
 class Body(Protocol[T]):
@@ -32,6 +36,19 @@ class Body(Protocol[T]):
         ...
 
 
+class Formed(Body[T], Protocol[T]):
+    """A body that is decoded together with what stands around it."""
+
+    @property
+    def form(self) -> type[msgspec.Struct]:
+        """What its JSON is decoded into."""
+        ...
+
+    def made(self, form: Any) -> T:
+        """The value of a decoded form. Raises Misshapen, MsgspecError and OverflowError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
     """A record that could not be taken, with the reason; it can be replayed once the reason is gone."""
@@ -43,14 +60,22 @@ class DeadLetter:
     reason: str
     value: bytes
     whole: bool = True
-    """False: the record was longer than LONGEST_DEAD and `value` is its beginning."""
+    """False: the record was longer than LONGEST_DEAD and `value` is its beginning, or it was damaged in the log."""
+    partition: int = 0
 
     @classmethod
     def of(cls, topic: Topic, delivered: Delivered, reason: object, at: datetime) -> DeadLetter:
         """The letter for a record of `topic` that was refused with `reason` (an error or a sentence)."""
         value = delivered.value[:LONGEST_DEAD]
-        whole = len(value) == len(delivered.value)
-        return cls(topic, delivered.offset, delivered.key, at, str(reason), value, whole)
+        whole = len(value) == len(delivered.value) and not delivered.damage
+        key, why = _legible(delivered.key), _legible(str(reason))
+        return cls(topic, delivered.offset, key, at, why, value, whole, delivered.partition)
+
+
+def _legible(text: str) -> str:
+    """`text` as it can be written: not too long, without halves of characters."""
+    kept = text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}.."
+    return kept.encode("utf-8", "backslashreplace").decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +88,17 @@ class _ReadingForm:
     received_at: datetime
     smart: Smart | None = None
     unreadable: Unreadable | None = None
+    seats: tuple[Seat, ...] = ()
+    kernel_errors: int | None = None
 
 
 class _ReadingBody:
     def __init__(self) -> None:
-        self._form = Shape(_ReadingForm)
+        self._form = Shape(_ReadingForm, "Reading")
+
+    @property
+    def form(self) -> type[msgspec.Struct]:
+        return self._form.form
 
     def write(self, value: Reading) -> bytes:
         seen = value.seen
@@ -75,11 +106,25 @@ class _ReadingBody:
             raise Misshapen(f"this Reading cannot be written: it saw a {type(seen).__name__}")
         smart, unreadable = (seen, None) if isinstance(seen, Smart) else (None, seen)
         return self._form.write(
-            _ReadingForm(value.device, value.host, value.taken_at, value.received_at, smart, unreadable)
+            _ReadingForm(
+                value.device,
+                value.host,
+                value.taken_at,
+                value.received_at,
+                smart,
+                unreadable,
+                value.seats,
+                value.kernel_errors,
+            )
         )
 
     def read(self, raw: bytes) -> Reading:
-        form = self._form.read(raw)
+        return self._reading(self._form.read(raw))
+
+    def made(self, form: Any) -> Reading:
+        return self._reading(self._form.made(form))
+
+    def _reading(self, form: _ReadingForm) -> Reading:
         seen: Smart | Unreadable
         if form.smart is not None and form.unreadable is None:
             seen = form.smart
@@ -89,10 +134,12 @@ class _ReadingBody:
             raise Misshapen(
                 "these bytes are no Reading: exactly one of `smart` and `unreadable` must be there"
             )
-        return Reading(form.device, form.host, form.taken_at, form.received_at, seen)
+        return Reading(
+            form.device, form.host, form.taken_at, form.received_at, seen, form.seats, form.kernel_errors
+        )
 
 
-READING: Body[Reading] = _ReadingBody()
+READING: Formed[Reading] = _ReadingBody()
 LATENCY: Body[LatencySummary] = Shape(LatencySummary)
 OUTLOOK: Body[Outlook] = Shape(Outlook)
 DRAIN: Body[Drain] = Shape(Drain)

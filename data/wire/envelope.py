@@ -11,13 +11,14 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 
 from data.outlook import GRID_DAYS, Outlook
-from data.reading import LatencySummary, Reading
+from data.reading import LatencyBatch, LatencySummary, Reading
 from data.refusal import Refusal
 from data.wire import bodies
-from data.wire.bodies import Body, DeadLetter
+from data.wire.bodies import Body, DeadLetter, Formed
 from data.wire.shape import Misshapen
+from data.wire.windows import BY_COLUMNS, ONE_BY_ONE
 
-T = TypeVar("T", Reading, LatencySummary, Outlook, DeadLetter)
+T = TypeVar("T", Reading, LatencySummary, LatencyBatch, Outlook, DeadLetter)
 
 LONGEST = 1 << 20
 """Bytes of an envelope; a dead letter may have twice that, since it holds another envelope in base 64."""
@@ -41,25 +42,6 @@ class Envelope(Generic[T]):
     body: T
 
 
-@dataclass(frozen=True, slots=True)
-class _Schema:
-    """A kind on the wire. A changed body is a new version; the reader of the old one stays for ever."""
-
-    name: str
-    version: int
-    writer: Body[Any]
-    readers: Mapping[int, Body[Any]]
-    longest: int = LONGEST
-
-
-_SCHEMAS: Mapping[type, _Schema] = {
-    Reading: _Schema("reading", 1, bodies.READING, {1: bodies.READING}),
-    LatencySummary: _Schema("latency", 1, bodies.LATENCY, {1: bodies.LATENCY}),
-    Outlook: _Schema("outlook", 2, bodies.OUTLOOK, {1: bodies.OUTLOOK, 2: bodies.OUTLOOK}),
-    DeadLetter: _Schema("dead_letter", 1, bodies.DEAD_LETTER, {1: bodies.DEAD_LETTER}, 2 * LONGEST),
-}
-
-
 class _Label(msgspec.Struct, frozen=True):
     """What must be known before anything else can be judged; other fields may be of a later time."""
 
@@ -78,6 +60,52 @@ class _Sealed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _LABEL = msgspec.json.Decoder(_Label)
 _SEALED = msgspec.json.Decoder(_Sealed)
+
+
+class _AtOnce:
+    """Envelope and value decoded in one go, for values that are many."""
+
+    def __init__(self, body: Formed[Any]) -> None:
+        self._body = body
+        whole = msgspec.defstruct("_Whole", [("body", body.form)], bases=(_Sealed,), frozen=True)
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(whole)
+
+    def decode(self, raw: bytes, schema: _Schema) -> tuple[_Sealed, Any] | None:
+        """Both; None where anything is amiss or older: look at it piece by piece then."""
+        try:
+            sealed = self._decoder.decode(raw)
+            if sealed.schema == schema.name and schema.readers.get(sealed.version) is self._body:
+                return sealed, self._body.made(sealed.body)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OverflowError, Misshapen):
+            pass
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Schema:
+    """A kind on the wire. A changed body is a new version; the reader of the old one stays for ever."""
+
+    name: str
+    version: int
+    writer: Body[Any]
+    readers: Mapping[int, Body[Any]]
+    longest: int = LONGEST
+    at_once: _AtOnce | None = None
+
+
+_SCHEMAS: Mapping[type, _Schema] = {
+    Reading: _Schema(
+        "reading", 2, bodies.READING, {1: bodies.READING, 2: bodies.READING}, at_once=_AtOnce(bodies.READING)
+    ),
+    LatencySummary: _Schema("latency", 2, bodies.LATENCY, {1: bodies.LATENCY, 2: bodies.LATENCY}),
+    LatencyBatch: _Schema(
+        "latency_batch", 2, BY_COLUMNS, {1: ONE_BY_ONE, 2: BY_COLUMNS}, at_once=_AtOnce(BY_COLUMNS)
+    ),
+    Outlook: _Schema("outlook", 2, bodies.OUTLOOK, {1: bodies.OUTLOOK, 2: bodies.OUTLOOK}),
+    DeadLetter: _Schema(
+        "dead_letter", 2, bodies.DEAD_LETTER, {1: bodies.DEAD_LETTER, 2: bodies.DEAD_LETTER}, 2 * LONGEST
+    ),
+}
 
 
 def encode(body: T, *, producer: str, sequence: int, sent_at: datetime) -> bytes:
@@ -102,17 +130,23 @@ def decode(raw: bytes, kind: type[T]) -> Envelope[T]:
     if len(raw) > schema.longest:
         raise Poison(f"{len(raw):,} bytes are longer than the {schema.longest:,} that an envelope may have")
     try:
-        label = _LABEL.decode(raw)
-        reader = _reader(schema, label)
-        sealed = _SEALED.decode(raw)
-        body: T = reader.read(bytes(sealed.body))
+        body: T
+        found = schema.at_once.decode(raw, schema) if schema.at_once else None
+        if found is not None:
+            sealed, body = found
+        else:
+            reader = _reader(schema, _LABEL.decode(raw))
+            sealed = _SEALED.decode(raw)
+            body = reader.read(bytes(sealed.body))
+        sent_at = sealed.sent_at.astimezone(UTC)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Poison(f"these bytes are no envelope: {error}") from error
     except Misshapen as error:
         raise Poison(str(error)) from error
+    except OverflowError as error:
+        raise Poison("a time in it is at the end of the calendar and has no UTC") from error
     if fault := _fault(body):
         raise Poison(f"this {schema.name} cannot be true: {fault}")
-    sent_at = sealed.sent_at.astimezone(UTC)
     return Envelope(schema.name, sealed.version, sealed.producer, sealed.sequence, sent_at, body)
 
 

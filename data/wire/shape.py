@@ -33,8 +33,8 @@ class Shape(Generic[T]):
     are RFC 3339 with an offset and come back as UTC. Integer keys of a mapping are strings, as JSON must.
     """
 
-    def __init__(self, kind: type[T]) -> None:
-        self._kind = kind
+    def __init__(self, kind: type[T], name: str | None = None) -> None:
+        self._kind, self._name = kind, name or kind.__name__
         self._struct = _struct_of(kind)
         self._decoder = msgspec.json.Decoder(self._struct)
         self._encoder = msgspec.json.Encoder()
@@ -53,15 +53,23 @@ class Shape(Generic[T]):
         try:
             return self._encoder.encode(msgspec.convert(value, self._struct, from_attributes=True))
         except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError) as error:
-            raise Misshapen(f"this {self._kind.__name__} cannot be written: {error}") from error
+            raise Misshapen(f"this {self._name} cannot be written: {error}") from error
+
+    @property
+    def form(self) -> type[msgspec.Struct]:
+        """What the JSON is decoded into, by whoever decodes more than it in one go."""
+        return self._struct
 
     def read(self, raw: bytes | msgspec.Raw) -> T:
         """The value that `raw` holds. Raises Misshapen."""
         try:
-            value = msgspec.convert(self._decoder.decode(raw), self._kind, from_attributes=True)
+            return self.made(self._decoder.decode(raw))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise Misshapen(f"these bytes are no {self._kind.__name__}: {error}") from error
-        return self._in_utc(value)
+            raise Misshapen(f"these bytes are no {self._name}: {error}") from error
+
+    def made(self, form: Any) -> T:
+        """The value of a decoded form. Raises MsgspecError, and OverflowError for a time that has no UTC."""
+        return self._in_utc(msgspec.convert(form, self._kind, from_attributes=True))
 
     def _in_utc(self, value: T) -> T:
         foreign = {

@@ -1,0 +1,120 @@
+# ruff: noqa: S608 - columns cannot be bound as parameters; they are quoted, and paths by `data.history`
+"""Backblaze's daily tables: a row is a reading, `failure` = 1 an outcome. Streamed: memory does not grow with the file.
+
+A row's day is a day of UTC; its reading is dated at that day's beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from data.history import UnreadableHistory, is_history, table_of
+from data.history.tables import is_parquet, types_of
+from data.ids import HostName
+from data.importing.port import Item, Part, Unusable, version_of
+from data.importing.rows import SMART_COLUMN, NoReading, Shape
+from data.outcome import Fate, Outcome
+
+if TYPE_CHECKING:
+    import duckdb
+
+SOURCE = "backblaze"
+ROWS_AT_ONCE = 2_000
+_MEMORY = "256MB"
+
+
+def parts(paths: Sequence[Path], host: HostName) -> Iterator[Part]:
+    """One part a file."""
+    for path in paths:
+        yield Part(str(path.resolve()), version_of(path, host), _Table(path, host).items)
+
+
+# Backblaze wrote 2018/1/1 on one day of 2018.
+_WHO = {
+    "taken_at": "TRY_CAST(replace(left(CAST(date AS VARCHAR), 10), '/', '-') AS DATE)",
+    "serial": "trim(CAST(serial_number AS VARCHAR))",
+    "model": "trim(CAST(model AS VARCHAR))",
+}
+
+
+class _Table:
+    def __init__(self, path: Path, host: HostName) -> None:
+        self._path, self._host = path, host
+
+    def items(self, skip: int) -> Generator[Item]:
+        """One item a row, then the drives that failed, then the broken lines. Raises UnreadableHistory."""
+        import duckdb
+
+        connection = duckdb.connect(config={"threads": 1, "memory_limit": _MEMORY})
+        connection.execute("SET enable_progress_bar = false")  # after two seconds it would go to stdout
+        try:
+            columns = types_of(connection, self._path)
+            if not is_history(columns):
+                raise UnreadableHistory(
+                    f"{self._path} holds no readings (columns date, serial_number, model); leave it out"
+                )
+            total = self._count(connection, columns) if skip else 0
+            if skip <= total:
+                yield from self._rows(connection, columns, skip)
+            after = chain(self._ends(connection, columns), self._broken(connection))
+            yield from islice(after, max(0, skip - total), None)
+        except duckdb.Error as error:
+            raise UnreadableHistory(
+                f"{self._path} breaks off ({str(error).splitlines()[0]}); fetch it again and import it anew"
+            ) from None
+        finally:
+            connection.close()
+
+    def _rows(
+        self, connection: duckdb.DuckDBPyConnection, columns: Collection[str], skip: int
+    ) -> Iterator[Item]:
+        wanted = _WHO | {name: f'TRY_CAST("{name}" AS BIGINT)' for name in _numbers(columns)}
+        shape = Shape({name: place for place, name in enumerate(wanted)}, self._host)
+        query = f"SELECT {', '.join(wanted.values())} FROM {table_of(self._path)} OFFSET {skip}"
+        cursor, line = connection.execute(query), skip
+        while rows := cursor.fetchmany(ROWS_AT_ONCE):
+            for row in rows:
+                line += 1
+                try:
+                    yield shape.reading(row)
+                except NoReading as reason:
+                    yield Unusable(f"{self._path} row {line}", str(reason))
+
+    def _count(self, connection: duckdb.DuckDBPyConnection, columns: Collection[str]) -> int:
+        """Rows that `_rows` gives: a line is set aside only by a look at the columns that are broken in it."""
+        looked = ", ".join((*_WHO.values(), *(f'"{name}"' for name in _numbers(columns))))
+        query = f"SELECT count(*) FROM {table_of(self._path)} WHERE hash({looked}) IS NOT NULL"
+        return int(connection.execute(query).fetchall()[0][0])
+
+    def _ends(self, connection: duckdb.DuckDBPyConnection, columns: Collection[str]) -> Iterator[Item]:
+        """Drives that failed, each on its day."""
+        if "failure" not in columns:
+            return
+        shape = Shape({name: place for place, name in enumerate(_WHO)}, self._host)
+        query = f"SELECT {', '.join(_WHO.values())} FROM {table_of(self._path)} WHERE TRY_CAST(failure AS INTEGER) = 1"
+        cursor = connection.execute(query)
+        while rows := cursor.fetchmany(ROWS_AT_ONCE):
+            for row in rows:
+                try:
+                    last = shape.reading(row)
+                except NoReading:
+                    continue  # was told as a row
+                yield Outcome(last.device, last.taken_at, Fate.FAILED, SOURCE)
+
+    def _broken(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Item]:
+        """Lines of a CSV file that could not be taken apart; they are known only at its end."""
+        if is_parquet(self._path):
+            return
+        query = "SELECT DISTINCT line FROM reject_errors ORDER BY line"
+        for (line,) in connection.execute(query).fetchall():
+            yield Unusable(
+                f"{self._path} line {line}",
+                "the line cannot be taken apart as CSV: see its quotes and encoding",
+            )
+
+
+def _numbers(columns: Collection[str]) -> list[str]:
+    return [name for name in columns if name == "capacity_bytes" or SMART_COLUMN.fullmatch(name)]

@@ -1,0 +1,97 @@
+"""Outputs of smartctl that somebody kept: one or many to a file, JSON or text."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from datetime import tzinfo
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from data.ids import HostName
+from data.importing.port import NO_ZONE, Item, Part, Unusable, utc, version_of
+from data.reading import Reading
+from data.smart import LARGEST_DOCUMENT, Undecodable, decode
+from data.smart.text import is_text, runs
+
+JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
+TEXT_ENDINGS = (".txt", ".log", ".out", ".smart", ".smartctl")
+LARGEST_FILE = 16 * LARGEST_DOCUMENT
+"""Bytes of a file that is not one output a line; such a file is read whole."""
+
+
+def parts(paths: Sequence[Path], host: HostName, zone: tzinfo | None) -> Iterator[Part]:
+    """One part a file."""
+    for path in paths:
+        yield Part(str(path.resolve()), version_of(path, host, zone), _File(path, host, zone).items)
+
+
+class _File:
+    def __init__(self, path: Path, host: HostName, zone: tzinfo | None) -> None:
+        self._path, self._host, self._zone = path, host, zone
+
+    def items(self, skip: int) -> Generator[Item]:
+        """One item an output."""
+        numbered = enumerate(_outputs(self._path), start=1)
+        for number, output in islice(numbered, skip, None):
+            where = str(self._path) if number == 1 else f"{self._path} output {number}"
+            yield output if isinstance(output, Unusable) else self._item(where, output)
+
+    def _item(self, where: str, output: bytes) -> Item:
+        try:
+            found = decode(output)
+        except Undecodable as refusal:
+            return Unusable(where, str(refusal))
+        taken_at = found.taken_at or (utc(found.local_time, self._zone) if found.local_time else None)
+        if found.device_id is None:
+            return Unusable(
+                where, "the output names no serial number, or a masked one: keep what smartctl -x prints"
+            )
+        if taken_at is None:
+            missing = "the output has no time: keep what smartctl -x prints"
+            return Unusable(where, NO_ZONE if found.local_time else missing)
+        return Reading(found.device_id, self._host, taken_at, taken_at, found.smart)
+
+
+def _outputs(path: Path) -> Iterator[bytes | Unusable]:
+    """The outputs in a file: a JSON object a line, a JSON list, one JSON document, or texts one after the other."""
+    try:
+        with path.open("rb") as opened:
+            first = opened.readline(LARGEST_DOCUMENT + 1)
+            if first.lstrip().startswith(b"{") and first.rstrip().endswith(b"}"):
+                yield from _lines(path, first, iter(lambda: opened.readline(LARGEST_DOCUMENT + 1), b""))
+                return
+            whole = first + opened.read(LARGEST_FILE + 1)
+    except OSError as error:
+        yield Unusable(
+            str(path), f"the file cannot be read ({error.strerror or error}): check its permissions"
+        )
+        return
+    if len(whole) > LARGEST_FILE:
+        yield Unusable(
+            str(path), f"the file is larger than {LARGEST_FILE // 2**20} MiB: keep one output a file"
+        )
+    elif whole.lstrip().startswith(b"["):
+        yield from _members(path, whole)
+    elif not whole.lstrip().startswith(b"{") and is_text(whole):
+        yield from runs(whole)
+    else:
+        yield whole
+
+
+def _lines(path: Path, first: bytes, rest: Iterable[bytes]) -> Iterator[bytes | Unusable]:
+    yield first
+    for number, line in enumerate(rest, start=2):
+        if len(line) > LARGEST_DOCUMENT:
+            yield Unusable(f"{path} line {number}", "the line has no end: keep one output a line")
+            return
+        if line.strip():
+            yield line
+
+
+def _members(path: Path, whole: bytes) -> Iterator[bytes | Unusable]:
+    try:
+        yield from (bytes(member) for member in msgspec.json.decode(whole, type=list[msgspec.Raw]))
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        yield Unusable(str(path), f"the list is broken ({error}): keep it again")

@@ -1,0 +1,29 @@
+"""The event log in Apache Kafka: shared by all machines of a house, durable as its topics' replicas are.
+
+`KafkaLog` is `data.log.port.Log`, on a `Broker` (where it is and who we are there). `ensure_topics` makes the topics
+that a `Shape` each describes; `greet` says at once why a broker would not serve us, `lag` how far a group
+is behind.
+"""
+
+from data.log.kafka.broker import Broker, BrokerAway, BrokerRefuses, RecordTooLong, Security, TopicMissing
+from data.log.kafka.greeting import greet
+from data.log.kafka.lag import Lag, lag
+from data.log.kafka.log import KafkaLog
+from data.log.kafka.topics import Shape, Standing, ensure_topics, list_topics
+
+__all__ = [
+    "Broker",
+    "BrokerAway",
+    "BrokerRefuses",
+    "KafkaLog",
+    "Lag",
+    "RecordTooLong",
+    "Security",
+    "Shape",
+    "Standing",
+    "TopicMissing",
+    "ensure_topics",
+    "greet",
+    "lag",
+    "list_topics",
+]

@@ -1,0 +1,251 @@
+"""One group's share of one topic: read again and again until it is committed, and given up when others take it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from threading import RLock
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer, errors
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from data.log.kafka.batches import AT_ONCE, bounded
+from data.log.kafka.broker import LONGEST_BATCH, Broker, BrokerAway, TopicMissing, making_none
+from data.log.kafka.greeting import greet
+from data.log.port import Delivered
+
+STABLE = "<stable>"
+"""What kafka-python calls a member of a group that is not being shared out anew."""
+SESSION_MS = 10_000
+"""A process that was killed has lost its partitions after this time."""
+HEARTBEAT_MS = 1_000
+"""A member hears within this time that another one has come or gone."""
+THINKING_MS = 300_000
+"""A process that has not read for this long has lost them too."""
+LEAVING_MS = 3_000
+PATIENCE = 2
+"""Failures in a row, with a broker that greets, after which a consumer is made anew."""
+WAIT_MS = 100
+FETCH_MS = 50
+"""The broker holds back all else that we ask while a fetch waits for records; the client's default is 500."""
+
+
+class Reader:
+    """A consumer in `group`, made when it is first needed. Safe between threads."""
+
+    def __init__(self, broker: Broker, name: str, group: str) -> None:
+        self._broker, self._name = broker, name
+        # One group for each topic: else a change in who reads one would hold up those who read another.
+        self._group = f"{name}.{group}"
+        self._lock = RLock()
+        self._changes = _Changes()
+        self._consumer: Any = None
+        self._failures = 0
+        self._pending: list[Delivered] = []  # what was read and not committed; in each partition by offset
+        self._last: dict[int, int] = {}  # the newest offset of each partition in `_pending`, or before it
+        self._committed: dict[int, int] = {}  # what is not to be delivered any more, by partition
+
+    @property
+    def share(self) -> int:
+        """Grows whenever this process was given partitions or lost some."""
+        return self._changes.count
+
+    def read(self, limit: int) -> tuple[Delivered, ...]:
+        """Up to `limit` uncommitted records: all that were there when it was called, or that many.
+
+        None while the group shares out anew and waits for a member that is busy: what was given out then could not
+        be committed.
+        """
+        with self._lock:
+            self._explained(self._fill, limit)
+            return tuple(self._pending[: max(limit, 0)] if self._settled else ())
+
+    def commit(self, done: Sequence[Delivered]) -> None:
+        """Move on past `done`, in the partitions that are still ours."""
+        with self._lock:
+            self._explained(self._commit, done)
+
+    def close(self) -> None:
+        """Leave the group, so that others need not wait for us."""
+        with self._lock:
+            self._drop()
+
+    def _fill(self, limit: int) -> None:
+        if self._consumer is None:
+            self._see()
+            self._consumer = self._made()
+        ends: dict[TopicPartition, int] = {}
+        end = time.monotonic() + self._broker.timeout_seconds
+        self._poll(limit, 0)
+        while not (self._settled and (self._filled(limit) or self._caught_up(ends))):
+            if time.monotonic() >= end:
+                self._see()
+                return
+            self._poll(limit, WAIT_MS)
+        self._doubt()
+
+    def _doubt(self) -> None:
+        """Ask for the topic when the client has lost sight of it: it reads nothing then, and does not say so.
+
+        Raises TopicMissing.
+        """
+        if self._consumer._cluster.partitions_for_topic(self._name) is None:
+            self._see()
+
+    def _see(self) -> None:
+        """Raises TopicMissing, and what `greet` raises, when the broker would not serve us this topic now."""
+        if self._name not in greet(self._broker, self._name):
+            self._drop()
+            raise TopicMissing(self._name)
+
+    @property
+    def _settled(self) -> bool:
+        """Whether we are a member of the group and it is not being shared out anew."""
+        return self._consumer is not None and self._consumer.group_metadata().state == STABLE
+
+    def _caught_up(self, ends: dict[TopicPartition, int]) -> bool:
+        """Whether all is read up to `ends`: of each partition its end when it was first asked for."""
+        ours = self._consumer.assignment()
+        if new := ours - ends.keys():
+            ends |= self._consumer.end_offsets(list(new), timeout_ms=self._broker.milliseconds)
+        try:
+            timeout = self._broker.milliseconds
+            return all((self._consumer.position(one, timeout_ms=timeout) or 0) >= ends[one] for one in ours)
+        except errors.IllegalStateError:  # lost since we looked
+            return False
+
+    def _made(self) -> Any:
+        consumer: Any = KafkaConsumer(
+            **self._broker.options(),
+            group_id=self._group,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            partition_assignment_strategy=(CooperativeStickyAssignor,),
+            session_timeout_ms=SESSION_MS,
+            heartbeat_interval_ms=HEARTBEAT_MS,
+            max_poll_interval_ms=THINKING_MS,
+            fetch_max_wait_ms=FETCH_MS,
+            max_partition_fetch_bytes=LONGEST_BATCH,
+            metrics_enabled=False,
+        )
+        making_none(consumer._cluster)
+        bounded(consumer).subscribe([self._name], listener=self._changes)
+        # The first to join shares out what it knows of, which would be nothing yet.
+        consumer.partitions_for_topic(self._name)
+        return consumer
+
+    def _poll(self, limit: int, wait_ms: int) -> None:
+        """Show the group that we live, and take what is still wanted."""
+        if self._filled(limit):
+            self._consumer.pause(*self._consumer.assignment())
+        found = self._consumer.poll(wait_ms, max_records=max(1, limit - len(self._pending)))
+        self._consumer.resume(*self._consumer.paused())
+        self._forget(self._changes.take_lost())
+        for place, records in found.items():
+            self._keep(place.partition, records)
+
+    def _filled(self, limit: int) -> bool:
+        return len(self._pending) >= limit or sum(len(one.value) for one in self._pending) >= AT_ONCE
+
+    def _keep(self, partition: int, records: Sequence[Delivered]) -> None:
+        first, done = records[0].offset, self._committed.get(partition, 0)
+        if first <= self._last.get(partition, -1):  # a rebalance has put us back to what is committed
+            self._pending = [one for one in self._pending if one.partition != partition or one.offset < first]
+        self._last[partition] = records[-1].offset
+        self._pending += [one for one in records if one.offset >= done]
+
+    def _forget(self, lost: frozenset[int]) -> None:
+        if lost:
+            self._pending = [one for one in self._pending if one.partition not in lost]
+            for partition in lost:
+                self._last.pop(partition, None)
+                self._committed.pop(partition, None)
+
+    def _commit(self, done: Sequence[Delivered]) -> None:
+        if not self._settled:
+            self._fill(0)
+        if not self._settled:
+            return  # whoever has the partitions then is given these records again
+        self._forget(self._changes.take_lost())
+        ours = {one.partition for one in self._consumer.assignment()}
+        through: dict[int, int] = {}
+        for one in done:
+            if one.partition in ours:
+                through[one.partition] = max(one.offset + 1, through.get(one.partition, 0))
+        moved = {place: offset for place, offset in map(self._moved, through.items()) if offset is not None}
+        places = {
+            TopicPartition(self._name, place): OffsetAndMetadata(to, "", -1) for place, to in moved.items()
+        }
+        if not places:
+            self._doubt()
+            return
+        try:
+            self._consumer.commit(places, timeout_ms=self._broker.milliseconds)
+        except (errors.CommitFailedError, errors.RebalanceInProgressError):
+            return
+        self._committed |= moved
+        self._pending = [one for one in self._pending if one.offset >= moved.get(one.partition, 0)]
+
+    def _moved(self, through: tuple[int, int]) -> tuple[int, int | None]:
+        """The partition, and where its group is moved to: never back, and not past the end; None: it stays."""
+        (partition, offset), timeout = through, self._broker.milliseconds
+        place = TopicPartition(self._name, partition)
+        if partition not in self._committed:
+            self._committed[partition] = self._consumer.committed(place, timeout_ms=timeout) or 0
+        if offset - 1 > self._last.get(partition, -1):
+            offset = min(offset, self._consumer.end_offsets([place], timeout_ms=timeout)[place])
+        return partition, offset if offset > self._committed[partition] else None
+
+    def _explained(self, step: Any, argument: Any) -> None:
+        """Do `step`; what the client raises comes as a sentence.
+
+        Where the broker greets and still does not serve, the consumer knows one, or a topic, that is no more; it does
+        not look for another by itself, so the next step makes a new one.
+        """
+        try:
+            step(argument)
+        except errors.KafkaError as error:
+            there = greet(self._broker, self._name)
+            self._failures += 1
+            if self._name not in there or self._failures >= PATIENCE:
+                self._drop()
+            if self._name not in there:
+                raise TopicMissing(self._name) from error
+            raise BrokerAway.silent(error) from error
+        self._failures = 0
+
+    def _drop(self) -> None:
+        """Leave the group as it is; all that is not committed is read again."""
+        consumer, self._consumer, self._failures = self._consumer, None, 0
+        self._pending, self._last, self._committed = [], {}, {}
+        if consumer is not None:
+            with suppress(errors.KafkaError):
+                consumer.close(autocommit=False, timeout_ms=LEAVING_MS)
+
+
+class _Changes(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Hears, on a thread of the client's, that partitions come and go."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._lock = RLock()
+        self._lost: set[int] = set()
+
+    def take_lost(self) -> frozenset[int]:
+        """Partitions lost since the last call, whether or not they came back."""
+        with self._lock:
+            lost = frozenset(self._lost)
+            self._lost.clear()
+            return lost
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        with self._lock:
+            self._lost.update(one.partition for one in revoked)
+            self.count += 1
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:  # noqa: ARG002
+        with self._lock:
+            self.count += 1

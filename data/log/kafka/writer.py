@@ -1,0 +1,197 @@
+"""Records into topics: acknowledged by all replicas in sync, or refused within the broker's time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from threading import Condition, Lock
+from typing import Any
+
+from kafka import KafkaProducer, errors
+from kafka.partitioner.default import murmur2
+
+from data.log.kafka.broker import (
+    LONGEST_BATCH,
+    LONGEST_RECORD,
+    Broker,
+    BrokerAway,
+    RecordTooLong,
+    TopicMissing,
+    making_none,
+    said,
+)
+from data.log.kafka.greeting import greet
+from data.log.port import Record, Topic
+
+ROOM = 32 << 20
+"""Bytes that are on their way at once, over all threads; kafka-python itself would take any number."""
+PIECE = 1 << 20
+"""Bytes after which an append gives back room that was acknowledged."""
+BATCH = 128 << 10
+LINGER_MS = 5
+CLOSING_SECONDS = 2.0
+_murmur = lru_cache(maxsize=1 << 18)(murmur2)  # in pure Python; a drive's key comes every hour
+
+
+class Writer:
+    """One producer for all topics and threads; it is made when it is first needed, and anew after a failure."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker, self._room = broker, _Room(ROOM)
+        self._making, self._turn = Lock(), Lock()
+        self._producer: Any = None
+        self._partitions: dict[Topic, int] = {}
+
+    def append(self, topic: Topic, records: Sequence[Record]) -> None:
+        """Returns once all are acknowledged. Raises LogFull with the reason; then some may be there, none in part."""
+        rows = [(record.key.encode("utf-8", "surrogatepass"), record.value) for record in records]
+        for key, value in rows:
+            if len(key) + len(value) > LONGEST_RECORD:
+                raise RecordTooLong(
+                    f"a record of {len(key) + len(value):,} bytes is more than the log takes ({LONGEST_RECORD:,});"
+                    " send it in parts, or less of it"
+                )
+        if not rows:
+            return
+        producer = self._ready(topic)
+        sent = _Sent(self._room, self._broker.timeout_seconds)
+        name, partitions = self._broker.topic(topic), self._partitions[topic]
+        try:
+            with self._turn:  # the records of one append stand together in their partitions
+                for key, value in rows:
+                    sent.make_room(len(key) + len(value))
+                    partition = (_murmur(key) & 0x7FFFFFFF) % partitions
+                    sent.note(producer.send(name, value, key, partition=partition))
+            sent.finish()
+        except (errors.KafkaError, ValueError) as error:
+            self._drop(producer)
+            if name not in greet(self._broker, name):
+                raise TopicMissing(name) from error
+            raise BrokerAway(
+                f"the broker did not acknowledge within {self._broker.timeout_seconds:.0f} s ({said(error)}): see that"
+                " enough of its replicas are in sync; some of what was refused may be there, send all of it again"
+            ) from error
+        finally:
+            sent.give_back()
+
+    def close(self) -> None:
+        """Give up what is on its way, which nobody waits for any more."""
+        self._drop(self._producer)
+
+    def _ready(self, topic: Topic) -> Any:
+        """The producer, and `topic` known to be there. Raises LogFull with the reason at once when it cannot be."""
+        if not self._making.acquire(timeout=self._broker.timeout_seconds):
+            raise BrokerAway(
+                "the broker keeps others of us waiting already: see that it runs, and send again"
+            )
+        try:
+            if self._producer is None:
+                greet(self._broker)
+                self._producer = self._made()
+                self._partitions.clear()
+            if topic not in self._partitions:
+                name = self._broker.topic(topic)
+                if name not in greet(self._broker, name):
+                    raise TopicMissing(name)
+                try:
+                    self._partitions[topic] = len(self._producer.partitions_for(name))
+                except errors.KafkaError as error:
+                    raise BrokerAway.silent(error) from error
+            return self._producer
+        finally:
+            self._making.release()
+
+    def _made(self) -> Any:
+        try:
+            producer: Any = KafkaProducer(
+                **self._broker.options(),
+                acks="all",
+                enable_idempotence=True,
+                compression_type="zstd",
+                linger_ms=LINGER_MS,
+                batch_size=BATCH,
+                max_request_size=LONGEST_BATCH,
+                delivery_timeout_ms=self._broker.milliseconds,
+                request_timeout_ms=self._broker.milliseconds - LINGER_MS,
+                max_block_ms=self._broker.milliseconds,
+                metrics_enabled=False,
+            )
+            making_none(producer._metadata)
+            return producer
+        except errors.KafkaError as error:
+            raise BrokerAway.silent(error) from error
+
+    def _drop(self, producer: Any) -> None:
+        with self._making:
+            if producer is not None and self._producer is producer:
+                self._producer = None
+                # `close` alone waits for what is on its way, and leaves its thread running when that takes too long.
+                producer._sender.force_close()
+                with suppress(errors.KafkaError):
+                    producer.close(timeout=CLOSING_SECONDS)
+
+
+class _Room:
+    """Bytes on their way, counted over all threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._taken, self._changed = most, 0, Condition()
+
+    def take(self, count: int, seconds: float) -> bool:
+        """Wait until there is room, or nothing else on its way; False when that takes longer than `seconds`."""
+        with self._changed:
+            if not self._changed.wait_for(
+                lambda: not self._taken or self._taken + count <= self._most, seconds
+            ):
+                return False
+            self._taken += count
+            return True
+
+    def give(self, count: int) -> None:
+        with self._changed:
+            self._taken -= count
+            self._changed.notify_all()
+
+
+class _Sent:
+    """What one append has on its way, in pieces: (bytes, futures)."""
+
+    def __init__(self, room: _Room, seconds: float) -> None:
+        self._room, self._seconds = room, seconds
+        self._pieces: deque[tuple[int, list[Any]]] = deque()
+        self._left = 0
+
+    def make_room(self, count: int) -> None:
+        """Room for `count` bytes more. Raises KafkaError when a piece failed, or there is none in time."""
+        self._left -= count
+        if self._left >= 0:
+            return
+        size = max(PIECE, count)
+        while len(self._pieces) * PIECE >= ROOM // 2:
+            self._await_first()
+        if not self._room.take(size, self._seconds):
+            raise errors.KafkaTimeoutError("too much is on its way already")
+        self._pieces.append((size, []))
+        self._left = size - count
+
+    def note(self, future: Any) -> None:
+        self._pieces[-1][1].append(future)
+
+    def finish(self) -> None:
+        """Wait for all. Raises KafkaError when one failed."""
+        while self._pieces:
+            self._await_first()
+
+    def give_back(self) -> None:
+        """Room of what nobody waits for any more."""
+        while self._pieces:
+            self._room.give(self._pieces.popleft()[0])
+
+    def _await_first(self) -> None:
+        size, futures = self._pieces[0]
+        for future in futures:
+            future.get(self._seconds + 1)
+        self._pieces.popleft()
+        self._room.give(size)

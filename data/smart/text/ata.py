@@ -1,0 +1,93 @@
+"""ATA in text: the attribute table in both formats, device statistics, SCT temperature, pending defects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from data.smart.text.numbers import signed, sized, whole
+
+_ROW = re.compile(
+    r"(\d{1,3}) +(\S(?:.*?\S)?) +(?:0x[0-9a-fA-F]{4}|[POSRCK-]{6}\+?) +(\d{1,3}|---) +(\d{1,3}|---) +(\d{1,3}|---) +"
+    r"(?:(?:Pre-fail|Old_age) +(?:(?:Always|Offline) +)?)?(?:-|NOW|Past|FAILING_NOW|In_the_past) +(\S.*)"
+)
+_STATISTIC = re.compile(
+    r"(0x[0-9a-f]{2}|\d{1,3}) +0x([0-9a-f]{3}) +\d +(-?\d+)(~?) +(?:[NDC-]{3}~? +)?([A-Z].*)"
+)
+_WWN = re.compile(r"([0-9a-f]) ([0-9a-f]{6}) ([0-9a-f]{9})", re.IGNORECASE)
+_BYTES = re.compile(r"\d{1,3}( \d{1,3}){5}")
+_HEX = re.compile(r"0x[0-9a-f]{1,16}", re.IGNORECASE)
+
+
+def identity(told: dict[str, str]) -> dict[str, object]:
+    """Identity, from the labels of the information section."""
+    found: dict[str, object] = {
+        "model_name": told.get("device model"),
+        "model_family": told.get("model family"),
+        "serial_number": told.get("serial number"),
+        "firmware_version": told.get("firmware version"),
+        "user_capacity": {"bytes": sized(told.get("user capacity", ""))},
+        "rotation_rate": rotation(told),
+        "logical_block_size": whole(told.get("sector sizes", told.get("sector size", ""))),
+    }
+    if match := _WWN.fullmatch(told.get("lu wwn device id", "")):
+        found["wwn"] = {"naa": int(match[1], 16), "oui": int(match[2], 16), "id": int(match[3], 16)}
+    return found
+
+
+def rotation(told: dict[str, str]) -> int | None:
+    """0 for an SSD, None where it is not told."""
+    turns = told.get("rotation rate", "")
+    return 0 if "solid state" in turns.lower() else whole(turns)
+
+
+def logs(lines: Sequence[str]) -> dict[str, object]:
+    """Attributes, statistics and the rest, from all lines."""
+    rows, pages = [], dict[int, list[dict[str, object]]]()
+    found: dict[str, object] = {}
+    for place, line in enumerate(lines):
+        if match := _ROW.fullmatch(line):
+            rows.append(_row(match))
+        elif match := _STATISTIC.fullmatch(line):
+            statistic = {"name": match[5].strip(), "value": int(match[3])}
+            pages.setdefault(int(match[1], 0), []).append(statistic)
+        elif line.startswith("Current Temperature:") and "temperature" not in found:
+            found["temperature"] = {"current": signed(line.partition(":")[2])}
+        elif line.startswith("Pending Defects log (GP Log 0x0c)") and not line.endswith("supported"):
+            found["ata_pending_defects_log"] = {"count": _pending(lines[place + 1 :])}
+    if rows:
+        found["ata_smart_attributes"] = {"table": rows}
+    if pages:
+        found["ata_device_statistics"] = {
+            "pages": [{"number": number, "table": table} for number, table in pages.items()]
+        }
+    return found
+
+
+def _row(match: re.Match[str]) -> dict[str, object]:
+    printed = match[6].strip()
+    raw: dict[str, object] = {"string": printed}
+    if printed.isdecimal() and len(printed) < 20:
+        raw["value"] = int(printed)
+    elif _HEX.fullmatch(printed):
+        raw = {"value": int(printed, 16)}
+    elif _BYTES.fullmatch(printed):  # raw8: six bytes, the highest first
+        raw = {"value": int.from_bytes(min(int(byte), 255) for byte in printed.split())}
+    levels = (("value", match[3]), ("worst", match[4]), ("thresh", match[5]))
+    normalised = {name: int(level) for name, level in levels if level.isdecimal()}
+    return {"id": int(match[1]), "name": match[2].strip("()").replace(" ", "_"), "raw": raw, **normalised}
+
+
+def _pending(after: Sequence[str]) -> int | None:
+    """Entries of the log; None when it was cut off before the first line."""
+    count = None
+    for line in after:
+        if line.startswith("No Defects Logged"):
+            return 0
+        if more := re.match(r".*?(\d+) entries not (?:shown|read)", line):
+            return (count or 0) + int(more[1])
+        if re.match(r"\d+ +(?:0x)?[0-9a-f]+ +(?:\d+|-)$", line):
+            count = (count or 0) + 1
+        elif not line.startswith("Index") and (line or count is not None):
+            break
+    return count

@@ -1,0 +1,80 @@
+"""The bytes of a text output as clean lines: any encoding, terminal colours, carriage returns, a shell's prompt."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+
+LONGEST_LINE = 1024
+MOST_LINES = 200_000
+"""The longest real output known has below 5,000."""
+
+_COLOURS = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[@-Z=>])")
+_HEADER = re.compile(r"smartctl (?:version )?(?:pre-)?(\d+)\.(\d+)\b")
+_SIGNS = re.compile(
+    r"^[ \t$#>]*(?:smartctl (?:version )?(?:pre-)?\d+\.\d|=== START OF (?:INFORMATION|READ SMART|SMART DATA|OFFLINE)"
+    r"|SMART overall-health|SMART Health Status:|SMART Attributes Data Structure|SMART/Health Information"
+    r"|ID# +ATTRIBUTE_NAME|Device Model: |Model Number: +\S|Error counter log:|Smartctl open device:"
+    r"|Elements in grown defect list:|Vendor: +\S[^\n]*\r?\nProduct: )",
+    re.MULTILINE,
+)
+_HEAD_CHARACTERS = 256 * 1024
+
+
+def characters(document: bytes) -> str:
+    """UTF-8, or UTF-16 as PowerShell writes it; what is neither becomes U+FFFD and is passed over in numbers."""
+    for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        if document.startswith(mark):
+            return document.decode("utf-16", "replace")
+    return document.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+
+
+def is_text(document: bytes) -> bool:
+    """Whether this is smartctl's text: one of its own lines stands at the beginning of a line."""
+    head = characters(document[:_HEAD_CHARACTERS])
+    return _SIGNS.search(_COLOURS.sub("", head)) is not None
+
+
+def lines(document: bytes) -> list[str]:
+    """Lines without colours, tabs and blanks at the ends.
+
+    A last line that was never ended is dropped where it is a labelled number: the rest of the number may be missing.
+    """
+    written = _COLOURS.sub("", characters(document)).replace("\r\n", "\n").replace("\r", "\n")
+    found = [
+        line[:LONGEST_LINE].expandtabs().strip() for line in written.split("\n", MOST_LINES)[:MOST_LINES]
+    ]
+    if found and re.search(r"[:=]\s*[\d.,]+$", found[-1]):
+        found.pop()
+    return found
+
+
+def version(line: str) -> tuple[int, int] | None:
+    """smartctl's version, where this line is its header."""
+    match = _HEADER.match(line)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def runs(document: bytes) -> Iterator[bytes]:
+    """The outputs of each disk in a file that has several one after the other; the parts of one disk stay together.
+
+    A new disk begins at a header of smartctl whose run has an information section, if one was seen before.
+    """
+    part: list[str] = []
+    told = False
+    pieces = re.split(
+        r"(?m)^(?=[ \t$#>]*smartctl (?:version )?(?:pre-)?\d+\.\d)", _COLOURS.sub("", characters(document))
+    )
+    for piece in pieces:
+        who = re.search(
+            r"(?mi)^\s*(?:Serial Number|Device Model|Model Number|Product|Device|Smartctl open device):",
+            piece,
+        )
+        if who and told:
+            yield "".join(part).encode()
+            part = []
+        told = told or bool(who)
+        part.append(piece)
+    if "".join(part).strip():
+        yield "".join(part).encode()

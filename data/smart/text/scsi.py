@@ -1,0 +1,73 @@
+"""SCSI and SAS in text: identity, also on one line as 5.38 printed it, the error counter log, defects, hours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from data.smart.text.ata import rotation
+from data.smart.text.numbers import fraction, signed, sized, whole
+
+_ONE_LINE = re.compile(r"Device: +(\S.*?) +Version: *(\S.*)?")
+_PAGE = re.compile(r"(read|write|verify): +(\S.*)")
+_PENDING = re.compile(r"Pending defect count: *(\d+)")
+_FACTORY_HOURS = re.compile(r"number of hours powered up *= *(\S+)")
+_REPORTED_TEMPERATURE = re.compile(r"Current temperature = (-?\d+)")
+_HOURS = re.compile(r"Accumulated power on time,? *(?:hours:minutes|\[?hours\]?:?) *(\S.*?)(?::(\d{2})\b.*)?")
+
+
+def identity(told: dict[str, str], lines: Sequence[str]) -> dict[str, object]:
+    """Identity, from the labels of the information section."""
+    vendor, product, revision = told.get("vendor"), told.get("product"), told.get("revision")
+    for line in lines if product is None else ():
+        if match := _ONE_LINE.fullmatch(line):
+            # INQUIRY's vendor has eight characters and hardly ever a blank.
+            vendor, _, product = match[1].partition(" ")
+            vendor, product = (vendor, product.strip()) if product else (None, vendor)
+            revision = match[2]
+    return {
+        "scsi_vendor": vendor,
+        "scsi_product": product,
+        "scsi_revision": revision,
+        "serial_number": told.get("serial number"),
+        "logical_unit_id": told.get("logical unit id"),
+        "user_capacity": {"bytes": sized(told.get("user capacity", ""))},
+        "rotation_rate": rotation(told),
+        "logical_block_size": whole(told.get("logical block size", "")),
+    }
+
+
+def logs(told: dict[str, str], lines: Sequence[str]) -> dict[str, object]:
+    """Counters, hours and temperature."""
+    found: dict[str, object] = {
+        "scsi_grown_defect_list": whole(told.get("elements in grown defect list", "")),
+        "scsi_non_medium_error_count": whole(told.get("non-medium error count", "")),
+        "scsi_percentage_used_endurance_indicator": whole(
+            told.get("percentage used endurance indicator", told.get("ss media used endurance indicator", ""))
+        ),
+        "temperature": {"current": signed(told.get("current drive temperature", ""))},
+    }
+    reported = (signed(match[1]) for line in lines if (match := _REPORTED_TEMPERATURE.fullmatch(line)))
+    found["scsi_environmental_reports"] = {"temperature_1": {"current": next(reported, None)}}
+    pages: dict[str, object] = {}
+    hours = factory = None
+    for line in lines:
+        if (match := _PAGE.fullmatch(line)) and (page := _page(match[2])):
+            pages[match[1]] = page
+        elif match := _PENDING.match(line):
+            found["scsi_pending_defects"] = {"count": int(match[1])}
+        elif match := _FACTORY_HOURS.fullmatch(line):
+            factory = fraction(match[1])
+        elif hours is None and (match := _HOURS.fullmatch(line)):
+            hours = whole(match[1])
+    if hours is None and factory is not None:
+        hours = int(factory.partition(".")[0])
+    return found | {"scsi_error_counter_log": pages, "power_on_time": {"hours": hours}}
+
+
+def _page(columns: str) -> dict[str, object] | None:
+    """The seven columns of a line of the error counter log; a line that was cut has fewer and is none."""
+    column = columns.split()
+    if len(column) != 7 or not column[6].isdecimal():
+        return None
+    return {"gigabytes_processed": fraction(column[5]), "total_uncorrected_errors": int(column[6][:19])}

@@ -1,0 +1,127 @@
+"""One text output as the object that `--json` would have printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from data.smart.text import ata, logs, nvme, scsi
+from data.smart.text.lines import lines, version
+from data.smart.text.zones import instant, local_time
+from data.smart.values import JsonObject
+
+_LABEL = re.compile(r"([A-Za-z][A-Za-z0-9 /._()-]{1,60}?) ?: *(.*)")
+_VERDICT = re.compile(r"SMART overall-health self-assessment test result: *(\w+)")
+_STATUS = re.compile(r"SMART (?:Health Status|Sense): *(\S.*)")
+_SAID = re.compile(
+    r"(?:Warning|WARNING|Error|ERROR|NOTE)[:!].*|Error SMART .*|.*\bchecksum\b.*|.*\bfailed: .*"
+    r"|.*: Unable to detect .*|.*: Unknown .*"
+    r"|.* in (?:STANDBY|SLEEP).*|.*mandatory SMART command failed.*|SMART Status not supported.*"
+    r"|.*(?:Permission denied|No such (?:file|device)|Operation not permitted|Input/output error).*"
+    r"|NO MEDIUM present.*|SMART (?:support is: +Unavailable|Disabled).*|Device does not support SMART.*"
+)
+_NOTHING_READ = re.compile(
+    r"Smartctl open device: .* failed|.*: Unable to detect device type|.*: Unknown USB bridge|Device is in \w+ mode"
+    r"|A mandatory SMART command failed: exiting|Read Device Identity failed|.*: Unknown device type|NO MEDIUM present"
+    r"|(?:>> )?Terminate command early|=======> (?:INVALID ARGUMENT|UNRECOGNIZED OPTION)|ERROR: smartctl requires"
+    r"|Short INQUIRY response, skip"
+)
+_FARM = "Seagate Field Access Reliability Metrics log"
+_ATA_SIGNS = (
+    "SMART overall-health",
+    "ID# ",
+    "Device Statistics (GP Log 0x04)",
+    "Device Statistics (SMART Log 0x04)",
+)
+_SECTIONS = ("device model", "model number", "product", "serial number", "local time is")
+_MOST_SAID = 32
+
+
+class NotTextError(Exception):
+    """The text is not one run's of one disk; the text of this is the reason and the cure."""
+
+
+def transcript(document: bytes) -> tuple[JsonObject, bool]:
+    """The object of one run, and whether smartctl says that it was stopped before it had read the disk.
+
+    Raises NotTextError when runs of several disks, or of several times, are in it.
+    """
+    written = lines(document)
+    # It says again, in labels of its own and at the end of an output, who the drive is.
+    farm = next((place for place, line in enumerate(written) if line.startswith(_FARM)), len(written))
+    told = _labels(written[:farm])
+    protocol = _protocol(told, written)
+    said = [line for line in written if _SAID.fullmatch(line) or _NOTHING_READ.match(line)][:_MOST_SAID]
+    # What stopped smartctl comes first: it is the reason that a person is given.
+    nothing = [line for line in said if _NOTHING_READ.match(line)]
+    messages = [{"string": line, "severity": "error"} for line in nothing]
+    messages += [{"string": line, "severity": "warning"} for line in said if line not in nothing]
+    program: dict[str, object] = {"messages": messages}
+    headers = [version(line) for line in written]
+    program["version"] = next((list(header) for header in headers if header), [])
+    found: dict[str, object] = {"smartctl": program, **_time(told)}
+    if farm < len(written):
+        found["seagate_farm_log"] = {}
+    if protocol is not None:
+        found |= {"device": {"protocol": protocol}, **_verdict(written)}
+    match protocol:
+        case "ATA":
+            found |= ata.identity(told) | ata.logs(written) | logs.ata(written)
+        case "SCSI":
+            found |= scsi.identity(told, written) | scsi.logs(told, written) | logs.scsi(written)
+        case "NVMe":
+            found |= nvme.identity(told) | nvme.logs(told) | logs.nvme(written)
+    return found, bool(nothing)
+
+
+def _labels(written: Sequence[str]) -> dict[str, str]:
+    """`Label: value` lines, the first of each label, labels in lower case."""
+    told: dict[str, str] = {}
+    for line in written:
+        if match := _LABEL.fullmatch(line):
+            label, value = " ".join(match[1].lower().split()), match[2].strip()
+            if label in _SECTIONS and value and told.get(label, value) != value:
+                raise NotTextError("holds the outputs of several runs of smartctl, pass them one by one")
+            told.setdefault(label, value)
+    return told
+
+
+def _protocol(told: dict[str, str], written: Sequence[str]) -> str | None:
+    if told.get("model number") or "critical warning" in told or "nvme version" in told:
+        return "NVMe"
+    if "device model" in told or "ata version is" in told or "ata standard is" in told:
+        return "ATA"
+    scsi_signs = ("product", "smart health status", "smart sense", "elements in grown defect list", "error counter log",
+                  "non-medium error count", "transport protocol", "current drive temperature")  # fmt: skip
+    if any(sign in told for sign in scsi_signs) or (
+        "device" in told and "version" in told.get("device", "").lower()
+    ):
+        return "SCSI"
+    if any(line.startswith(_ATA_SIGNS) for line in written):
+        return "ATA"
+    return "SCSI" if any(line.startswith("Background scan results log") for line in written) else None
+
+
+def _verdict(written: Sequence[str]) -> dict[str, object]:
+    """PASSED and OK are good, UNKNOWN is none, anything else of SCSI is a failure."""
+    for line in written:
+        if match := _VERDICT.match(line):
+            passed = {"PASSED": True, "FAILED": False}.get(match[1].upper())
+        elif match := _STATUS.match(line):
+            passed = match[1].split()[0].rstrip("!").upper() == "OK"
+            if match[1].lower().startswith(("unavail", "not avail", "not supp", "unknown", "n/a")):
+                passed = None
+        else:
+            continue
+        return {"smart_status": {"passed": passed}}
+    return {}
+
+
+def _time(told: dict[str, str]) -> dict[str, object]:
+    printed = local_time(told.get("local time is", ""))
+    if printed is None:
+        return {}
+    at = instant(*printed)
+    return {
+        "local_time": {"asctime": printed[0].isoformat()} | ({"time_t": int(at.timestamp())} if at else {})
+    }

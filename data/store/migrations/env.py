@@ -1,0 +1,9 @@
+"""What alembic runs for every command: the migrations, on the connection and in the transaction that it was given."""
+
+from __future__ import annotations
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
+with context.begin_transaction():
+    context.run_migrations()

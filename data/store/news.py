@@ -1,0 +1,51 @@
+"""What others wrote into a store since one last looked, at next to no cost when that is nothing.
+
+Rows that are followed carry the number of the transaction that wrote them last. What a mark is made of is the
+database's own affair (data.store.database): transactions with lower numbers may commit later.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Table, select
+
+from data.store import documents, schema
+from data.store.database import Database
+from data.store.faults import legible
+from data.store.port import News
+from data.wire import bodies
+from data.wire.bodies import Body
+
+T = TypeVar("T")
+
+
+def news(database: Database, since: str | None) -> News:
+    """As `data.store.port.Store.news`."""
+    mark, found = database.read(partial(_rows, database, since))
+
+    def read(table: Table, body: Body[T]) -> tuple[T, ...]:
+        with legible(database.name, table.name):
+            return tuple(body.read(raw) for raw in found[table.name])
+
+    return News(
+        mark,
+        read(schema.latest_readings, documents.READING),
+        read(schema.latest_outlooks, documents.OUTLOOK),
+        read(schema.drains, documents.DRAIN),
+        read(schema.outcomes, bodies.OUTCOME),
+    )
+
+
+def _rows(database: Database, since: str | None, connection: Connection) -> tuple[str, dict[str, list[Any]]]:
+    now = database.mark(connection)  # first: what commits after it belongs to the next look
+    found = {}
+    for table in schema.FOLLOWED:
+        rows = select(table.c.document)
+        if since is None:
+            rows = rows.order_by(*table.primary_key)
+        else:
+            rows = rows.where(database.between(table.c.written, since, now))
+        found[table.name] = list(connection.execute(rows).scalars())
+    return now, found

@@ -1,0 +1,366 @@
+"""The store over SQLAlchemy Core: one implementation for every database (data.store.database)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import date, datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Select, Table, or_, select
+
+from data.drain import Drain, JournalEntry
+from data.ids import DeviceId, HostName, OsdId
+from data.outcome import Outcome
+from data.outlook import Outlook
+from data.reading import LatencySummary, Reading
+from data.store import documents, latencies, notes, schema, upkeep
+from data.store.database import Database
+from data.store.drains import Drains
+from data.store.faults import legible
+from data.store.news import news
+from data.store.port import Checkpoint, News
+from data.store.schema import instant, microseconds
+from data.windows import Windows
+from data.wire import bodies
+from data.wire.bodies import Body
+
+T = TypeVar("T")
+Row = Mapping[str, Any]
+
+_ONLY = 1  # the id of a table's one row
+
+
+class SqlStore:
+    """`data.store.port.Store` in a database.
+
+    Every save is one transaction, durable before it returns. A reading or latency summary with a key that is already
+    there is ignored; an outlook with such a key replaces the one before. Outcomes are ordered by `at`, then by when
+    they were added. Rows are written in the order of their keys, so that several writers never wait for each other in
+    a circle. Raises what data.store.faults tells.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database, self._drains = database, Drains(database)
+
+    def add_readings(self, readings: Iterable[Reading]) -> int:
+        """Keep readings; returns how many were new."""
+        rows = _in_order(
+            ("device", "taken_at"),
+            [
+                {
+                    "device": reading.device,
+                    "taken_at": microseconds(reading.taken_at),
+                    "document": documents.READING.write(reading),
+                }
+                for reading in readings
+            ],
+        )
+
+        def keep(connection: Connection) -> int:
+            new = self._database.put(
+                connection, schema.readings, rows, lambda insert: insert.on_conflict_do_nothing()
+            )
+            self._keep_latest(connection, schema.latest_readings, "taken_at", rows, again=False)
+            _drop_checkpoints(connection, rows)
+            return new
+
+        return self._database.write(keep) if rows else 0
+
+    def readings(self, device: DeviceId, since: datetime | None = None) -> tuple[Reading, ...]:
+        """A device's readings from `since` on, oldest first."""
+        return self._history(schema.readings, device, "taken_at", since, documents.READING)
+
+    def latest_readings(self) -> Mapping[DeviceId, Reading]:
+        """Every device's newest reading."""
+        table = schema.latest_readings
+        found = self._documents(select(table.c.document).order_by(table.c.device), table, documents.READING)
+        return {reading.device: reading for reading in found}
+
+    def save_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> None:
+        """Keep checkpoints, one a device: a later save replaces it."""
+        rows = [
+            {
+                "device": one.device,
+                "layout": one.layout,
+                "through": microseconds(one.through),
+                "state": one.state,
+            }
+            for one in checkpoints
+        ]
+        self._replace(schema.checkpoints, rows, "device")
+
+    def checkpoints(self, devices: Collection[DeviceId]) -> Mapping[DeviceId, Checkpoint]:
+        """The checkpoint of each of `devices` that has one, and got no earlier reading after it."""
+        table = schema.checkpoints
+        columns = (table.c.device, table.c.layout, table.c.through, table.c.state)
+        wanted = select(*columns).where(table.c.device.in_(devices))
+        rows = self._database.read(lambda connection: connection.execute(wanted).all())
+        return {
+            row.device: Checkpoint(row.device, row.layout, instant(row.through), row.state) for row in rows
+        }
+
+    def unsaved(self, devices: Collection[DeviceId]) -> Mapping[DeviceId, tuple[datetime, ...]]:
+        """When each of `devices` was read since its checkpoint (ever, where it has none), where it was."""
+        kept, saved = schema.readings, schema.checkpoints
+        later = or_(saved.c.through.is_(None), kept.c.taken_at > saved.c.through)
+        wanted = (
+            select(kept.c.device, kept.c.taken_at)
+            .outerjoin_from(kept, saved, kept.c.device == saved.c.device)
+            .where(kept.c.device.in_(devices), later)
+            .order_by(kept.c.device, kept.c.taken_at)
+        )
+        rows = self._database.read(lambda connection: connection.execute(wanted).all())
+        return {
+            device: tuple(instant(row.taken_at) for row in of_device)
+            for device, of_device in groupby(rows, key=itemgetter(0))
+        }
+
+    def add_latency(self, windows: Iterable[Windows]) -> None:
+        """Keep what hosts told of their OSDs, keyed by (osd, window_start)."""
+        latencies.add(self._database, windows)
+
+    def has_latency(self) -> bool:
+        """Whether any OSD's latency is kept."""
+        return latencies.has_any(self._database)
+
+    def latency(self, osd: int, since: datetime) -> tuple[LatencySummary, ...]:
+        """An OSD's summaries from `since` on, oldest first; older ones cover ten minutes (data.store.coarse)."""
+        return latencies.of_osd(self._database, OsdId(osd), since)
+
+    def latency_hosts(self) -> tuple[HostName, ...]:
+        """Hosts that ever told of an OSD's latency, in order."""
+        return latencies.hosts(self._database)
+
+    def host_latency(self, host: HostName, since: datetime) -> tuple[Windows, ...]:
+        """What a host told of its OSDs from `since` on, oldest first."""
+        return latencies.of_host(self._database, host, since)
+
+    def save_outlooks(self, outlooks: Iterable[Outlook]) -> None:
+        """Keep outlooks, keyed by (device, as_of)."""
+        rows = [
+            {
+                "device": outlook.device,
+                "as_of": microseconds(outlook.as_of),
+                "document": documents.OUTLOOK.write(outlook),
+            }
+            for outlook in outlooks
+        ]
+        self._replace(
+            schema.outlooks,
+            rows,
+            *("device", "as_of"),
+            beside=lambda connection, ordered: self._keep_latest(
+                connection, schema.latest_outlooks, "as_of", ordered, again=True
+            ),
+        )
+
+    def latest_outlooks(self, devices: Collection[DeviceId] | None = None) -> Mapping[DeviceId, Outlook]:
+        """The newest outlook of each of `devices` that has any, or of every device (None)."""
+        table = schema.latest_outlooks
+        wanted = select(table.c.document).order_by(table.c.device)
+        if devices is not None:
+            wanted = wanted.where(table.c.device.in_(devices))
+        found = self._documents(wanted, table, documents.OUTLOOK)
+        return {outlook.device: outlook for outlook in found}
+
+    def outlooks(self, device: DeviceId, since: datetime | None = None) -> tuple[Outlook, ...]:
+        """A device's outlooks from `since` on, oldest first."""
+        return self._history(schema.outlooks, device, "as_of", since, documents.OUTLOOK)
+
+    def save_drain(self, drain: Drain) -> None:
+        """Keep the drain's newest revision. Raises RevisionConflict."""
+        self._drains.save(drain)
+
+    def drain(self, id: str) -> Drain | None:  # noqa: A002
+        """One drain by id."""
+        return self._drains.one(id)
+
+    def drains(self) -> tuple[Drain, ...]:
+        """All drains, newest first."""
+        return self._drains.all()
+
+    def add_journal(self, entries: Sequence[JournalEntry]) -> None:
+        """Append lines to drains' journals; a line that is there already is not added again."""
+        lines = [bodies.JOURNAL_ENTRY.write(entry) for entry in entries]
+        rows = [
+            {"drain": entry.drain, "digest": _digest(document), "document": document}
+            for entry, document in zip(entries, lines, strict=True)
+        ]
+        self._add(self._database.insert(schema.journal).on_conflict_do_nothing(), rows)
+
+    def journal(self, drain: str | None = None, limit: int | None = None) -> tuple[JournalEntry, ...]:
+        """Lines of one drain (or of all), newest last; the newest `limit` of them."""
+        table = schema.journal
+        newest_first = select(table.c.document).order_by(table.c.number.desc())
+        if drain is not None:
+            newest_first = newest_first.where(table.c.drain == drain)
+        if limit is not None:
+            newest_first = newest_first.limit(max(limit, 0))
+        return self._documents(newest_first, table, bodies.JOURNAL_ENTRY)[::-1]
+
+    def add_outcome(self, outcome: Outcome) -> None:
+        """Append a statement about a device's end. The same statement twice has one effect."""
+        document = bodies.OUTCOME.write(outcome)
+        row = {"at": microseconds(outcome.at), "digest": _digest(document), "document": document}
+        insert = self._database.insert(schema.outcomes).on_conflict_do_nothing()
+        self._database.write(
+            lambda connection: connection.execute(
+                insert, {**row, "written": self._database.number(connection)}
+            )
+        )
+
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """All statements, oldest first."""
+        table = schema.outcomes
+        oldest_first = select(table.c.document).order_by(table.c.at, table.c.number)
+        return self._documents(oldest_first, table, bodies.OUTCOME)
+
+    def news(self, since: str | None = None) -> News:
+        """What was written since the look that gave the mark `since`, or all there is (None)."""
+        return news(self._database, since)
+
+    def notes(self, room: str) -> Mapping[str, bytes]:
+        """Small things that a part of the service remembers under names of its own."""
+        return notes.notes(self._database, room)
+
+    def note(self, room: str, changes: Mapping[str, bytes | None]) -> None:
+        """Remember, or with None forget, all of `changes` or none."""
+        notes.note(self._database, room, changes)
+
+    def halt_reason(self) -> str | None:
+        """Why everything is halted, or None when it is not."""
+        why = select(schema.halt.c.why)
+        return self._database.read(lambda connection: connection.execute(why).scalar_one_or_none())
+
+    def set_halt(self, why: str | None) -> None:
+        """Halt (with a reason) or lift the halt (None). Survives restarts."""
+        if why is None:
+            self._database.write(lambda connection: connection.execute(schema.halt.delete()))
+            return
+        halting = self._database.insert(schema.halt).on_conflict_do_update(
+            index_elements=["id"], set_={"why": why}
+        )
+        self._add(halting, [{"id": _ONLY, "why": why}])
+
+    def days(self) -> Mapping[date, int]:
+        """UTC days with readings; each has a number that is another one once a daily value of that day is."""
+        return upkeep.days(self._database)
+
+    def daily(self, first: date, last: date) -> Iterator[Reading]:
+        """Daily values of the UTC days `first` to `last`, by device, oldest first."""
+        return upkeep.daily(self._database, first, last)
+
+    def thin(self, before: date) -> int:
+        """Keep of readings and outlooks from days before `before` the daily ones; returns how many went."""
+        return upkeep.thin(self._database, before)
+
+    def coarsen(self, before: datetime) -> int:
+        """Make one summary of an OSD's latencies in ten minutes over by `before`; returns how many rows less."""
+        return upkeep.coarsen(self._database, before)
+
+    def prune(
+        self,
+        *,
+        history: datetime | None = None,
+        latency: datetime | None = None,
+        journal: tuple[str, datetime] | None = None,
+    ) -> int:
+        """As `data.store.port.Store.prune`."""
+        lines = upkeep.shorten(self._database, *journal) if journal is not None else 0
+        return upkeep.prune(self._database, history, latency) + lines
+
+    def alone(self, task: str) -> AbstractContextManager[bool]:
+        """Whether no other process that shares the store does `task` as long as the block runs."""
+        return self._database.alone(task)
+
+    def close(self) -> None:
+        """Let go of files and sockets."""
+        self._database.close()
+
+    def _replace(
+        self,
+        table: Table,
+        rows: Sequence[Row],
+        *keys: str,
+        beside: Callable[[Connection, Sequence[Row]], None] = lambda _connection, _rows: None,
+    ) -> None:
+        """Rows in place of those with their keys; of two with one key the last. beside: in the same transaction."""
+
+        def replacing(insert: Any) -> Any:
+            fresh = {one.name: insert.excluded[one.name] for one in table.columns if one.name not in keys}
+            return insert.on_conflict_do_update(index_elements=keys, set_=fresh)
+
+        ordered = _in_order(keys, list({tuple(row[key] for key in keys): row for row in rows}.values()))
+
+        def keep(connection: Connection) -> None:
+            self._database.put(connection, table, ordered, replacing)
+            beside(connection, ordered)
+
+        if ordered:
+            self._database.write(keep)
+
+    def _add(self, statement: Any, rows: Sequence[Row], *keys: str) -> None:
+        if rows:
+            ordered = _in_order(keys, rows)
+            self._database.write(lambda connection: connection.execute(statement, ordered))
+
+    def _keep_latest(
+        self, connection: Connection, table: Table, time: str, rows: Sequence[Row], *, again: bool
+    ) -> None:
+        """Replace a device's row by a later one; `again`: by an equally late one, too."""
+        latest: dict[str, Row] = {}
+        for row in rows:  # in the order of time
+            held = latest.get(row["device"])
+            if held is None or again or row[time] > held[time]:
+                latest[row["device"]] = row
+        number = self._database.number(connection)
+
+        def later(insert: Any) -> Any:
+            fresh, kept = insert.excluded[time], table.c[time]
+            return insert.on_conflict_do_update(
+                index_elements=["device"],
+                set_={name: insert.excluded[name] for name in (time, "document", "written")},
+                where=fresh >= kept if again else fresh > kept,
+            )
+
+        self._database.put(connection, table, [{**row, "written": number} for row in latest.values()], later)
+
+    def _history(
+        self, table: Table, device: DeviceId, time: str, since: datetime | None, body: Body[T]
+    ) -> tuple[T, ...]:
+        rows = select(table.c.document).where(table.c.device == device).order_by(table.c[time])
+        if since is not None:
+            rows = rows.where(table.c[time] >= microseconds(since))
+        return self._documents(rows, table, body)
+
+    def _documents(self, rows: Select[Any], table: Table, body: Body[T]) -> tuple[T, ...]:
+        raws = self._database.read(lambda connection: connection.execute(rows).scalars().all())
+        with legible(self._database.name, table.name):
+            return tuple(body.read(raw) for raw in raws)
+
+
+def _digest(document: bytes) -> bytes:
+    return hashlib.sha256(document).digest()
+
+
+def _in_order(keys: Sequence[str], rows: Sequence[Row]) -> Sequence[Row]:
+    """Rows by their keys; those of one key stay as they came."""
+    return sorted(rows, key=itemgetter(*keys)) if keys else rows
+
+
+def _drop_checkpoints(connection: Connection, readings: Sequence[Row]) -> None:
+    """A reading that comes late is not in its device's checkpoint. Nearly always none does."""
+    earliest: dict[str, int] = {}
+    for row in readings:
+        earliest.setdefault(row["device"], row["taken_at"])
+    table = schema.checkpoints
+    late = select(table.c.device, table.c.through).where(
+        table.c.device.in_(earliest), table.c.through >= min(earliest.values())
+    )
+    overtaken = [of for of, through in connection.execute(late) if through >= earliest[of]]
+    if overtaken:
+        connection.execute(table.delete().where(table.c.device.in_(overtaken)))
