@@ -1,0 +1,28 @@
+"""delivery: from a disk's answer to whoever keeps it, without losing or doubling one.
+
+In: readings and latency summaries of this host. Out: envelopes (data.wire) to a log or a service. `Spool` accepts,
+`Courier` carries, a `Sink` takes.
+"""
+
+from collector.delivery.contents import Standing, look
+from collector.delivery.courier import Courier, Pace
+from collector.delivery.file import NoRoom, SpoolUnusable
+from collector.delivery.sink import Away, LogSink, Sink
+from collector.delivery.spool import Room, Spool
+from collector.delivery.web import BadAddress, WebSink
+
+__all__ = [
+    "Away",
+    "BadAddress",
+    "Courier",
+    "LogSink",
+    "NoRoom",
+    "Pace",
+    "Room",
+    "Sink",
+    "Spool",
+    "SpoolUnusable",
+    "Standing",
+    "WebSink",
+    "look",
+]

@@ -1,0 +1,194 @@
+"""The sink that is a service: `POST /api/v1/readings` and `/latency`, over TLS, within a deadline."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from socket import SHUT_RDWR
+from threading import Timer
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+from collector.delivery.sink import Away
+from data.log.port import Record, Topic
+from data.refusal import Refusal
+
+DEADLINE_SECONDS = 30.0
+LONGEST_ANSWER = 1 << 20
+LONGEST_PAUSE = 3600.0
+
+_TOO_LARGE = (413, 422)
+
+
+class BadAddress(Refusal):
+    """The address of the service is none."""
+
+
+class NotEnrolled(Refusal):
+    """The service does not take the one-time token."""
+
+
+class _Enrolled(msgspec.Struct):
+    token: str
+
+
+class _RefusedItem(msgspec.Struct):
+    index: int
+    reason: str
+
+
+class _Answer(msgspec.Struct):
+    accepted: int
+    refused: list[_RefusedItem] = []
+
+
+class _Problem(msgspec.Struct):
+    detail: str
+
+
+class _Reply(NamedTuple):
+    status: int
+    retry_after: float
+    body: bytes
+
+
+class WebSink:
+    """The service at `url` (`https://HOST[:PORT]`). Raises BadAddress.
+
+    `token` is asked before each delivery, so that a new one is found; it may raise a Refusal. `tls` is used for https.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: Callable[[], str],
+        tls: ssl.SSLContext | None = None,
+        deadline: float = DEADLINE_SECONDS,
+    ) -> None:
+        scheme, self._host, self._port, self._path = _parts(url)
+        self._url = url
+        self._tls = (tls or ssl.create_default_context()) if scheme == "https" else None
+        self._token, self._deadline = token, deadline
+
+    def deliver(self, topic: Topic, records: Sequence[Record]) -> tuple[str, ...]:
+        """Post `records` as they are; a batch that is refused whole is halved. Raises Away."""
+        reply = self._post(_path(topic), b"[" + b",".join(record.value for record in records) + b"]")
+        if reply.status in (200, 207):
+            return tuple(
+                f"{self._url} refused a record of {_key(records, item.index)}: {item.reason}"
+                for item in self._read(reply.body).refused
+            )
+        if reply.status not in _TOO_LARGE:
+            raise Away(self._told(reply), reply.retry_after)
+        if len(records) == 1:
+            return (f"{self._url} refused a record of {records[0].key}: {_detail(reply)}",)
+        half = len(records) // 2
+        return self.deliver(topic, records[:half]) + self.deliver(topic, records[half:])
+
+    def close(self) -> None:
+        """Nothing is held between deliveries."""
+
+    def enrol(self, once: str, host: str) -> str:
+        """Exchange a one-time token for the token of `host`. Raises Away, NotEnrolled."""
+        body = msgspec.json.encode({"token": once, "host": host})
+        reply = self._send("enrolment", body, {"Content-Type": "application/json"})
+        if reply.status != 201:
+            raise NotEnrolled(f"{self._url} does not enrol {host}: {_detail(reply)}")
+        try:
+            return msgspec.json.decode(reply.body, type=_Enrolled).token
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise Away(
+                f"what answers at {self._url} is no predrain service; correct `url` in [collector]"
+            ) from error
+
+    def _post(self, path: str, body: bytes) -> _Reply:
+        try:
+            headers = {"Authorization": f"Bearer {self._token()}", "Content-Type": "application/json"}
+        except (Refusal, OSError) as error:
+            raise Away(f"the token for {self._url} cannot be read: {error}") from error
+        return self._send(path, body, headers)
+
+    def _send(self, path: str, body: bytes, headers: Mapping[str, str]) -> _Reply:
+        connection = self._connection()
+        # The socket's own time-out starts again with every byte: a service that drips would hold us for ever.
+        watch = Timer(self._deadline, _cut, (connection,))
+        watch.daemon = True
+        watch.start()
+        try:
+            connection.request("POST", f"{self._path}/api/v1/{path}", body, dict(headers))
+            answer = connection.getresponse()
+            raw = answer.read(LONGEST_ANSWER + 1)
+            return _Reply(answer.status, _pause(answer.headers.get("Retry-After")), raw)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise Away(
+                f"no service answers at {self._url} ({error or type(error).__name__});"
+                " start it, or correct `url` in [collector]"
+            ) from error
+        finally:
+            watch.cancel()
+            connection.close()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._tls is None:
+            return http.client.HTTPConnection(self._host, self._port, timeout=self._deadline)
+        return http.client.HTTPSConnection(self._host, self._port, timeout=self._deadline, context=self._tls)
+
+    def _read(self, raw: bytes) -> _Answer:
+        """Raises Away: who answers something else took nothing."""
+        try:
+            return msgspec.json.decode(raw, type=_Answer)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise Away(
+                f"what answers at {self._url} is no predrain service; correct `url` in [collector]"
+            ) from error
+
+    def _told(self, reply: _Reply) -> str:
+        if reply.status in (401, 403):
+            return (
+                f"{self._url} refuses the token ({_detail(reply)}): get a one-time token by"
+                " `predrain token enrol` there and exchange it by `predrain collect --enrol TOKEN` here, or name"
+                " another file as `token_file` in [collector]"
+            )
+        return f"{self._url} answered {reply.status}: {_detail(reply)}"
+
+
+def _parts(url: str) -> tuple[str, str, int | None, str]:
+    """Scheme, host, port and path. Raises BadAddress."""
+    try:
+        parts = urlsplit(url)
+        if parts.hostname and parts.scheme in ("http", "https"):
+            return parts.scheme, parts.hostname, parts.port, parts.path.rstrip("/")
+    except ValueError:
+        pass
+    raise BadAddress(f"{url!r} is no address of a service: write https://HOST:PORT")
+
+
+def _path(topic: Topic) -> str:
+    return "latency" if topic is Topic.LATENCY else topic.value
+
+
+def _key(records: Sequence[Record], index: int) -> str:
+    return records[index].key if 0 <= index < len(records) else "the batch"
+
+
+def _detail(reply: _Reply) -> str:
+    try:
+        return msgspec.json.decode(reply.body, type=_Problem).detail
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return http.client.responses.get(reply.status, "an unknown status")
+
+
+def _pause(header: str | None) -> float:
+    """Seconds of a Retry-After; a date counts as none, since clocks differ."""
+    with suppress(TypeError, ValueError):
+        return min(max(float(header or 0), 0.0), LONGEST_PAUSE)
+    return 0.0
+
+
+def _cut(connection: http.client.HTTPConnection) -> None:
+    with suppress(OSError, AttributeError):
+        connection.sock.shutdown(SHUT_RDWR)

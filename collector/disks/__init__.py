@@ -1,0 +1,10 @@
+"""disks: finds every disk of this host and reads it with smartctl, hung, asleep, sick or behind a controller.
+
+In: smartctl, a clock, who sits on a disk. Out: `Reading`, also of the disks that do not answer. Nothing is kept
+but the disks' names.
+"""
+
+from collector.disks.smartctl import Smartctl, SmartctlMisnamed, Spot
+from collector.disks.watch import DiskWatch, Limits, Scan
+
+__all__ = ["DiskWatch", "Limits", "Scan", "Smartctl", "SmartctlMisnamed", "Spot"]

@@ -1,0 +1,87 @@
+"""What the kernel knows of disks by itself: read from /sys, so that no disk is asked and none can hang us."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from collector.disks.smartctl import Spot
+
+_CONTROLLER = re.compile(r"nvme\d+")
+_NAMESPACE = re.compile(r"n\d+")
+_LONGEST_ID = 256
+_DISK = "0"  # SPC-5: peripheral device type of a block device
+
+_CCISS_SLOTS = range(32)
+_ARECA_SLOTS = range(1, 25)
+_ARECA_ENCLOSURES = range(1, 5)
+
+
+def block_names(spot: Spot, root: Path) -> tuple[str, ...]:
+    """Kernel names of the block devices that a spot is: `sda`, an NVMe controller's namespaces.
+
+    Empty for a drive behind a RAID controller: the block device there is the volume, not the drive.
+    """
+    if spot.hidden:
+        return ()
+    device = root / spot.path.lstrip("/")
+    name = (device.resolve() if device.is_symlink() else device).name
+    if not _CONTROLLER.fullmatch(name):
+        return (name,)
+    blocks = (path.name for path in (root / "sys/block").glob(f"{name}n*"))
+    return tuple(sorted(block for block in blocks if _NAMESPACE.fullmatch(block.removeprefix(name)))) or (
+        f"{name}n1",
+    )
+
+
+def kernel_id(spot: Spot, root: Path) -> str | None:
+    """The identifier that the kernel kept when the disk appeared (`naa.5000c500a1b2c3d4`).
+
+    It tells whether a disk that hangs is still the one that was read at its place: letters move on a reboot.
+    """
+    for name in block_names(spot, root):
+        for attribute in ("wwid", "device/wwid"):
+            try:
+                told = (root / "sys/block" / name / attribute).read_bytes()[:_LONGEST_ID]
+            except OSError:
+                continue
+            if words := " ".join(told.decode("utf-8", "replace").replace("\0", " ").split()):
+                return words
+    return None
+
+
+def slots(root: Path) -> tuple[Spot, ...]:
+    """Places behind RAID controllers that `smartctl --scan` does not look into.
+
+    Source: smartctl(8), `-d cciss,N` and `-d areca,N[/E]`; megaraid is scanned by smartctl itself.
+    """
+    found: list[Spot] = []
+    for path, driver in _controllers(root):
+        if driver in ("hpsa", "smartpqi", "cciss"):
+            found.extend(Spot(path, f"cciss,{slot}") for slot in _CCISS_SLOTS)
+        elif driver == "arcmsr":
+            found.extend(Spot(path, f"areca,{slot}") for slot in _ARECA_SLOTS)
+            found.extend(
+                Spot(path, f"areca,{slot}/{box}") for box in _ARECA_ENCLOSURES for slot in _ARECA_SLOTS
+            )
+    return tuple(found)
+
+
+def _controllers(root: Path) -> Iterator[tuple[str, str]]:
+    """(generic SCSI device, driver) of each SCSI host: the controller's own device before those of its volumes."""
+    found: dict[str, tuple[bool, int, str]] = {}
+    for generic in (root / "sys/class/scsi_generic").glob("sg*"):
+        try:
+            # What `device` points to is called HOST:CHANNEL:TARGET:LUN.
+            host = (generic / "device").resolve().name.split(":")[0]
+            volume = (generic / "device/type").read_text().strip() == _DISK
+            place = (volume, int(generic.name.removeprefix("sg")), host)
+        except (OSError, ValueError):
+            continue
+        found[host] = min(found.get(host, place), place)
+    for _, number, host in sorted(found.values()):
+        with contextlib.suppress(OSError, ValueError):
+            driver = (root / f"sys/class/scsi_host/host{host}/proc_name").read_text().strip()
+            yield f"/dev/sg{number}", driver

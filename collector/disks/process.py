@@ -1,0 +1,212 @@
+"""Programs that may hang: run side by side, each with a deadline, a bounded output and a whole group to kill."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from data.smart import LARGEST_DOCUMENT
+
+KEPT_WORDS = 4096
+"""Bytes kept of what a program says on stderr."""
+
+_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}  # C: decimal points, not commas
+_PIECE = 1 << 16
+_TICK_SECONDS = 0.02
+_REAPING_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One program to run: the absolute path and its arguments, no shell."""
+
+    key: str
+    """What it works on. While an earlier run of the same key is alive, it is not run again."""
+    argv: Sequence[str]
+    start_after: float = 0.0
+    """Seconds after the first job may start; jobs come in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How one run ended."""
+
+    status: int | None
+    """Exit status; None when it did not exit by itself."""
+    out: bytes = b""
+    """Empty when it was ended for being late or endless."""
+    err: str = ""
+    why: str | None = None
+    """What went wrong, to follow the program's name: `did not answer within 60 s`."""
+    begun: bool = True
+    """False where there was no such program, or no right to run it."""
+
+
+class Programs:
+    """Runs programs, and remembers those that would not go."""
+
+    def __init__(self, parallel: int, ending: signal.Signals = signal.SIGKILL) -> None:
+        """ending: what a late program is sent. Where sudo stands before it, SIGTERM: sudo hands that on to the
+        program, which is root's and out of our reach; a sudo that is killed leaves its program behind.
+        """
+        self._parallel, self._ending = parallel, ending
+        self._left: dict[str, subprocess.Popen[bytes]] = {}
+
+    def run(self, jobs: Iterable[Job], seconds: float) -> Iterator[tuple[str, Ended]]:
+        """Run `jobs`, each for at most `seconds`, and tell of each (by its key) as it ends.
+
+        `jobs` is asked for the next one only when there is room for it. A program that is killed at its deadline
+        and will not go (it waits inside the kernel, or belongs to root) is left behind and holds up nobody. To
+        close the iterator kills what runs.
+        """
+        waiting, begun = iter(jobs), time.monotonic()
+        following = next(waiting, None)
+        running: list[_Running] = []
+        with selectors.DefaultSelector() as pipes:
+            try:
+                while running or following is not None:
+                    ended: list[tuple[str, Ended]] = []
+                    while (
+                        following
+                        and len(running) < self._parallel
+                        and begun + following.start_after <= time.monotonic()
+                    ):
+                        started = self._start(following, seconds, pipes)
+                        if isinstance(started, Ended):
+                            ended.append((following.key, started))
+                        else:
+                            running.append(started)
+                        following = next(waiting, None)
+                    for ready, _ in pipes.select(0 if ended else _pause(running, following, begun)):
+                        ready.data.read(ready.fd)
+                    for each in tuple(running):
+                        if (end := each.end(time.monotonic(), seconds)) is not None:
+                            running.remove(each)
+                            self._remember(each)
+                            ended.append((each.key, end))
+                    told = time.monotonic()
+                    yield from ended
+                    # Whoever asks may take its time; that is not the programs' fault.
+                    for each in running:
+                        each.deadline += time.monotonic() - told
+            finally:
+                for each in running:
+                    each.stop()
+                    self._remember(each)
+
+    def _start(self, job: Job, seconds: float, pipes: selectors.BaseSelector) -> _Running | Ended:
+        if (left := self._left.get(job.key)) is not None:
+            if left.poll() is None:
+                return Ended(None, why="still hangs from an earlier look")
+            del self._left[job.key]
+        try:
+            return _Running(job, time.monotonic() + seconds, pipes, self._ending)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            return Ended(None, why=f"could not be run ({job.argv[0]}: {reason})", begun=False)
+
+    def _remember(self, run: _Running) -> None:
+        if run.process.returncode is None:
+            self._left[run.key] = run.process
+
+
+def _pause(running: Sequence[_Running], following: Job | None, begun: float) -> float:
+    if running or following is None:
+        return _TICK_SECONDS
+    return max(0.0, begun + following.start_after - time.monotonic())
+
+
+class _Running:
+    """A started program."""
+
+    def __init__(
+        self, job: Job, deadline: float, pipes: selectors.BaseSelector, ending: signal.Signals
+    ) -> None:
+        """Start it. Raises OSError or ValueError when it cannot be."""
+        self.key, self.deadline = job.key, deadline
+        self._pipes, self._ending = pipes, ending
+        self.process = subprocess.Popen(  # noqa: S603 - a fixed program, no shell
+            list(job.argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            bufsize=0, start_new_session=True, env=_ENVIRONMENT, cwd="/",
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self._out, self._err = self.process.stdout, self.process.stderr
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._words = b""
+        self._why: str | None = None
+        self._killed = 0.0
+        for pipe in (self._out, self._err):
+            os.set_blocking(pipe.fileno(), False)
+            pipes.register(pipe, selectors.EVENT_READ, self)
+
+    def read(self, descriptor: int) -> bool:
+        """Take what one pipe has; whether there may be more."""
+        try:
+            piece = os.read(descriptor, _PIECE)
+        except BlockingIOError:
+            return False
+        if not piece:
+            with contextlib.suppress(KeyError):
+                self._pipes.unregister(descriptor)
+            return False
+        if descriptor == self._err.fileno():
+            self._words = (self._words + piece)[-KEPT_WORDS:]
+        elif self._size + len(piece) > LARGEST_DOCUMENT:
+            self.kill(f"printed more than {LARGEST_DOCUMENT // 2**20} MiB")
+            return False
+        else:
+            self._size += len(piece)
+            self._pieces.append(piece)
+        return True
+
+    def end(self, now: float, seconds: float) -> Ended | None:
+        """How it ended; None while it may go on. What is late is killed here."""
+        # Not reaped yet: until then nobody else can have its group's number.
+        if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            if self._why is None and now > self.deadline:
+                self.kill(f"did not answer within {seconds:g} s")
+            if self._why is None or now < self._killed + _REAPING_SECONDS:
+                return None
+            return self._ended(None)
+        while self._why is None and self.read(self._out.fileno()):
+            pass
+        self.read(self._err.fileno())
+        self._signal()
+        status = self.process.wait()
+        if self._why is None and status < 0:
+            self._why = f"was ended by signal {-status}"
+        return self._ended(status if status >= 0 else None)
+
+    def kill(self, why: str) -> None:
+        """End it and all that it started, as far as that is ours to do."""
+        if self._why is None:
+            self._why, self._killed = why, time.monotonic()
+            self._pieces.clear()
+            self._signal()
+
+    def stop(self) -> None:
+        """End it early."""
+        self.kill("was stopped")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_REAPING_SECONDS)
+        self._ended(None)
+
+    def _signal(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, self._ending)
+
+    def _ended(self, status: int | None) -> Ended:
+        for pipe in (self._out, self._err):
+            with contextlib.suppress(KeyError):
+                self._pipes.unregister(pipe)
+            pipe.close()
+        words = self._words.decode("utf-8", "replace").strip()
+        return Ended(status, b"".join(self._pieces), words, self._why)

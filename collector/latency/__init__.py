@@ -1,0 +1,9 @@
+"""collector.latency: how long the OSDs of this host take, and how busy their disks are.
+
+In: the OSDs' admin sockets and /proc/diskstats, every 10 to 15 seconds. Out: a `LatencySummary` an OSD and minute.
+"""
+
+from collector.latency.sockets import SocketsUnreadable, admin_sockets
+from collector.latency.watch import LatencyWatch, Limits
+
+__all__ = ["LatencyWatch", "Limits", "SocketsUnreadable", "admin_sockets"]

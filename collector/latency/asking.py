@@ -1,0 +1,139 @@
+"""Admin sockets: all OSDs of a host are asked at once, and one that hangs costs its deadline and nobody else's time.
+
+On the wire, one command a connection: JSON and a NUL; back come the length in four bytes, big-endian, and the answer.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+from data.ids import OsdId
+
+_HEADER = 4
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Commands for one OSD, each a JSON object, answered in their order."""
+
+    socket: Path
+    commands: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """The OSD did not answer all; `why` goes on from the name of its socket, and ends with the cure."""
+
+    why: str
+
+
+def ask_all(
+    questions: Mapping[OsdId, Question], *, seconds: float, answer_bytes: int
+) -> dict[OsdId, tuple[bytes, ...] | Silent]:
+    """What each OSD answered, command by command. Takes no longer than `seconds` for all of them together.
+
+    answer_bytes: an answer that is longer is not read and comes back empty. Whatever goes wrong with one OSD is its
+    Silent.
+    """
+    until = monotonic() + seconds
+    with selectors.DefaultSelector() as ready:
+        talks = {osd: _Talk(question, ready, answer_bytes) for osd, question in questions.items()}
+        for talk in talks.values():
+            talk.begin()
+        while ready.get_map() and (left := until - monotonic()) > 0:
+            for key, _ in ready.select(left):
+                key.data.hear()
+        for talk in talks.values():
+            talk.close()
+    late = f"has not answered within {seconds:g} s: look at the OSD's log and at its disk"
+    return {osd: talk.outcome(late) for osd, talk in talks.items()}
+
+
+class _Talk:
+    """One OSD: command after command, each on a connection of its own."""
+
+    def __init__(self, question: Question, ready: selectors.BaseSelector, most: int) -> None:
+        self._question, self._ready, self._most = question, ready, most
+        self._told: list[bytes] = []
+        self._wrong: str | None = None
+        self._line: socket.socket | None = None
+        self._heard = bytearray()
+
+    def begin(self) -> None:
+        """Send the next command. A connection to a local socket is made at once or not at all, and commands are shorter
+        than any socket's buffer.
+        """
+        self._heard.clear()
+        line = self._line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        line.setblocking(False)
+        try:
+            line.connect(str(self._question.socket))
+            line.sendall(self._question.commands[len(self._told)] + b"\0")
+        except BlockingIOError:
+            self.close()  # its queue of calls is full: it has not taken those before
+        except OSError as error:
+            self._fail(_cure(error))
+        else:
+            self._ready.register(line, selectors.EVENT_READ, self)
+
+    def hear(self) -> None:
+        """Read on; with the last byte of an answer go on to the next command."""
+        assert self._line is not None
+        try:
+            chunk = self._line.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._fail(_cure(error))
+            return
+        if not chunk:
+            self._fail("ended before its answer was whole: look whether the OSD has just been stopped")
+            return
+        self._heard += chunk
+        if len(self._heard) < _HEADER:
+            return
+        length = int.from_bytes(self._heard[:_HEADER], "big")
+        if length > self._most:
+            length = 0
+        if len(self._heard) >= _HEADER + length:
+            self._told.append(bytes(self._heard[_HEADER : _HEADER + length]))
+            self.close()
+            if len(self._told) < len(self._question.commands):
+                self.begin()
+
+    def close(self) -> None:
+        """Hang up, wherever the talk is."""
+        if self._line is not None:
+            if self._line in self._ready.get_map():
+                self._ready.unregister(self._line)
+            self._line.close()
+            self._line = None
+
+    def outcome(self, late: str) -> tuple[bytes, ...] | Silent:
+        """The answers. late: what is said when some are missing and nothing else went wrong."""
+        if len(self._told) == len(self._question.commands):
+            return tuple(self._told)
+        return Silent(self._wrong or late)
+
+    def _fail(self, why: str) -> None:
+        self._wrong = why
+        self.close()
+
+
+def _cure(error: OSError) -> str:
+    match error:
+        case PermissionError():
+            return "may not be used: run the collector as Ceph's user (ceph) or as root"
+        case FileNotFoundError():
+            return "is gone: start the OSD"
+        case ConnectionRefusedError():
+            return (
+                "has nobody behind it: start the OSD, or remove the socket if it is not of this host any more"
+            )
+    return f"cannot be used ({error.strerror or error}): look at the OSD's log"

@@ -1,0 +1,129 @@
+"""One OSD over about a minute: what its samples add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from collector.latency.counters import Counted
+from collector.latency.diskstats import DiskUse
+from collector.latency.histogram import Histogram, quantile_of_means
+from data.ids import HostName, OsdId
+from data.reading import LatencySummary
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One OSD at one instant."""
+
+    at: datetime
+    process: tuple[int, int]
+    """What tells the OSD's process from one before: its socket's inode and when that was made."""
+    counted: Counted
+    disk: str | None = None
+    used: DiskUse | None = None
+    """Its data disk, by kernel name, since that appeared; None: unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What an OSD and its disk did between two samples."""
+
+    begin: datetime
+    end: datetime
+    reads: Histogram
+    writes: Histogram
+    commits: tuple[float, int]
+    """(mean milliseconds, number); (0, 0) when there were none or they are unknown."""
+    recovered: bool | None
+    used: DiskUse | None
+
+
+def growth(before: Sample, after: Sample) -> Growth | None:
+    """None when nothing can be said: the OSD was started anew in between, or its counters were reset."""
+    if before.process != after.process:
+        return None
+    reads = after.counted.reads.since(before.counted.reads)
+    writes = after.counted.writes.since(before.counted.writes)
+    if reads is None or writes is None:
+        return None
+    old, new = before.counted.recoveries, after.counted.recoveries
+    used = after.used.since(before.used) if after.used and before.used and after.disk == before.disk else None
+    return Growth(
+        before.at, after.at, reads, writes, _commits(before.counted, after.counted),
+        None if old is None or new is None else new > old, used,
+    )  # fmt: skip
+
+
+def _commits(before: Counted, after: Counted) -> tuple[float, int]:
+    if before.commits is None or after.commits is None:
+        return 0.0, 0
+    count = after.commits.count - before.commits.count
+    seconds = after.commits.seconds - before.commits.seconds
+    return (1000 * seconds / count, count) if count > 0 and seconds > 0 else (0.0, 0)
+
+
+class Window:
+    """Mutable: grows sample by sample, until it is summed up."""
+
+    def __init__(self) -> None:
+        self._begin: datetime | None = None
+        self._end: datetime | None = None
+        self._reads: Histogram | None = None
+        self._writes: Histogram | None = None
+        self._commits: list[tuple[float, int]] = []
+        self._used, self._used_seconds = DiskUse(0, 0, 0), 0.0
+        self._states: list[Counted] = []
+        self._recovered: list[bool | None] = []
+
+    def add(self, part: Growth, state: Counted) -> None:
+        """state: the OSD at the end of `part`."""
+        self._begin, self._end = self._begin or part.begin, part.end
+        self._reads = (self._reads and self._reads.plus(part.reads)) or part.reads
+        self._writes = (self._writes and self._writes.plus(part.writes)) or part.writes
+        self._commits.append(part.commits)
+        self._recovered += [part.recovered, state.recovering]
+        self._states.append(state)
+        if part.used is not None:
+            self._used = self._used.plus(part.used)
+            self._used_seconds += (part.end - part.begin).total_seconds()
+
+    def summary(self, osd: OsdId, host: HostName) -> LatencySummary | None:
+        """From the first sample of the window to its last; None when it has not two that belong together.
+
+        p50 and p99 of reads and writes are those of operations; of commits they are those of the samples' means,
+        weighted by commits. Slow operations are the most of any sample, since each stands for half a minute and more.
+        Whether it scrubbed is what samples saw: a scrub between two of them is not seen.
+        """
+        if self._begin is None or self._end is None or self._reads is None or self._writes is None:
+            return None
+        used, seconds = self._used, self._used_seconds
+        slow = [state.slow_ops for state in self._states if state.slow_ops is not None]
+        allowed = [state.backfills_max for state in self._states if state.backfills_max is not None]
+        return LatencySummary(
+            osd,
+            host,
+            window_start=self._begin,
+            window_seconds=(self._end - self._begin).total_seconds(),
+            operations=self._reads.total + self._writes.total,
+            read_ms_p50=self._reads.quantile_ms(0.5),
+            read_ms_p99=self._reads.quantile_ms(0.99),
+            write_ms_p50=self._writes.quantile_ms(0.5),
+            write_ms_p99=self._writes.quantile_ms(0.99),
+            commit_ms_p50=quantile_of_means(self._commits, 0.5),
+            commit_ms_p99=quantile_of_means(self._commits, 0.99),
+            device_await_ms=used.waited_ms / used.operations if used.operations and used.waited_ms else None,
+            iops=used.operations / seconds if seconds else None,
+            queue=used.in_flight_ms / (1000 * seconds) if seconds else None,
+            slow_ops=max(slow, default=None),
+            backfills_max=allowed[-1] if allowed else None,
+            recovering=_any(self._recovered),
+            scrubbing=_any([state.scrubbing for state in self._states]),
+        )
+
+
+def _any(seen: Sequence[bool | None]) -> bool | None:
+    """True where one was; unknown where none was known."""
+    known = [one for one in seen if one is not None]
+    return any(known) if known else None
