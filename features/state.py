@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -52,6 +53,7 @@ TOLD: Final = (
 """Counters whose changes are remembered, to tell a reason with its dates."""
 CHANGES: Final = 12
 """Changes remembered of each counter, the latest ones."""
+Changes = Mapping[str, tuple[tuple[int, int], ...]]
 
 
 class Probe(msgspec.Struct, frozen=True):
@@ -96,7 +98,7 @@ class DriveState:
     """(days, PAST) rows of earlier days, oldest first, `before` included."""
     face: Face | None
     unreadable: Probe | None
-    changes: Mapping[str, tuple[tuple[int, int], ...]]
+    changes: Changes
     """Counter -> (day, value) of its latest changes, oldest first; the first pair is where it started."""
 
     @property
@@ -128,17 +130,17 @@ def observe(state: DriveState | None, reading: Reading) -> DriveState:
         return replace(state, taken_at=reading.taken_at, readings=state.readings + 1, unreadable=probe)
     day = day_of(reading.taken_at)
     latest, before, past = _advanced(state, day, values_of(reading.seen))
-    return replace(
-        state,
-        first_day=day if state.first_day < 0 else state.first_day,
-        taken_at=reading.taken_at,
-        readings=state.readings + 1,
-        latest=latest,
-        before=before,
-        past=past,
-        face=_face(reading.seen, reading.taken_at),
-        unreadable=None,
-        changes=_changed(state.changes, day, reading.seen.counters),
+    return DriveState(
+        state.device,
+        day if state.first_day < 0 else state.first_day,
+        reading.taken_at,
+        state.readings + 1,
+        latest,
+        before,
+        past,
+        _face(reading.seen, reading.taken_at),
+        None,
+        _changed(state.changes, day, reading.seen.counters),
     )
 
 
@@ -216,22 +218,24 @@ def _face(smart: Smart, at: datetime) -> Face:
     )
 
 
-def _changed(
-    changes: Mapping[str, tuple[tuple[int, int], ...]], day: int, counters: Counters
-) -> dict[str, tuple[tuple[int, int], ...]]:
-    kept = dict(changes)
-    for name in TOLD:
-        value = getattr(counters, name)
+_told = attrgetter(*TOLD)
+
+
+def _changed(changes: Changes, day: int, counters: Counters) -> Changes:
+    kept: dict[str, tuple[tuple[int, int], ...]] | None = None
+    for name, value in zip(TOLD, _told(counters), strict=True):
         if value is None:
             continue
-        known = kept.get(name, ())
-        if known and known[-1][0] == day and len(known) > 1:
+        known = changes.get(name, ())
+        if known and known[-1][1] == value and known[-1][0] != day:
+            continue  # nearly always
+        if len(known) > 1 and known[-1][0] == day:
             known = known[:-1]
         if not known or known[-1][1] != value:
-            kept[name] = (*known, (day, value))[-CHANGES:]
-        else:
-            kept[name] = known
-    return kept
+            known = (*known, (day, value))[-CHANGES:]
+        kept = dict(changes) if kept is None else kept
+        kept[name] = known
+    return changes if kept is None else kept
 
 
 class _Packed(msgspec.Struct, array_like=True):

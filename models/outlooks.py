@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.ids import DeviceId
-from data.outlook import Life, Outlook, borne_out
+from data.outlook import Life, Outlook, trust
 from features.schema import reported
 from features.state import DriveState, day_of, matrix
 from models.bundle import YOUNG, Bundle
@@ -24,6 +24,7 @@ def outlooks(
     before: Mapping[DeviceId, Outlook] | None = None,
 ) -> list[Outlook]:
     """One outlook a state, in their order. before: last outlooks, from which trust is counted on."""
+    before = {} if before is None else before
     said: dict[int, Outlook] = {}
     to_model: list[int] = []
     for place, state in enumerate(states):
@@ -31,6 +32,7 @@ def outlooks(
         if verdict is None:
             to_model.append(place)
             continue
+        readings, span_hours = trust(verdict.status, state.taken_at, before.get(state.device))
         said[place] = Outlook(
             device=state.device,
             as_of=state.taken_at,
@@ -39,20 +41,21 @@ def outlooks(
             reasons=verdict.reasons,
             prescription=verdict.advice.sentence,
             hard=verdict.hard,
+            readings=readings,
+            span_hours=span_hours,
             rule_score=verdict.score,
             advice=verdict.advice,
             clears=verdict.clears,
             endurance=verdict.endurance,
         )
-    modelled = _modelled(bundle, [states[place] for place in to_model], now)
+    modelled = _modelled(bundle, [states[place] for place in to_model], now, before)
     said.update(zip(to_model, modelled, strict=True))
-    return [
-        borne_out(said[i], None if before is None else before.get(states[i].device))
-        for i in range(len(states))
-    ]
+    return [said[place] for place in range(len(states))]
 
 
-def _modelled(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> list[Outlook]:
+def _modelled(
+    bundle: Bundle, states: Sequence[DriveState], now: datetime, before: Mapping[DeviceId, Outlook]
+) -> list[Outlook]:
     if not states:
         return []
     day = max(day_of(now), max(state.day for state in states))
@@ -61,24 +64,26 @@ def _modelled(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> li
     young = np.array([day - state.first_day + 1 < YOUNG for state in states])
     forecast = bundle.forecast(x, model, ~young & reported(x))
     told = explained(bundle, forecast, x, model, np.full(len(states), day), young)
-    curves = forecast.survival.tolist()
-    made: list[Outlook] = []
-    for i, state in enumerate(states):
-        why = told[i]
-        p_7d, p_14d, p_30d = (float(p) for p in forecast.p_fail[i])
+    source, made = f"model:{bundle.name}", list[Outlook]()
+    for state, why, (p_7d, p_14d, p_30d), curve, life in zip(
+        states, told, forecast.p_fail.tolist(), forecast.survival.tolist(), _lives(forecast.life), strict=True
+    ):
+        readings, span_hours = trust(why.status, state.taken_at, before.get(state.device))
         made.append(
             Outlook(
                 device=state.device,
                 as_of=state.taken_at,
                 status=why.status,
-                source=f"model:{bundle.name}",
+                source=source,
                 reasons=why.reasons,
                 prescription=why.advice.sentence,
                 p_fail_7d=p_7d,
                 p_fail_14d=p_14d,
                 p_fail_30d=p_30d,
-                survival=tuple(curves[i]),
-                life=_life(forecast.life[i]),
+                survival=tuple(curve),
+                life=life,
+                readings=readings,
+                span_hours=span_hours,
                 advice=why.advice,
                 clears=why.clears,
             )
@@ -86,6 +91,8 @@ def _modelled(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> li
     return made
 
 
-def _life(days: NDArray[np.float64]) -> Life:
-    p10, p50, p90 = (None if np.isnan(value) else float(value) for value in days)
-    return Life(p10, p50, p90)
+def _lives(days: NDArray[np.float64]) -> list[Life]:
+    """Of (drives, 3) days; NaN is beyond the grid."""
+    told = days.astype(object)
+    told[np.isnan(days)] = None
+    return [Life(*row) for row in told.tolist()]

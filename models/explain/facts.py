@@ -5,7 +5,7 @@ A fact holds by a condition on the feature vector, so history and live stream te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from data.history import EPOCH
 from features.schema import LONG_AGO, NAMES, NAMES_IN_ORDER, POSITION, WINDOWS
 
-Row = NDArray[np.float32]
+Row = Sequence[float]
 Matrix = NDArray[np.float32]
 
 COUNTER_FIELD: Final[Mapping[int, str]] = {
@@ -49,7 +49,7 @@ class Fact:
     """Features whose contributions speak for it."""
     holds: Callable[[Matrix], NDArray[np.bool_]]
     sentence: Callable[[Row, int], str]
-    """In words, of a feature vector measured on a day (days since 1970-01-01)."""
+    """In words, of one drive's features measured on a day (days since 1970-01-01)."""
 
 
 def percent(p: float) -> str:
@@ -62,8 +62,8 @@ def percent(p: float) -> str:
 
 
 def _count(row: Row, name: str) -> int:
-    value = float(row[POSITION[name]])
-    return 0 if np.isnan(value) else round(value)
+    value = row[POSITION[name]]
+    return 0 if value != value else round(value)
 
 
 def _date(day: int, ago: int) -> str:
@@ -102,7 +102,7 @@ def _still(n: int) -> Callable[[Row, int], str]:
     def sentence(row: Row, day: int) -> str:
         told = f"{NAMES[n][0].upper()}{NAMES[n][1:]}: {_count(row, f'smart_{n}'):,}, no more for 30 days"
         name = f"smart_{n}_since_rise"
-        since = float(row[POSITION[name]]) if name in POSITION else np.nan
+        since = row[POSITION[name]] if name in POSITION else np.nan
         return f"{told}, the last on {_date(day, round(since))}." if since < 90 else f"{told}."
 
     return sentence
@@ -149,9 +149,7 @@ def _facts() -> tuple[Fact, ...]:
             "temperature_c",
             tuple(POSITION[name] for name in ("celsius", "celsius_7d", "celsius_30d")),
             lambda x: x[:, heat] > HOT,
-            lambda row, _: (
-                f"{float(row[heat]):.0f} degrees Celsius on average over 7 days (told above {HOT:.0f})."
-            ),
+            lambda row, _: f"{row[heat]:.0f} degrees Celsius on average over 7 days (told above {HOT:.0f}).",
         ),
     ]
     return tuple(made)

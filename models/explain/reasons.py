@@ -6,7 +6,7 @@ others in the order of `FACTS`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -36,13 +36,9 @@ CODES: Final = (
 OFTEN: Final = 1.25
 """How many times as often as forecast a model must have died lately for it to be told of its flagged drives."""
 _AT: Final = {fact.code: column for column, fact in enumerate(FACTS)}
-_RISEN: Final = [
-    _AT[f"{what}-rose"] for what in ("pending", "uncorrectable", "reallocated", "offline-uncorrectable")
-]
-_MEDIA: Final = [
-    *_RISEN,
-    *(_AT[f"{what}-old"] for what in ("pending", "uncorrectable", "reallocated", "offline-uncorrectable")),
-]
+_SECTORS: Final = ("pending", "uncorrectable", "reallocated", "offline-uncorrectable")
+_RISEN: Final = frozenset(_AT[f"{what}-rose"] for what in _SECTORS)
+_MEDIA: Final = _RISEN | {_AT[f"{what}-old"] for what in _SECTORS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +72,12 @@ def explained(
     holds, told = holding(x), reported(x)
     silent = holds.sum(axis=1) == 0
     flagged = np.flatnonzero((forecast.status == Status.WARNING) | (forecast.status == Status.BAD))
-    pushes = np.full((len(x), len(FACTS)), np.nan)
+    pushes: dict[int, list[float]] = {}
     clears = [""] * len(x)
     if len(flagged):
         pushed = bundle.contributions(x[flagged], model[flagged])
-        pushes[flagged] = np.column_stack([pushed[:, list(fact.columns)].sum(axis=1) for fact in FACTS])
+        by_fact = np.column_stack([pushed[:, list(fact.columns)].sum(axis=1) for fact in FACTS])
+        pushes = dict(zip(flagged.tolist(), by_fact.tolist(), strict=True))
         said = clearing(bundle, x[flagged], model[flagged], ~silent[flagged])
         for place, sentence in zip(flagged, said, strict=True):
             clears[place] = sentence
@@ -92,9 +89,10 @@ def explained(
         elif silent[row]:
             found.append(_silent(Status(word), percent(p_30d[row]), clears[row]))
         else:
-            facts = _telling(holds[row], pushes[row])
-            reasons = _told(facts, x[row], int(day[row]), bundle.facts.shares)
-            found.append(_advised(Status(word), holds[row], reasons, clears[row]))
+            held = [column for column, does in enumerate(holds[row].tolist()) if does]
+            facts = _telling(held, pushes.get(row))
+            reasons = _told(facts, x[row].tolist(), int(day[row]), bundle.facts.shares)
+            found.append(_advised(Status(word), held, reasons, clears[row]))
     for row in flagged.tolist():
         often = bundle.facts.lately.get(str(model[row]), 1.0)
         if often >= OFTEN:
@@ -109,37 +107,35 @@ def _model_lately(often: str, end: str) -> Reason:
     return Reason("model-lately", sentence)
 
 
-def _advised(
-    status: Status, holds: NDArray[np.bool_], reasons: tuple[Reason, ...], clears: str
-) -> Explanation:
-    advice = advised(status, holds)
+def _advised(status: Status, held: Sequence[int], reasons: tuple[Reason, ...], clears: str) -> Explanation:
+    advice = advised(status, held)
     if advice is not Advice.CHECK_CABLE:
         return Explanation(status, reasons, advice, clears)
     status = Status.WARNING if status is Status.BAD else status
     return Explanation(status, reasons, advice, "Clears when CRC errors stand still for 30 days.")
 
 
-def advised(status: Status, holds: NDArray[np.bool_]) -> Advice:
-    """The prescription. holds: (FACTS,) what holds of the drive."""
-    if holds[_AT["crc-rose"]] and not holds[_MEDIA].any():
+def advised(status: Status, held: Collection[int]) -> Advice:
+    """The prescription. held: places in FACTS of what holds of the drive."""
+    media = not _MEDIA.isdisjoint(held)
+    if _AT["crc-rose"] in held and not media:
         return Advice.CHECK_CABLE
     if status is Status.BAD:
         return Advice.DRAIN_NOW
     if status is not Status.WARNING:
         return Advice.NOTHING
-    if holds[_RISEN].any():
+    if not _RISEN.isdisjoint(held):
         return Advice.REPLACE_SOON
-    if holds[_MEDIA].any():
+    if media:
         return Advice.SELF_TEST
-    return Advice.COOL if holds[_AT["hot"]] else Advice.WATCH
+    return Advice.COOL if _AT["hot"] in held else Advice.WATCH
 
 
-def _telling(holds: NDArray[np.bool_], pushes: NDArray[np.float64]) -> list[Fact]:
-    mine = np.flatnonzero(holds)
-    if len(mine) and not np.isnan(pushes[mine[0]]):
-        for_it = mine[pushes[mine] > 0]
-        mine = for_it[np.argsort(-pushes[for_it], kind="stable")] if len(for_it) else mine
-    return [FACTS[column] for column in mine[:MOST]]
+def _telling(held: Sequence[int], pushes: Sequence[float] | None) -> list[Fact]:
+    if pushes is not None:
+        for_it = [column for column in held if pushes[column] > 0]
+        held = sorted(for_it, key=lambda column: -pushes[column]) if for_it else held
+    return [FACTS[column] for column in held[:MOST]]
 
 
 def _told(facts: list[Fact], row: Row, day: int, shares: Mapping[str, float]) -> tuple[Reason, ...]:
@@ -158,7 +154,7 @@ def _silent(status: Status, chance: str, clears: str) -> Explanation:
         f"No symptom. {chance.capitalize()} within 30 days from model, age and work alone; "
         "about 4 in 10 failures give no sign."
     )
-    advice = advised(status, np.zeros(len(FACTS), dtype=bool))
+    advice = advised(status, ())
     return Explanation(status, (Reason("no-symptom", sentence),), advice, clears)
 
 

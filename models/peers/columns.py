@@ -41,6 +41,7 @@ def further(paths: Sequence[Path], history: History, *, threads: int = 2) -> Col
     import duckdb
 
     with duckdb.connect(":memory:", config={"threads": threads}) as connection:
+        connection.execute("SET enable_progress_bar = false")  # after two seconds it would go to stdout
         there = {path: columns_of(connection, path) for path in paths}
         wanted = [f"smart_{n}_raw" for n in RAW if n not in LIMITS]
         wanted += [f"smart_{n}_normalized" for n in NORMALISED]

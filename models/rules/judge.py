@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from data.outlook import Advice, Life, Reason, Status
-from data.reading import Protocol
+from data.reading import NOT_RUN, Protocol
 from features.state import DriveState, Face
 from models.family import maker_of
 from models.rules.counts import NVME, SAS, SSD, cable, transport
@@ -115,6 +115,9 @@ def _verdict(state: DriveState, face: Face, found: tuple[Sign, ...]) -> Verdict:
 def _unreadable(state: DriveState) -> Verdict:
     assert state.unreadable is not None
     probe = state.unreadable
+    if probe.why.startswith(NOT_RUN):
+        told = f"Its host has read no disk since {probe.since:%d %b %H:%M}: {probe.why.rstrip('.')}."
+        return Verdict("no-reading", Status.UNKNOWN, (Reason("nothing-reported", told),), None, Advice.LOOK)
     sentence = (
         f"No reading since {probe.since:%d %b %H:%M}, {probe.probes} probes failed: {probe.why.rstrip('.')}."
     )

@@ -1,0 +1,216 @@
+"""Live OSDs: windows of hosts in, who is slow now out; the same ratios and rules as over histories.
+
+Every hour that is over is judged under the rule for hours, every UTC day under those for days. What arrives for an
+hour that was judged already is not counted. After a start the windows of the last days are taken again from the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from data.ids import HostName, OsdId
+from data.slow import SlowHost, Slowness, SlowOsd
+from data.windows import Windows
+from models.slow.ratios import Floats, Ints, Roster, compared
+from models.slow.verdicts import DAY, DISKS, HOSTS, HOURS, Flags, Standing, Watch, beside_peers
+
+BIN_SECONDS = 300
+GRACE_SECONDS = 300
+"""An hour is judged this long after its end, so that the last rows of all hosts are there."""
+
+Table = npt.NDArray[np.float32]
+"""(rows, 7): disk, bin, then device await, commit, write and read latency (ms), then load; NaN: not known. Bins since
+1970 are exact in a float32 until 2129.
+"""
+
+
+@dataclass(slots=True)
+class LiveWatch:
+    """Follows the OSDs of one cluster. Mutable on purpose; one thread at a time."""
+
+    _disks: dict[tuple[HostName, str, OsdId], int] = field(default_factory=dict)
+    _groups: dict[tuple[HostName, str], int] = field(default_factory=dict)
+    _group: list[int] = field(default_factory=list)
+    _class: list[str] = field(default_factory=list)
+    _hours: dict[int, list[Table]] = field(default_factory=dict)
+    _past: dict[int, Table] = field(default_factory=dict)
+    """Hours that were judged, until their day is."""
+    _judged: int | None = None
+    """The newest hour that was judged, since 1970."""
+    _short: Watch = field(default_factory=lambda: Watch(HOURS, 0))
+    _long: Watch = field(default_factory=lambda: Watch(DISKS, 0))
+    _hosts: Watch = field(default_factory=lambda: Watch(HOSTS, 0))
+    _standing: dict[str, Standing] = field(default_factory=dict)
+    _ratio: Floats = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    _told: Flags = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    _peers: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    _host_ratio: Floats = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+
+    def take(self, told: Iterable[Windows], classes: Mapping[OsdId, str | None]) -> None:
+        """Count windows in. classes: each OSD's device class; OSDs of different classes are no peers, and those that it
+        lacks do not count.
+        """
+        for one in told:
+            at = one.window_start.timestamp()
+            hour = int(at // HOURS.seconds)
+            if self._judged is not None and hour <= self._judged:
+                continue
+            mine = [osd in classes for osd in one.osd]
+            disks = [self._disk(one.host, classes[osd] or "", osd) for osd in one.osd if osd in classes]
+            if disks:
+                table = np.empty((len(disks), 7), dtype=np.float32)
+                table[:, 0], table[:, 1] = disks, at // BIN_SECONDS
+                table[:, 2:] = _measured(one)[mine]
+                self._hours.setdefault(hour, []).append(table)
+
+    def look(self, now: datetime) -> Slowness:
+        """Judge every hour and day that is over, in order, and say who is slow."""
+        over = int((now.timestamp() - GRACE_SECONDS) // HOURS.seconds)
+        for hour in sorted(hour for hour in self._hours if hour < over):
+            if self._judged is None or hour > self._judged:
+                self._turn_of_day(hour)
+                self._hour(hour)
+                self._judged = hour
+        self._turn_of_day(over)
+        return self._said()
+
+    def _disk(self, host: HostName, kind: str, osd: OsdId) -> int:
+        known = self._disks.get((host, kind, osd))
+        if known is None:
+            known = self._disks[host, kind, osd] = len(self._disks)
+            self._group.append(self._groups.setdefault((host, kind), len(self._groups)))
+            if len(self._class) < len(self._groups):
+                self._class.append(kind)
+        return known
+
+    def _hour(self, hour: int) -> None:
+        table = np.concatenate(self._hours.pop(hour))
+        self._past[hour] = table
+        disk, _, peers = self._compared(table, hour * HOURS.seconds)
+        self._standing["short"] = self._short.step(hour, disk)
+        self._told = np.isfinite(disk)
+        self._ratio, self._peers = np.where(np.isfinite(disk), disk, self._grown(self._ratio)), peers
+
+    def _turn_of_day(self, hour: int) -> None:
+        """Before the first hour of a new day the day before is judged, and its rows are let go."""
+        day = hour * HOURS.seconds // DAY
+        open_days = {held * HOURS.seconds // DAY for held in self._hours}
+        for past in sorted({held * HOURS.seconds // DAY for held in self._past} - open_days):
+            if past >= day:
+                continue
+            mine = sorted(held for held in self._past if held * HOURS.seconds // DAY == past)
+            table = np.concatenate([self._past.pop(held) for held in mine])
+            disk, host, _ = self._compared(table, past * DAY)
+            self._standing["long"] = self._long.step(past, disk)
+            self._standing["hosts"] = self._hosts.step(past, host)
+            self._host_ratio = np.where(np.isfinite(host), host, self._grown(self._host_ratio, hosts=True))
+
+    def _compared(self, table: Table, start: int) -> tuple[Floats, Floats, Ints]:
+        """(what counts for each disk, each group's ratio, peers) of a period that starts at `start`."""
+        group = np.array(self._group, dtype=np.int64)
+        roster = Roster.of(group)
+        for watch, count in (
+            (self._short, len(group)),
+            (self._long, len(group)),
+            (self._hosts, len(self._groups)),
+        ):
+            watch.grow(count)
+        disk, bin_, latency, load = _binned(table, group)
+        found_disk = np.full(len(group), np.nan, dtype=np.float32)
+        found_host = np.full(len(self._groups), np.nan, dtype=np.float32)
+        peers = np.zeros(len(group), dtype=np.int64)
+        kinds = np.array([self._class[one] for one in group.tolist()], dtype=object)
+        for kind in sorted(set(self._class)):
+            mine = kinds[disk] == kind
+            if not mine.any():
+                continue
+            work = load[mine] if np.isfinite(load[mine]).any() else None
+            period = compared(roster, disk[mine], bin_[mine] - start // BIN_SECONDS, latency[mine], work)
+            ours = kinds == kind
+            found_disk[ours], peers[ours] = beside_peers(period)[ours], period.peers[ours]
+            known = np.isfinite(period.host)
+            found_host[known] = period.host[known]
+        return found_disk, found_host, peers
+
+    def _grown(self, held: Floats, *, hosts: bool = False) -> Floats:
+        grown = np.full(len(self._groups) if hosts else len(self._group), np.nan, dtype=np.float32)
+        grown[: len(held)] = held
+        return grown
+
+    def _said(self) -> Slowness:
+        if self._judged is None:
+            return Slowness()
+        as_of = _at((self._judged + 1) * HOURS.seconds)
+        short, long, hosts = (self._standing.get(name) for name in ("short", "long", "hosts"))
+        osds: dict[OsdId, SlowOsd] = {}
+        for (host, _, osd), index in self._disks.items():
+            hourly = short is not None and index < len(short.slow) and bool(short.slow[index])
+            daily = long is not None and index < len(long.slow) and bool(long.slow[index])
+            if not (hourly or daily):
+                continue
+            starts = [int(short.since[index]) * HOURS.seconds] if short is not None and hourly else []
+            starts += [int(long.since[index]) * DAY] if long is not None and daily else []
+            since, ratio = _at(min(starts)), float(np.exp(self._ratio[index]))
+            peers = int(self._peers[index])
+            begun = f"since {since:%Y-%m-%d %H:%M}Z"
+            reason = f"osd.{osd} answers {ratio:.2f} times as slowly as its {peers} peers on {host}, {begun}"
+            osds[osd] = SlowOsd(osd, host, since, as_of, ratio, daily, reason)
+        slow_hosts = []
+        for (host, kind), index in self._groups.items():
+            if hosts is None or index >= len(hosts.slow) or not hosts.slow[index]:
+                continue
+            since, ratio = _at(int(hosts.since[index]) * DAY), float(np.exp(self._host_ratio[index]))
+            reason = (
+                f"All {kind + ' ' if kind else ''}disks of {host} answer {ratio:.2f} times as slowly as those of other "
+                f"hosts, since {since:%Y-%m-%d}; look at the host (controller, cable, memory, load), not at its disks"
+            )
+            slow_hosts.append(SlowHost(host, since, ratio, reason))
+        judged = frozenset(
+            osd for (_, _, osd), index in self._disks.items() if index < len(self._told) and self._told[index]
+        )
+        return Slowness(as_of, osds, tuple(slow_hosts), judged)
+
+
+def _measured(told: Windows) -> Floats:
+    """What a Table has of a row, behind the bin."""
+    latencies = (told.device_await_ms, told.commit_ms_p50, told.write_ms_p50, told.read_ms_p50)
+    columns = np.array([*latencies, told.iops, told.operations, told.window_seconds], dtype=np.float32).T
+    load, operations, seconds = columns[:, 4], columns[:, 5], columns[:, 6]
+    known = np.divide(operations, seconds, out=np.full_like(load, np.nan), where=seconds > 0)
+    columns[:, 4] = np.where(np.isnan(load), known, load)
+    return columns[:, :5]
+
+
+def _binned(table: Table, group: Ints) -> tuple[Ints, Ints, Floats, Floats]:
+    """Rows of one disk and bin made one: the mean of the latency that most rows of its host have, and of the load."""
+    disk, bin_ = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
+    known = np.isfinite(table[:, 2:6]) & (table[:, 2:6] > 0)
+    have = np.zeros((int(group.max(initial=-1)) + 1, 4), dtype=np.int64)
+    np.add.at(have, group[disk], known)
+    kind = have.argmax(axis=1)[group[disk]]
+    at = np.arange(len(table))
+    latency = np.where(known[at, kind], table[at, 2 + kind], np.nan)
+    keys, place = np.unique(np.stack([disk, bin_], axis=1), axis=0, return_inverse=True)
+    return (
+        keys[:, 0],
+        keys[:, 1],
+        _means(latency, place.ravel(), len(keys)),
+        _means(table[:, 6], place.ravel(), len(keys)),
+    )
+
+
+def _means(values: Floats, place: Ints, count: int) -> Floats:
+    known = np.isfinite(values)
+    sums = np.bincount(place[known], values[known], count)
+    counts = np.bincount(place[known], minlength=count)
+    with np.errstate(invalid="ignore"):
+        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan).astype(np.float32)
+
+
+def _at(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
