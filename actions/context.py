@@ -13,9 +13,10 @@ from actions.ledger import pinned
 from actions.policy import Policy
 from actions.states import ACTIVE
 from actions.survey import Survey
-from data.drain import Drain, DrainState
+from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, OsdId, PgId
 from data.outlook import Outlook
+from data.slow import Slowness
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ class Context:
     """Since when each device has been called bad without a break."""
     bundle_since: datetime | None = None
     """When the bundle in use replaced another one; None: not within memory."""
+    slow: Slowness = field(default_factory=Slowness)
+    """OSDs that answer slower than their peers."""
 
     def others(self, drain: Drain) -> tuple[Drain, ...]:
         """Every other drain that holds part of the budget, or is paused while it does."""
@@ -112,7 +115,7 @@ class Context:
     def draining(self) -> frozenset[OsdId]:
         """OSDs that some drain empties now: no target for anybody."""
         return frozenset(
-            osd for drain in self.drains if engaged(drain) and not _filling_back(drain) for osd in drain.osds
+            osd for drain in self.drains if engaged(drain) and _empties(drain) for osd in drain.osds
         )
 
     def touched(self) -> frozenset[PgId]:
@@ -128,5 +131,10 @@ def engaged(drain: Drain) -> bool:
     return drain.state in ACTIVE
 
 
-def _filling_back(drain: Drain) -> bool:
-    return drain.state is DrainState.CANCELLING
+def _empties(drain: Drain) -> bool:
+    cancelling = drain.state is DrainState.CANCELLING
+    return (
+        cancelling
+        if drain.intent is Intent.FILL
+        else not cancelling and drain.intent is not Intent.QUARANTINE
+    )

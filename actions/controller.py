@@ -9,54 +9,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from threading import RLock
 from time import perf_counter
 
-from actions.cluster.port import Cluster, ClusterUnreachable
+from actions.cluster.port import Cluster, ClusterUnreachable, Command, DeviceLight, Keep, Lease
 from actions.cluster.view import ClusterView
 from actions.context import Context, Memory
+from actions.copies import Copies
 from actions.decide import decide
+from actions.folding import is_new, same_reasons
 from actions.guards import Pass, Refuse, judge
-from actions.ledger import found, key_of, same
+from actions.journalled import LIFE, Journalled
+from actions.leading import Lead
+from actions.ledger import found, key_of, same, value_of
+from actions.leftovers import leftovers
 from actions.policy import Policy
 from actions.proposals import serving
-from actions.requests import Requests
+from actions.publishing import Publisher
+from actions.report import TickReport
+from actions.requests import NotLeading, Requests
 from actions.states import ENDED, Event, after, can
 from actions.steps import Answer, Decisions, Hold, Propose, Refusal, Step, Turn, Wait
 from actions.survey import Survey, survey
-from data.drain import Drain, DrainState, JournalEntry
+from actions.suspicion import Suspicion
+from data.drain import Drain, DrainState
 from data.ids import DeviceId
 from data.outlook import Outlook, Status
+from data.slow import Slowness
 from data.store.port import RevisionConflict, Store
 
+__all__ = ["Controller", "TickReport"]
+
 _FAILURES_BEFORE_A_PERSON = 3
-
-
-@dataclass(frozen=True, slots=True)
-class TickReport:
-    """What one tick saw and did. `view` is None when the cluster did not answer."""
-
-    at: datetime
-    view: ClusterView | None
-    answers: tuple[Answer, ...]
-    commands: int
-    seconds: float
-    halted: str | None = None
-    trouble: str = ""
-    """Why nothing could be decided, when nothing could."""
-    idle: bool = False
-    """No drain waited and no bad disk served, so nothing was decided."""
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """The answers that sent commands."""
-        return tuple(answer for answer in self.answers if isinstance(answer, Step))
-
-    @property
-    def refused(self) -> Mapping[DeviceId, tuple[Refuse, ...]]:
-        """Bad disks for which nothing was proposed, and why."""
-        return {answer.device: answer.refusals for answer in self.answers if isinstance(answer, Refusal)}
 
 
 @dataclass(slots=True)
@@ -64,21 +49,36 @@ class Controller:
     """Drives drains on one cluster. Ticks and requests of one process take turns; other processes are
     met by revision.
 
-    `bundle_since`: when the forecast's bundle replaced another one (None: not within memory). `lease_held`:
-    kept up to date by whoever renews the lease.
+    `bundle_since`: when the forecast's bundle replaced another one (None: not within memory). `keep`: where the
+    cluster itself keeps drains and a halt. `lease`, `owner`: who may act, and this process, unlike any other.
+    Without keep and lease the store is all there is, and this controller alone.
     """
 
     cluster: Cluster
     store: Store
     policy: Policy
     bundle_since: datetime | None = None
-    lease_held: bool = True
+    slow: Slowness = field(default_factory=Slowness)
+    """OSDs slower than their peers, by the newest latencies; kept up to date by whoever reads those."""
+    keep: Keep | None = None
+    lease: Lease | None = None
+    owner: str = ""
     _memory: Memory | None = None
     _surveyed: Survey | None = None
-    _bad_since: dict[DeviceId, datetime] = field(default_factory=dict)
+    _suspicion: Suspicion = field(default_factory=Suspicion)
     _outlooks: Mapping[DeviceId, Outlook] = field(default_factory=dict)
     _failures: dict[str, int] = field(default_factory=dict)
     _lock: RLock = field(default_factory=RLock)
+    _lead: Lead = field(init=False)
+    _copies: Copies = field(init=False)
+    _journal: Journalled = field(init=False)
+    _publisher: Publisher | None = None
+
+    def __post_init__(self) -> None:
+        self._publisher = Publisher(self.keep) if self.keep is not None else None
+        self._lead = Lead(self.store, self.keep, self.lease, self.owner)
+        self._copies = Copies(self.store, self.keep)
+        self._journal = Journalled(self.store, self.cluster, self._lead)
 
     @property
     def view(self) -> ClusterView | None:
@@ -91,22 +91,51 @@ class Controller:
         """
         with self._lock:
             began = perf_counter()
-            halted = self.store.halt_reason()
             self._outlooks = self.store.latest_outlooks() if outlooks is None else outlooks
+            self._suspicion.follow(self._outlooks, self.store, self.policy, now)
+            halted, trouble = self._lead.halted(), self._follower(now)
             drains = self.store.drains()
-            self._follow_suspicion(now)
             try:
                 view = self._look(now)
-            except ClusterUnreachable as trouble:
-                sentence = f"The cluster does not answer: {trouble}."
-                self._hold_all(drains, sentence, now)
-                return TickReport(now, None, (), 0, perf_counter() - began, halted, sentence)
+            except ClusterUnreachable as silent:
+                trouble = trouble or f"The cluster does not answer: {silent}."
+                if self._lead.leads:
+                    self._hold_all(drains, halted, trouble, now)
+                return TickReport(now, None, (), 0, perf_counter() - began, halted, trouble)
+            trouble = trouble or self._lead.lost()  # a look may take longer than the lease stands
+            if trouble:
+                if self._lead.leads:
+                    self._hold_all(drains, halted, trouble, now)
+                return TickReport(now, view, (), 0, perf_counter() - began, halted, trouble)
             self._read_back(view, drains)
+            advice = self._publish(view, drains, now) if halted is None else ""
+            if halted is None:
+                self._clear_up(view, drains, now)
             if self._idle(view, drains):
-                return TickReport(now, view, (), 0, perf_counter() - began, halted, idle=True)
+                return TickReport(now, view, (), 0, perf_counter() - began, halted, idle=True, advice=advice)
             decisions = self._decide(view, drains, now, halted)
             commands = sum(self._carry_out(answer, view, drains, now) for answer in decisions.answers)
-            return TickReport(now, view, decisions.answers, commands, perf_counter() - began, halted)
+            took = perf_counter() - began
+            return TickReport(now, view, decisions.answers, commands, took, halted, advice=advice)
+
+    def halt(self, why: str | None) -> str | None:
+        """Halt with a reason, in the store and in the cluster, or lift both (None); returns what stands then.
+
+        Raises ClusterUnreachable: the halt stands in the store alone, or is not lifted.
+        """
+        self._lead.halt(why)
+        return self._lead.halted()
+
+    def give_up(self) -> None:
+        """Let the next controller lead at once."""
+        with self._lock:
+            if self.lease is not None:
+                self.lease.release()
+
+    def look(self, now: datetime) -> ClusterView:
+        """See the cluster, decide nothing. Raises ClusterUnreachable."""
+        with self._lock:
+            return self._look(now)
 
     def explain(self, id_: str, now: datetime) -> tuple[tuple[str, Pass | Refuse], ...]:
         """Every guard that has a say about a drain now, with its answer; empty before the first look."""
@@ -119,23 +148,66 @@ class Controller:
     @property
     def requests(self) -> Requests:
         """What a person may ask of the controller's drains."""
-        return Requests(self.store, self.policy, self._lock)
+        return Requests(self.store, self.policy, self._lock, self._asked)
 
-    def propose(self, target: str, caller: str, reason: str, now: datetime, intent: str = "replace") -> Drain:
+    def propose(
+        self,
+        target: str,
+        caller: str,
+        reason: str,
+        now: datetime,
+        intent: str = "replace",
+        *,
+        spare_reads: bool = False,
+    ) -> Drain:
         """A person's drain of `osd.N` or a device, with its plan, to be approved. Raises
         NoSuchTarget, DrainStands.
         """
         with self._lock:
+            self._copies.recover(now)
             view = self._surveyed.view if self._surveyed else self._look(now)
-            return self.requests.propose(view, target, caller, reason, self._context(now), intent)
+            context = self._context(now)
+            return self.requests.propose(
+                view, target, caller, reason, context, intent, spare_reads=spare_reads
+            )
 
     def hand_over(self, id_: str, caller: str, now: datetime) -> Drain:
-        """A verified disk may be pulled, by a person's word. Raises NotNow with every sentence that
-        refuses.
+        """A verified disk may be pulled, by a person's word; its light is lit where that can be done.
+        Raises NotNow with every sentence that refuses.
         """
         with self._lock:
             view = self._look(now)
-            return self.requests.hand_over(id_, caller, view, self._context(now))
+            drain = self.requests.hand_over(id_, caller, view, self._context(now))
+            if drain.device is not None:
+                self._journal.send(id_, DeviceLight(drain.device, on=True), "light the disk", now)
+            return drain
+
+    def _follower(self, now: datetime) -> str:
+        """Lead, with all that the cluster keeps taken over; else why this controller only looks on."""
+        if not self._lead.take():
+            self._forget()
+            return self._lead.lost()
+        try:
+            if not self._lead.unchallenged():
+                self._forget()
+                self._lead.claim()
+            self._copies.recover(now)
+            self._copies.catch_up()
+        except ClusterUnreachable as trouble:
+            return f"What the cluster keeps of drains cannot be read: {trouble}."
+        return ""
+
+    def _forget(self) -> None:
+        """Another controller may write now: what the cluster keeps must be read again."""
+        self._copies.forget()
+        if self._publisher is not None:
+            self._publisher.forget()
+
+    def _asked(self, drain: Drain) -> None:
+        """Save what a person asked. Raises RevisionConflict, NotLeading."""
+        if not self._lead.leads and not self._lead.take():
+            raise NotLeading(self._lead.lost())
+        self._copies.save(drain)
 
     def _look(self, now: datetime) -> ClusterView:
         view = self.cluster.view()
@@ -168,7 +240,7 @@ class Controller:
         if any(drain.state not in ENDED for drain in drains):
             return False
         bad = {device for device, outlook in self._outlooks.items() if outlook.status is Status.BAD}
-        return not bad or bad.isdisjoint(serving(view))
+        return not self.slow.osds and (not bad or bad.isdisjoint(serving(view)))
 
     def _context(self, now: datetime) -> Context:
         assert self._surveyed is not None
@@ -179,10 +251,11 @@ class Controller:
             drains=self.store.drains(),
             now=now,
             memory=self._memory,
-            halted=self.store.halt_reason(),
-            lease_held=self.lease_held,
-            bad_since=self._bad_since,
+            halted=self._lead.halted(),
+            lease_held=self._lead.leads,
+            bad_since=self._suspicion.since,
             bundle_since=self.bundle_since,
+            slow=self.slow,
         )
 
     def _decide(
@@ -198,9 +271,10 @@ class Controller:
             self._memory,
             surveyed=self._surveyed,
             halted=halted,
-            lease_held=self.lease_held,
-            bad_since=self._bad_since,
+            lease_held=self._lead.leads,
+            bad_since=self._suspicion.since,
             bundle_since=self.bundle_since,
+            slow=self.slow,
         )
         if decisions.planned:
             self._memory = replace(self._memory, planned={**self._memory.planned, **decisions.planned})
@@ -213,19 +287,21 @@ class Controller:
                 case Step():
                     return self._send(answer, view, now)
                 case Turn(drain=drain, seen=seen, decided=decided):
-                    self._write(drain.id, now, seen, decided, epoch=view.epoch)
-                    self.store.save_drain(drain)
+                    self._journal.write(drain.id, now, seen, decided, epoch=view.epoch)
+                    self._copies.save(drain)
                 case Hold(drain=drain, refusals=refusals):
-                    if _stored(drain, drains):
+                    if is_new(drain, drains):
                         decided = "hold: " + " ".join(refuse.sentence for refuse in refusals)
-                        if not _same_reasons(refusals, drain, drains):
-                            self._write(drain.id, now, f"epoch {view.epoch}", decided, epoch=view.epoch)
-                        self.store.save_drain(drain)
+                        if not same_reasons(refusals, drain, drains):
+                            self._journal.write(
+                                drain.id, now, f"epoch {view.epoch}", decided, epoch=view.epoch
+                            )
+                        self._copies.save(drain)
                 case Wait(drain=drain):
                     self._keep_progress(drain, drains)
                 case Propose(drain=drain):
-                    self._write(drain.id, now, drain.reason, "propose a drain", epoch=view.epoch)
-                    self.store.save_drain(drain)
+                    self._journal.write(drain.id, now, drain.reason, "propose a drain", epoch=view.epoch)
+                    self._copies.save(drain)
                 case Refusal():
                     pass
         except RevisionConflict:
@@ -233,20 +309,25 @@ class Controller:
         return 0
 
     def _send(self, step: Step, view: ClusterView, now: datetime) -> int:
-        """The intent first, then each command, then what the cluster said. Halt is read before every
-        command.
+        """The intent first, to store and cluster, then each command, then what the cluster said. Halt,
+        lease and step counter are read before every command.
         """
         assert self._memory is not None
-        self._write(step.drain.id, now, step.seen, step.decided, epoch=view.epoch)
-        self.store.save_drain(step.drain)
+        self._journal.write(step.drain.id, now, step.seen, step.decided, epoch=view.epoch)
+        copied = self._copies.save(step.drain)
+        refused = self._lead.step() if copied else "not sent, the cluster did not take its copy of the drain"
+        if refused is not None:
+            self._journal.write(step.drain.id, now, "", "", answered=refused, epoch=view.epoch)
+            return 0
         sent = 0
         said: list[str] = []
         epoch, failed = view.epoch, False
+        remapped = dict.fromkeys(step.pgs, epoch)
         for command in step.commands:
-            if (why := self.store.halt_reason()) is not None:
-                said.append(f"not sent, halted: {why}")
+            if (refused := self._lead.refusal()) is not None:
+                said.append(refused)
                 break
-            self._memory = self._memory.sent(dict.fromkeys(step.pgs, epoch), (), now, self.policy)
+            self._memory = self._memory.sent(remapped, (), now, self.policy)
             try:
                 answer = self.cluster.apply(command)
             except ClusterUnreachable as trouble:
@@ -259,10 +340,33 @@ class Controller:
                 self._memory = self._memory.sent({}, (key_of(command),), now, self.policy)
             said.append(answer.text or ("ok" if answer.ok else "refused"))
             epoch = max(epoch, answer.epoch or epoch + 1)
-        self._memory = self._memory.sent(dict.fromkeys(step.pgs, epoch), (), now, self.policy)
-        self._write(step.drain.id, now, "", "", answered="; ".join(dict.fromkeys(said)), epoch=epoch)
+            remapped.update(dict.fromkeys(step.remapped_by(command), epoch))
+        self._memory = self._memory.sent(remapped, (), now, self.policy)
+        self._journal.write(step.drain.id, now, "", "", answered="; ".join(dict.fromkeys(said)), epoch=epoch)
         self._count_failure(step.drain, failed, said[-1] if said else "", now)
         return sent
+
+    def _publish(self, view: ClusterView, drains: tuple[Drain, ...], now: datetime) -> str:
+        """Life expectancies that changed; returns what a person might do."""
+        if self._publisher is None:
+            return ""
+
+        def send(command: Command) -> bool:
+            return self._journal.send(LIFE, command, f"{key_of(command)} {value_of(command)}", now)
+
+        try:
+            return self._publisher.look(view, self._outlooks, drains, self.policy, now, send)
+        except ClusterUnreachable as trouble:
+            return f"Life expectancies are not published: {trouble}."
+
+    def _clear_up(self, view: ClusterView, drains: tuple[Drain, ...], now: datetime) -> None:
+        """Put back what drains that are over left standing."""
+        assert self._memory is not None
+        for id_, command in leftovers(drains, view) if self._memory.settled(view) else ():
+            self._journal.send(
+                id_, command, f"put back what was left: {key_of(command)} {value_of(command)}", now
+            )
+            self._memory = self._memory.sent({}, (), now, self.policy)
 
     def _count_failure(self, drain: Drain, failed: bool, said: str, now: datetime) -> None:
         """What the cluster refuses three times running is not tried a fourth time without a person."""
@@ -274,67 +378,21 @@ class Controller:
             del self._failures[drain.id]
             times = _FAILURES_BEFORE_A_PERSON
             why = f"The cluster refused {times} times running: {said}. Cure it, then resume or cancel."
-            self._write(drain.id, now, said, "a person is needed")
-            self.store.save_drain(after(drain, Event.BREAK, now, why=why))
+            self._journal.write(drain.id, now, said, "a person is needed")
+            self._copies.save(after(drain, Event.BREAK, now, why=why))
 
     def _keep_progress(self, drain: Drain, drains: tuple[Drain, ...]) -> None:
         old = next((known for known in drains if known.id == drain.id), None)
         if old is not None and old.revision == drain.revision and old != drain:
             self.store.save_drain(replace(drain, revision=drain.revision + 1, held_by=()))
 
-    def _hold_all(self, drains: tuple[Drain, ...], sentence: str, now: datetime) -> None:
+    def _hold_all(self, drains: tuple[Drain, ...], halted: str | None, trouble: str, now: datetime) -> None:
+        sentences = (trouble,) if halted is None else (f"Halted: {halted}.", trouble)
         for drain in drains:
             if drain.state is DrainState.DRAINING:
-                self._write(drain.id, now, sentence, "hold")
-                held = replace(after(drain, Event.REFUSED, now), held_by=(sentence,))
-                self.store.save_drain(held)
-
-    def _follow_suspicion(self, now: datetime) -> None:
-        """Since when each bad device has been bad without a break; read back from the store after a start."""
-        bad = {device for device, outlook in self._outlooks.items() if outlook.status is Status.BAD}
-        for device in self._bad_since.keys() - bad:
-            del self._bad_since[device]
-        for device in bad - self._bad_since.keys():
-            since = self._outlooks[device].as_of
-            history = self.store.outlooks(
-                device, now - 2 * max(self.policy.suspicion_window, timedelta(days=1))
-            )
-            for outlook in reversed(history):
-                if outlook.status is not Status.BAD:
-                    break
-                since = min(since, outlook.as_of)
-            self._bad_since[device] = since
-
-    def _write(
-        self,
-        id_: str,
-        now: datetime,
-        seen: str,
-        decided: str,
-        *,
-        answered: str = "",
-        epoch: int | None = None,
-    ) -> None:
-        self.store.add_journal([JournalEntry(id_, now, seen, decided, answered, epoch)])
-
-
-def _stored(drain: Drain, drains: tuple[Drain, ...]) -> bool:
-    """Whether the drain differs from what was read (a hold that says nothing new is not written again)."""
-    old = next((known for known in drains if known.id == drain.id), None)
-    return old is None or drain.revision > old.revision
-
-
-def _same_reasons(refusals: tuple[Refuse, ...], drain: Drain, drains: tuple[Drain, ...]) -> bool:
-    """Whether the hold is for the same guards as before, with other numbers: equal holds are folded
-    in the journal.
-    """
-    old = next((known for known in drains if known.id == drain.id), None)
-    if old is None or len(old.held_by) != len(refusals):
-        return False
-    return all(
-        _words(was) == _words(refuse.sentence) for was, refuse in zip(old.held_by, refusals, strict=True)
-    )
-
-
-def _words(sentence: str) -> tuple[str, ...]:
-    return tuple(word for word in sentence.split() if not any(letter.isdigit() for letter in word))
+                self._journal.write(drain.id, now, trouble, "hold")
+                self._copies.save(replace(after(drain, Event.REFUSED, now), held_by=sentences))
+            elif drain.state is DrainState.HOLDING and drain.held_by != sentences:
+                self._copies.save(
+                    replace(drain, held_by=sentences, revision=drain.revision + 1, updated_at=now)
+                )

@@ -8,30 +8,37 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from actions.cluster.port import Command
+from actions import quarantine
+from actions.cluster.port import Command, CrushReweight, Reweight
 from actions.cluster.view import ClusterView
 from actions.context import Context, Memory, engaged
-from actions.flight import Allowance, allowance
+from actions.crush.choose import CannotPlace
+from actions.fate import slot_reused
+from actions.flight import Allowance, allowance, at_work
+from actions.foresight import fingerprint
 from actions.guards import AUTOMATIC, Refuse, refusals
 from actions.guards.cluster import foreign_trouble
 from actions.guards.verdict import count
-from actions.ledger import booked, command_for, found, same
-from actions.mechanics.batch import Batch
+from actions.ledger import booked, command_for, found, key_of, same, value_of
+from actions.mechanics.batch import Batch, back
 from actions.mechanics.override import keep_again
 from actions.mechanics.restore import next_return
-from actions.moving import current_osd, next_batch, paced, progressed
-from actions.plan import fingerprint, plan, unlike
+from actions.mechanics.retire import returnable, to_retire
+from actions.moving import current_osd, farewell, next_batch, paced, progressed
+from actions.pacing import latency_seen
+from actions.plan import plan, unlike, unplaceable
 from actions.policy import Mode, Policy
 from actions.proposals import no_longer_bad, proposals
-from actions.risk import p_fail_30d, urgent
+from actions.risk import most_endangered_first
 from actions.space import room
 from actions.states import ENDED, Event, after, can
 from actions.steps import Answer, Decisions, Hold, Step, Turn, Wait
 from actions.survey import Survey, survey
-from actions.throttle import lowered, shared, to_give_back, wanted
-from data.drain import Drain, DrainState, Progress
+from actions.throttle import foreign, lowered, shared, to_give_back, unheld, wanted, yielded
+from data.drain import Drain, DrainState, Intent, Progress
 from data.ids import DeviceId
 from data.outlook import Outlook
+from data.slow import Slowness
 
 S = DrainState
 
@@ -49,6 +56,7 @@ def decide(
     lease_held: bool = True,
     bad_since: Mapping[DeviceId, datetime] | None = None,
     bundle_since: datetime | None = None,
+    slow: Slowness | None = None,
 ) -> Decisions:
     """What to do now. Reads nothing but its arguments, changes none of them.
 
@@ -69,23 +77,15 @@ def decide(
         lease_held=lease_held,
         bad_since=bad_since or {},
         bundle_since=bundle_since,
+        slow=slow or Slowness(),
     )
     desk = _Desk(view, policy, context, allowance(context, policy, room(context.survey, policy)), {})
-    ranked = sorted(
-        (drain for drain in drains if drain.state not in ENDED),
-        key=lambda drain: _rank(view, drain, outlooks, policy),
-    )
+    living = (drain for drain in drains if drain.state not in ENDED)
+    ranked = most_endangered_first(view, living, outlooks, policy)
     answers: list[Answer] = [answer for drain in ranked for answer in desk.answer(drain)]
     answers.extend(proposals(view, policy, context))
+    answers.extend(quarantine.proposals(view, policy, context))
     return Decisions(tuple(answers), desk.planned)
-
-
-def _rank(
-    view: ClusterView, drain: Drain, outlooks: Mapping[DeviceId, Outlook], policy: Policy
-) -> tuple[bool, float, datetime, str]:
-    """Most endangered first: days to live, then chance to fail, then age of the drain."""
-    risk = max((p_fail_30d(view, osd, outlooks) for osd in drain.osds), default=0.0)
-    return (not urgent(drain, outlooks, policy), -risk, drain.created_at, drain.id)
 
 
 @dataclass(slots=True)
@@ -97,13 +97,22 @@ class _Desk:
     context: Context
     allowance: Allowance
     planned: dict[str, tuple[int, datetime]]
+    weighed: bool = False
 
     def answer(self, drain: Drain) -> tuple[Answer, ...]:
-        """What this drain does now; empty when nothing changes."""
-        if self._slot_reused(drain) and can(drain, Event.REPLACED):
+        """What this drain does now; empty when nothing changes. Where the map cannot be computed it alone is held."""
+        try:
+            return self._answer(drain)
+        except CannotPlace as trouble:
+            return self._uncomputed(drain, str(trouble))
+
+    def _answer(self, drain: Drain) -> tuple[Answer, ...]:
+        if slot_reused(self.view, drain) and can(drain, Event.REPLACED):
             return (self._turn(drain, Event.REPLACED, "another device is in its place"),)
         if engaged(drain) and (rescue := self._rescue(drain)):
             return (rescue,)
+        if drain.intent is Intent.QUARANTINE:
+            return quarantine.answer(self.view, drain, self.policy, self.context, self.allowance)
         match drain.state:
             case S.PROPOSED:
                 return self._proposed(drain)
@@ -129,15 +138,23 @@ class _Desk:
                 Refuse("mode", "The mode is observe: nothing is moved. Set mode propose or act."),
                 *refused,
             )
-        if refused and self._worth_planning_anew(drain, refused):
-            fresh = self._replan(drain)
-            if fresh is not None and not fresh.plan_refused:
-                return (fresh.turn,)
+        if refused and (fresh := self._planned_anew(drain, refused)):
+            return (fresh,)
         if refused:
             return (Hold(self._held(drain, refused), refused),)
         if not self.context.memory.settled(self.view):
             return (Wait(drain, "what was sent last must show in the statistics"),)
         return go_on(drain)
+
+    def _uncomputed(self, drain: Drain, trouble: str) -> tuple[Answer, ...]:
+        """Hold by the plan, until it can be made anew; a cancelled drain gives back what needs no placement."""
+        if drain.state is S.CANCELLING and (wrong := to_give_back(self.view, drain, self.context)):
+            return self._send(drain, back(wrong))
+        if drain.state is S.DRAINING and drain.intent is not Intent.QUARANTINE:
+            drain = replace(drain, plan=unplaceable(self.view, drain, trouble))
+            self._note_plan(drain)
+        refused = (Refuse("plan", trouble),)
+        return (Hold(self._held(drain, refused), refused),)
 
     def _held(self, drain: Drain, refused: Sequence[Refuse]) -> Drain:
         sentences = tuple(dict.fromkeys(refuse.sentence for refuse in refused))
@@ -154,7 +171,9 @@ class _Desk:
         names = ", ".join(f"osd.{osd}" for osd in drain.osds)
         left = drain.progress.planned_pgs - drain.progress.moved_pgs
         flying = drain.progress.in_flight
-        return f"epoch {self.view.epoch}: {count(left, 'PG')} left on {names}, {flying} on their way"
+        felt = latency_seen(self.view, at_work(drain))
+        where = "to come to" if drain.intent is Intent.FILL else "left on"
+        return f"epoch {self.view.epoch}: {count(left, 'PG')} {where} {names}, {flying} on their way{felt}"
 
     # -- stages
     # ----------------------------------------------------------------------------------------------------
@@ -168,11 +187,13 @@ class _Desk:
             return (
                 self._turn(drain, Event.WITHDRAW, "the disk is dead and out; there is nothing left to drain"),
             )
-        if no_longer_bad(drain, self.context.outlooks, self.policy, self.context.now):
+        if no_longer_bad(drain, self.policy, self.context):
             return (self._turn(drain, Event.WITHDRAW, "the outlook has been better for long enough"),)
         if self.policy.mode is not Mode.ACT or drain.asked_by != AUTOMATIC:
             return ()
         refused = refusals(self.view, drain, self.policy, self.context)
+        if refused and (fresh := self._planned_anew(drain, refused)):
+            return (fresh,)
         if refused:
             held = self._held(drain, refused)
             return (Hold(held, refused),) if held is not drain else ()
@@ -194,7 +215,10 @@ class _Desk:
         watched = [f"osd.{osd}/{what}" for osd in drain.osds for what in ("reweight", "crush_weight")]
         as_found = {key: found(self.view, key) for key in watched}
         started = after(planned, Event.START, self.context.now)
-        started = replace(started, saved={**as_found, **drain.saved}, ours={**as_found, **drain.ours})
+        saved, ours = quarantine.inherited(drain, self.context)
+        started = replace(
+            started, saved={**as_found, **saved, **drain.saved}, ours={**as_found, **ours, **drain.ours}
+        )
         self.context = replace(
             self.context, drains=tuple(started if d.id == drain.id else d for d in self.context.drains)
         )
@@ -203,7 +227,9 @@ class _Desk:
 
     def _preparing(self, drain: Drain) -> tuple[Answer, ...]:
         return self._hold_settings(drain) or (
-            self._turn(drain, Event.PREPARED, "balancer and throttles are as they must be"),
+            self._turn(
+                drain, Event.PREPARED, f"balancer and throttles are as they must be{self._grip(drain)}"
+            ),
         )
 
     def _draining(self, drain: Drain) -> tuple[Answer, ...]:
@@ -213,40 +239,43 @@ class _Desk:
         if kept is not None:
             return self._send(drain, kept)
         osd = current_osd(self.view, drain, self.context)
-        if osd is None:
-            return (self._turn(drain, Event.EMPTIED, "no PG names it any more"),)
+        if osd is None and to_retire(self.view, drain) is None and not self._pins_to_return(drain):
+            filled = drain.intent is Intent.FILL
+            done = "it has its share" if filled else "no PG names it any more"
+            return (self._turn(drain, Event.EMPTIED, done),)
         if relowered := self._hold_settings(drain):
             return relowered
         if drain.plan is None or self._map_changed(drain):
             fresh = self._replan(drain)
             if fresh is not None:
-                return (fresh.turn,)
+                return (fresh,)
         drain, pace, flying = paced(self.view, drain, self.policy, self.context)
-        batch = next_batch(self.view, drain, osd, pace, len(flying), self.context, self.allowance)
+        batch = (
+            next_batch(self.view, drain, osd, pace, len(flying), self.context, self.allowance)
+            if osd is not None
+            else farewell(self.view, drain, pace, len(flying), self.context, self.allowance)
+        )
         if batch.outdated:
             fresh = self._replan(drain)
-            return (
-                (fresh.turn,)
-                if fresh is not None
-                else (Wait(drain, "the next targets are full for the moment"),)
-            )
+            return (fresh or Wait(drain, "the next targets are full for the moment"),)
         return self._send(drain, batch)
 
     def _drained(self, drain: Drain) -> tuple[Answer, ...]:
-        back = to_give_back(drain, self.context)
-        wrong = {key: value for key, value in back.items() if not same(key, found(self.view, key), value)}
-        if wrong:
-            commands = tuple(command_for(key, value) for key, value in wrong.items())
-            return self._send(drain, Batch(commands, decided=f"give back {', '.join(wrong)}"))
+        if wrong := {
+            **to_give_back(self.view, drain, self.context),
+            **quarantine.given_back(self.view, drain),
+        }:
+            return self._send(drain, back(wrong))
         free = replace(
-            drain, ours={key: value for key, value in drain.ours.items() if not shared(key.rstrip("~"))}
+            drain,
+            ours={k: v for k, v in drain.ours.items() if not shared(k.rstrip("~")) and "/affinity" not in k},
         )
         decided = "verified: every copy is counted elsewhere"
         return (Turn(after(free, Event.COUNTED, self.context.now), self._seen(drain), decided),)
 
     def _cancelling(self, drain: Drain) -> tuple[Answer, ...]:
         drain, pace, flying = paced(self.view, drain, self.policy, self.context)
-        starts = self.allowance.starts(pace.budget, len(flying))
+        starts = 0 if pace.holds else self.allowance.starts(pace.budget, len(flying))
         way = next_return(self.view, drain, self.policy, self.context, self.allowance, starts)
         if way.done:
             ended = replace(
@@ -262,22 +291,29 @@ class _Desk:
         """Real trouble heals at the operator's speed: lowered throttles go back at once, whatever
         else holds.
         """
-        held = lowered(drain)
+        held = lowered(self.view, drain)
         if not held or self.context.halted is not None or not self.context.lease_held:
             return None
         if not self.view.statistics_known or not foreign_trouble(self.context):
             return None
-        commands = tuple(command_for(key, value) for key, value in held.items())
         decided = f"give {', '.join(held)} back at once: degradation that is not ours"
-        return self._step(drain, Batch(commands, decided=decided))
+        return self._step(drain, replace(back(held), decided=decided))
 
     def _hold_settings(self, drain: Drain) -> tuple[Answer, ...]:
-        """Balancer off, throttles down; kept with what they were before any drain touched them."""
+        """Balancer off, throttles down; kept with what they were before any drain touched them. What somebody else
+        set since is theirs.
+        """
+        free = yielded(self.view, drain)
+        if free is not drain:
+            keys = [key for key in drain.ours if key not in free.ours and foreign(self.view, drain, key)]
+            theirs = ", ".join(f"{key} at {found(self.view, key)}" for key in keys)
+            free = replace(free, revision=drain.revision + 1, updated_at=self.context.now)
+            return (Turn(free, self._seen(drain), f"leave {theirs}: somebody else set it"),)
         saved, ours = dict(drain.saved), dict(drain.ours)
         commands: list[Command] = []
         for key, (was, must) in wanted(self.view, drain, self.context).items():
             if self.context.memory.attempts.get(key, 0) >= self.policy.pin_attempts:
-                continue  # the OSDs do not take it (mClock without its override): the throttle is unverified
+                continue  # the mon does not take it
             given_back = key in ours and same(key, ours[key], was) and not same(key, was, must)
             if drain.state is not S.PREPARING and not given_back:
                 continue
@@ -287,25 +323,42 @@ class _Desk:
             ours[key] = must
         prepared = replace(drain, saved=saved, ours=ours)
         if commands:
-            names = ", ".join(f"{key} {value}" for key, value in ours.items() if shared(key))
+            names = ", ".join(f"{key_of(command)} {value_of(command)}" for command in commands)
             return (self._step(prepared, Batch(tuple(commands), decided=f"hold {names}")),)
         if prepared != drain and drain.state is S.PREPARING:
-            return (
-                self._turn(
-                    prepared, Event.PREPARED, "balancer and throttles are held by another drain already"
-                ),
-            )
+            decided = f"balancer and throttles are held by another drain already{self._grip(drain)}"
+            return (self._turn(prepared, Event.PREPARED, decided),)
         return ()
 
+    def _grip(self, drain: Drain) -> str:
+        """What to add to a sentence where the throttle cannot be relied on."""
+        why = unheld(self.view, at_work(drain))
+        return f"; one PG at a time, for {why}" if why else ""
+
     def _send(self, drain: Drain, batch: Batch) -> tuple[Answer, ...]:
+        if batch.full:
+            refused = (Refuse("space", f"{batch.full}."),)
+            return (Hold(self._held(drain, refused), refused),)
         if not batch.commands:
             return (Wait(drain, batch.waits_for or "what is on its way must arrive"),)
+        if any(isinstance(command, Reweight | CrushReweight) for command in batch.commands):
+            if self.weighed:  # each foresaw where its PGs go with the other's weight as it was
+                return (Wait(drain, "another drain changes a weight in this look"),)
+            self.weighed = True
         return (self._step(drain, batch),)
 
     def _step(self, drain: Drain, batch: Batch) -> Step:
         ready = booked(drain, self.view, batch.commands)
-        ready = replace(ready, revision=drain.revision + 1, updated_at=self.context.now, held_by=())
+        progress = replace(ready.progress, started=len(batch.pgs))
+        ready = replace(
+            ready, revision=drain.revision + 1, updated_at=self.context.now, held_by=(), progress=progress
+        )
         return Step(ready, batch.commands, self._seen(drain), batch.decided, batch.pgs)
+
+    def _pins_to_return(self, drain: Drain) -> bool:
+        if not self.policy.return_pins:
+            return False
+        return returnable(self.view, drain, self.context, self.allowance)
 
     def _note_plan(self, drain: Drain) -> int:
         mark = fingerprint(self.view, drain, self.context.draining())
@@ -316,14 +369,16 @@ class _Desk:
         known = self.context.memory.planned.get(drain.id)
         return known is None or known[0] != fingerprint(self.view, drain, self.context.draining())
 
-    def _worth_planning_anew(self, drain: Drain, refused: Sequence[Refuse]) -> bool:
+    def _planned_anew(self, drain: Drain, refused: Sequence[Refuse]) -> Turn | None:
+        """A plan that is not refused, where the old one is all that holds the drain, and old or of another map."""
         if drain.plan is None or not {refuse.code for refuse in refused} <= {"space", "plan"}:
-            return False
+            return None
         known = self.context.memory.planned.get(drain.id)
         old = known is None or self.context.now - known[1] >= self.policy.plan_again_after
-        return old or self._map_changed(drain)
+        fresh = self._replan(drain) if old or self._map_changed(drain) else None
+        return None if fresh is None or (fresh.drain.plan and fresh.drain.plan.refusals) else fresh
 
-    def _replan(self, drain: Drain) -> _Fresh | None:
+    def _replan(self, drain: Drain) -> Turn | None:
         """A new plan for what is left; None when it says the same as the old one."""
         made = plan(self.view, drain, self.policy, self.context)
         self._note_plan(drain)
@@ -336,21 +391,7 @@ class _Desk:
             drain, plan=made, progress=progress, revision=drain.revision + 1, updated_at=self.context.now
         )
         decided = f"plan anew: {count(pgs, 'PG')}, fullest target {_percent(made.fullest_after)}"
-        return _Fresh(Turn(fresh, self._seen(drain), decided), bool(made.refusals))
-
-    def _slot_reused(self, drain: Drain) -> bool:
-        if drain.device is None:
-            return False
-        devices = {osd.device for id_ in drain.osds if (osd := self.view.osds.get(id_)) is not None}
-        return bool(devices) and None not in devices and drain.device not in devices
-
-
-@dataclass(frozen=True, slots=True)
-class _Fresh:
-    """A drain planned anew."""
-
-    turn: Turn
-    plan_refused: bool
+        return Turn(fresh, self._seen(drain), decided)
 
 
 def _percent(fill: float | None) -> str:

@@ -10,8 +10,12 @@ from actions.context import Context, engaged
 from actions.ledger import pinned
 from actions.policy import Policy
 from actions.space import Room
-from data.drain import Drain
+from actions.states import ENDED
+from actions.throttle import unheld
+from data.drain import Drain, DrainState
 from data.ids import OsdId, PgId
+
+_MOVING = frozenset({DrainState.DRAINING, DrainState.HOLDING, DrainState.CANCELLING})
 
 
 def in_flight(drain: Drain, context: Context) -> tuple[Pg, ...]:
@@ -26,6 +30,17 @@ def in_flight(drain: Drain, context: Context) -> tuple[Pg, ...]:
         if (id_ in own and (pg.up != pg.acting or not leaving & set(pg.up)))
         or leaving & (set(pg.acting) - set(pg.up))
     )
+
+
+def at_work(drain: Drain) -> frozenset[OsdId]:
+    """OSDs that a drain reads from or writes to, from first to last: sources and targets of its plan."""
+    moves = drain.plan.moves if drain.plan else ()
+    return frozenset(drain.osds) | {osd for move in moves for osd in (move.source, move.target)}
+
+
+def watched(drains: Iterable[Drain]) -> frozenset[OsdId]:
+    """OSDs whose latency and reservations matter: those at work for any drain that has not ended, or soon to be."""
+    return frozenset(osd for drain in drains if drain.state not in ENDED for osd in at_work(drain))
 
 
 @dataclass(slots=True)
@@ -62,16 +77,18 @@ class Allowance:
 
 
 def allowance(context: Context, policy: Policy, room: Room) -> Allowance:
-    """What is left of the budgets: PGs of ours that peer now and PGs of ours on their way are already
-    spent.
+    """What is left of the budgets: nothing starts while a PG of ours peers, and PGs of ours on their way are already
+    spent. Where the throttle of a drain that moves does not hold, all drains together have one PG on its way.
     """
     survey = context.survey
     touched = context.touched()
-    peering = sum(1 for id_, pg in survey.restless.items() if id_ in touched and "active" not in pg.states)
+    peers = any(id_ in touched and "active" not in pg.states for id_, pg in survey.restless.items())
     flying = {pg.id for drain in context.drains if engaged(drain) for pg in in_flight(drain, context)}
+    moving = (drain for drain in context.drains if drain.state in _MOVING)
+    loose = any(unheld(survey.view, at_work(drain)) for drain in moving)
     return Allowance(
-        peering=policy.peering_max - peering,
-        flights=policy.in_flight_max - len(flying),
+        peering=0 if peers else policy.peering_max,
+        flights=(1 if loose else policy.in_flight_max) - len(flying),
         per_target=policy.per_target_max,
         room=room,
         arriving=dict(survey.incoming_pgs),

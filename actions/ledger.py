@@ -2,7 +2,8 @@
 
 Keys and values of `Drain.saved` (as found) and `Drain.ours` (as set):
 `osd.3/reweight`: `1.0` · `osd.3/crush_weight`: `3.63` · `osd.3/affinity`: `1.0` · `upmap/3.1f`: `12>40 7>9`
-or empty · `option/osd_max_backfills`: `8`, or `-` where the mon had no value · `balancer`: `on` or `off`.
+or empty · `option/osd_max_backfills`: `8`, or `-` where the mon had no value · `balancer`: `on`, `off`, or `-`
+where the mon had no value (it is on then) · `flag/norebalance`: `on` while a step of ours may have left it.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from actions.cluster.port import (
     Balancer,
     Command,
     CrushReweight,
+    DeviceLight,
     PrimaryAffinity,
+    PublishLife,
     RemoveUpmap,
     Reweight,
     SetFlag,
     SetOption,
     SetUpmap,
+    WithdrawLife,
 )
-from actions.cluster.view import ClusterView
+from actions.cluster.view import BALANCER, ClusterView
 from data.drain import Drain
 from data.ids import OsdId, PgId
 
@@ -74,6 +78,10 @@ def key_of(command: Command) -> str:
             return f"flag/{flag}"
         case Balancer():
             return "balancer"
+        case PublishLife(device=device) | WithdrawLife(device=device):
+            return f"life/{device}"
+        case DeviceLight(device=device):
+            return f"light/{device}"
 
 
 def value_of(command: Command) -> str:
@@ -87,8 +95,14 @@ def value_of(command: Command) -> str:
             return repr(value)
         case SetOption(value=value):
             return ABSENT if value is None else value
-        case SetFlag(on=on) | Balancer(on=on):
+        case Balancer(on=None):
+            return ABSENT
+        case SetFlag(on=on) | Balancer(on=on) | DeviceLight(on=on):
             return "on" if on else "off"
+        case PublishLife(start=start, end=end):
+            return f"{start:%Y-%m-%d}..{end:%Y-%m-%d}"
+        case WithdrawLife():
+            return ABSENT
 
 
 def found(view: ClusterView, key: str) -> str:
@@ -101,7 +115,8 @@ def found(view: ClusterView, key: str) -> str:
     if kind == "flag":
         return "on" if name in view.flags else "off"
     if kind == "balancer":
-        return "on" if view.balancer_active else "off"
+        unset = view.balancer_active and f"mgr/{BALANCER}" not in view.settings
+        return ABSENT if unset else "on" if view.balancer_active else "off"
     osd = view.osds.get(OsdId(int(kind.removeprefix("osd."))))
     if osd is None:
         return ABSENT
@@ -130,7 +145,7 @@ def command_for(key: str, value: str) -> Command:
     if kind == "flag":
         return SetFlag(name, value == "on")
     if kind == "balancer":
-        return Balancer(value == "on")
+        return Balancer(None if value == ABSENT else value == "on")
     osd = OsdId(int(kind.removeprefix("osd.")))
     if name == "reweight":
         return Reweight(osd, float(value))
@@ -164,11 +179,20 @@ def booked(drain: Drain, view: ClusterView, commands: Iterable[Command]) -> Drai
         for key, value in drain.ours.items()
         if not key.endswith(BEFORE) or not same(key[:-1], drain.ours[key[:-1]], found(view, key[:-1]))
     }
+    ours = {key: value for key, value in ours.items() if not _cleared(view, key)}
     for command in commands:
         key = key_of(command)
+        if isinstance(command, SetFlag) and not command.on and key in ours:
+            continue  # owned until the map is seen without it: the step may be cut short before this command
         now = found(view, key)
         saved.setdefault(key, now)
         ours[key] = value_of(command)
         if not same(key, now, ours[key]):
             ours[key + BEFORE] = now
     return replace(drain, saved=saved, ours=ours)
+
+
+def _cleared(view: ClusterView, key: str) -> bool:
+    """A flag of ours that stands no more is nobody's: what an operator sets next is theirs."""
+    name = key.removesuffix(BEFORE)
+    return name.startswith("flag/") and found(view, name) == "off"

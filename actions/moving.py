@@ -6,15 +6,19 @@ from dataclasses import replace
 
 from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
-from actions.flight import Allowance, in_flight
-from actions.mechanics import override, walk, weight
+from actions.flight import Allowance, at_work, in_flight
+from actions.mechanics import affinity, override, retire, walk, weight
 from actions.mechanics.batch import Batch
 from actions.pacing import Pace, Tempo, pace, signal
+from actions.planning.filling import FULL
 from actions.policy import Policy
 from actions.risk import urgent
 from actions.space import remaining
-from data.drain import Drain, DrainState, Mechanic
+from actions.throttle import unheld
+from data.drain import Drain, DrainState, Intent, Mechanic
 from data.ids import OsdId
+
+_WALKING = (Mechanic.UPMAP_WALK, Mechanic.REBUILD)
 
 
 def progressed(view: ClusterView, drain: Drain, context: Context) -> Drain:
@@ -42,7 +46,19 @@ def progressed(view: ClusterView, drain: Drain, context: Context) -> Drain:
 
 
 def current_osd(view: ClusterView, drain: Drain, context: Context) -> OsdId | None:
-    """The OSD of the device that is emptied now: one by one, in order; None when all are empty and out."""
+    """The OSD of the device that is emptied (or filled) now: one by one, in order; None when all are done."""
+    if drain.intent is Intent.FILL:
+        arriving = {move.target for move in remaining(view, drain)} | {
+            OsdId(osd) for pg in in_flight(drain, context) for osd in pg.up
+        }
+        return next(
+            (
+                id_
+                for id_ in drain.osds
+                if id_ in view.osds and (view.osds[id_].reweight < FULL or id_ in arriving)
+            ),
+            None,
+        )
     ends_out = drain.plan is None or drain.plan.mechanic is not Mechanic.CRUSH_LADDER
     for id_ in drain.osds:
         osd = view.osds.get(id_)
@@ -57,19 +73,23 @@ def current_osd(view: ClusterView, drain: Drain, context: Context) -> OsdId | No
 def paced(
     view: ClusterView, drain: Drain, policy: Policy, context: Context
 ) -> tuple[Drain, Pace, tuple[Pg, ...]]:
-    """The drain with its new budget, the pace, and its PGs on their way. The signal is that of OSDs
-    at work for it.
+    """The drain with its new budget, the pace, and its PGs on their way. The signal is the worst among the sources
+    and targets of its plan.
     """
     flying = in_flight(drain, context)
-    working = set(drain.osds) | {OsdId(osd) for pg in flying for osd in (*pg.up, *pg.acting)}
+    busy = set(drain.osds) | {OsdId(osd) for pg in flying for osd in (*pg.up, *pg.acting)}
+    working = at_work(drain)
     now = pace(
         drain.progress.budget,
         len(flying),
-        signal(view, working),
+        signal(view, working | busy, busy),
         policy,
         urgent=urgent(drain, context.outlooks, policy),
+        before=drain.progress.asked,
+        started=drain.progress.started,
+        why_one=unheld(view, working) or "",
     )
-    progress = replace(drain.progress, budget=now.budget, in_flight=len(flying))
+    progress = replace(drain.progress, budget=now.budget, in_flight=len(flying), asked=now.asked.value)
     return (drain if progress == drain.progress else replace(drain, progress=progress)), now, flying
 
 
@@ -86,23 +106,32 @@ def next_batch(
     plan = drain.plan
     if plan is None:
         return Batch(outdated=True)
+    if plan.mechanic is Mechanic.REBUILD and view.osds[osd].primary_affinity > 0:
+        return affinity.next_rung(
+            view, osd, 0.0, allowance
+        )  # whatever clients feel: this is what spares them
     ratio = "no signal" if now.ratio is None else f"{now.ratio:.2f}x"
-    if now.tempo is Tempo.PULL_BACK and plan.mechanic is Mechanic.UPMAP_WALK and flying:
+    if now.tempo is Tempo.PULL_BACK and plan.mechanic in _WALKING and flying:
         return walk.pull_back(view, drain, context, allowance)
-    if now.tempo in (Tempo.HOLD, Tempo.HALVE, Tempo.PULL_BACK):
+    if now.holds:
         return Batch(waits_for=f"clients wait {ratio} as long as an hour before: {now.tempo.value}")
     starts = allowance.starts(now.budget, flying)
+    if drain.intent is Intent.FILL:
+        if view.osds[osd].reweight == FULL:
+            return Batch(waits_for="what is on its way must arrive")
+        return override.give_back(view, drain, osd, FULL, allowance, starts)
     if plan.mechanic is Mechanic.CRUSH_LADDER:
         if view.osds[osd].crush_weight == 0.0:
             return Batch(waits_for="what is on its way must arrive")
-        return weight.next_rung(view, osd, 0.0, allowance, starts)
+        return weight.next_rung(view, osd, 0.0, allowance, starts, plan.stirred)
     if plan.mechanic is Mechanic.OVERRIDE_LADDER:
         if view.osds[osd].reweight == 0.0:
             return Batch(waits_for="what is on its way must arrive")
         return override.next_rung(view, osd, allowance, starts)
     if any(move.source == osd for move in remaining(view, drain)):
         if starts < 1:
-            return Batch(waits_for=f"{flying} on their way, budget {now.budget}")
+            one = f": one PG at a time, for {now.why_one}" if now.why_one else ""
+            return Batch(waits_for=f"{flying} on their way, budget {now.budget}{one}")
         return walk.next_pins(view, drain, osd, context, allowance, starts)
     names_it = context.survey.of_osd(osd)
     if any(osd in pg.up for pg in names_it):
@@ -110,3 +139,16 @@ def next_batch(
     if names_it or flying:
         return Batch(waits_for="the last PGs must arrive")
     return override.finish(view, osd, allowance)
+
+
+def farewell(
+    view: ClusterView, drain: Drain, now: Pace, flying: int, context: Context, allowance: Allowance
+) -> Batch:
+    """What an emptied disk that goes for good still needs: CRUSH weight 0 with nothing moving, then its pins back."""
+    osd = retire.to_retire(view, drain)
+    if osd is not None:
+        return retire.next_rung(view, drain, osd, context.survey, allowance)
+    if now.holds:
+        return Batch(waits_for="clients wait longer than an hour before")
+    starts = allowance.starts(now.budget, flying)
+    return retire.release(view, drain, context.survey, allowance, starts)

@@ -60,6 +60,10 @@ class Policy:
     """An automatic proposal whose device is no longer bad is withdrawn after this long."""
     propose_again_after: timedelta = timedelta(days=7)
     """After a person cancelled a device's drain, nothing is proposed for it by itself for this long."""
+    slow_drain_after: timedelta = timedelta(days=3)
+    """An OSD that has been slower than its peers for this long is proposed for a drain."""
+    slow_age_max: timedelta = timedelta(hours=3)
+    """What latencies said of an OSD is believed for this long."""
     plan_again_after: timedelta = timedelta(minutes=10)
     """How often a plan that is refused is tried anew on an unchanged map (sizes change without it)."""
     window: tuple[int, int] | None = None
@@ -74,6 +78,13 @@ class Policy:
     """...and may spend this many times the latency excess (a limit of 1.2 becomes 1.3)."""
     move_bytes_per_second: float = 40e6
     """Assumed rate of one backfill, for the ETA and for replays (`actions.worth`)."""
+    disk_bytes_per_second: float = 60e6
+    """What one disk reads for backfills beside its clients, for the ETA; a co-located OSD saturates near 80 MB/s
+    (an operator of 18 TB disks, on 25 Gb/s hosts)."""
+    host_bytes_per_second: float = 600e6
+    """What the network of one host gives to backfills, for the ETA: half a 10 Gb/s link, the rest is the clients'."""
+    return_pins: bool = False
+    """After a removal, give bystanders' pins back a few at a time; else they stay until the balancer takes them."""
     known_releases: frozenset[str] = frozenset({"pacific", "quincy", "reef", "squid", "tentacle"})
 
     def snapshot(self) -> dict[str, str]:

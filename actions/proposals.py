@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
 from actions.cluster.view import ClusterView
 from actions.context import Context
+from actions.fate import devices_of
 from actions.guards import AUTOMATIC
 from actions.guards.belief import mass_suspicion, trust
 from actions.guards.verdict import Refuse
 from actions.plan import plan
 from actions.policy import Mode, Policy
+from actions.risk import riskiest_first
 from actions.states import ENDED
 from actions.steps import Propose, Refusal
 from data.drain import Drain, DrainState, Intent, Progress
 from data.ids import DeviceId, OsdId
-from data.outlook import Outlook, Status
+from data.outlook import Status
 from data.refusal import Refusal as Refused
 
 
@@ -32,8 +34,10 @@ class NoSuchTarget(Refused):
 
 
 def osds_of(view: ClusterView, device: DeviceId) -> tuple[OsdId, ...]:
-    """Every OSD on a device, lowest first."""
-    return tuple(sorted(osd.id for osd in view.osds.values() if osd.device == device))
+    """Every OSD that needs a device, for its data, DB or WAL; lowest first."""
+    return tuple(
+        sorted(osd.id for osd in view.osds.values() if osd.device == device or device in osd.shared_devices)
+    )
 
 
 def target_of(view: ClusterView, target: str) -> tuple[DeviceId | None, tuple[OsdId, ...]]:
@@ -59,12 +63,13 @@ def drafted(
     asked_by: str,
     reason: str,
     intent: Intent = Intent.REPLACE,
+    spare_reads: bool = False,
 ) -> Drain:
     """A proposed drain with its plan. The id names the first OSD and the instant."""
     drain = Drain(
-        id=f"osd.{osds[0]}-{context.now:%Y%m%d-%H%M%S}",
+        id=f"osd.{osds[0]}{'-quarantine' if intent is Intent.QUARANTINE else ''}-{context.now:%Y%m%d-%H%M%S}",
         device=device,
-        osds=osds,
+        osds=riskiest_first(view, osds, context.outlooks),
         state=DrainState.PROPOSED,
         intent=intent,
         asked_by=asked_by,
@@ -72,15 +77,24 @@ def drafted(
         created_at=context.now,
         updated_at=context.now,
         revision=1,
+        spare_reads=spare_reads,
     )
     made = plan(view, drain, policy, context)
     pgs = len({move.pg for move in made.moves})
     return replace(drain, plan=made, progress=Progress(planned_pgs=pgs, planned_bytes=made.bytes))
 
 
-def open_for(drains: Iterable[Drain], osds: tuple[OsdId, ...]) -> Drain | None:
-    """A drain of any of `osds` that has not ended."""
-    return next((drain for drain in drains if drain.state not in ENDED and set(drain.osds) & set(osds)), None)
+def open_for(
+    drains: Iterable[Drain], osds: tuple[OsdId, ...], intent: Intent = Intent.REPLACE
+) -> Drain | None:
+    """A drain of any of `osds` that has not ended and stands in the way of one of `intent`: a quarantine stands in
+    the way of another one only, for a drain takes it over."""
+    return next((drain for drain in drains if _stands(drain, osds, intent)), None)
+
+
+def _stands(drain: Drain, osds: tuple[OsdId, ...], intent: Intent) -> bool:
+    gives_way = drain.intent is Intent.QUARANTINE and intent is not Intent.QUARANTINE
+    return drain.state not in ENDED and bool(set(drain.osds) & set(osds)) and not gives_way
 
 
 def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Propose | Refusal, ...]:
@@ -105,12 +119,17 @@ def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Prop
     return tuple(answers)
 
 
-def no_longer_bad(drain: Drain, outlooks: Mapping[DeviceId, Outlook], policy: Policy, now: datetime) -> bool:
-    """Whether an automatic proposal has lost its ground: a fresh outlook, no longer bad, and long
-    enough since.
+def no_longer_bad(drain: Drain, policy: Policy, context: Context) -> bool:
+    """Whether an automatic proposal has lost its ground: the OSD is no longer slow, or its outlook is fresh and no
+    longer bad, and long enough since.
     """
-    outlook = outlooks.get(drain.device) if drain.device is not None else None
-    if drain.asked_by != AUTOMATIC or outlook is None or outlook.status in (Status.BAD, Status.UNKNOWN):
+    if drain.asked_by != AUTOMATIC or any(osd in context.slow.osds for osd in drain.osds):
+        return False
+    now, old = context.now, policy.slow_age_max
+    if drain.spare_reads and all(context.slow.well(osd, now, old) for osd in drain.osds):
+        return True
+    outlook = context.outlooks.get(drain.device) if drain.device is not None else None
+    if outlook is None or outlook.status in (Status.BAD, Status.UNKNOWN):
         return False
     return now - drain.created_at >= policy.withdraw_after and outlook.span_hours * 3600 >= (
         policy.withdraw_after.total_seconds()
@@ -118,21 +137,23 @@ def no_longer_bad(drain: Drain, outlooks: Mapping[DeviceId, Outlook], policy: Po
 
 
 def serving(view: ClusterView) -> dict[DeviceId, tuple[OsdId, ...]]:
-    """Devices whose OSDs are up and in, each with those OSDs, lowest first."""
+    """Devices under OSDs that are up and in, each with those OSDs, lowest first."""
     found: dict[DeviceId, list[OsdId]] = {}
     for osd in view.osds.values():
-        if osd.device is not None and osd.up and osd.reweight > 0:
-            found.setdefault(osd.device, []).append(osd.id)
+        for device in devices_of(view, osd.id) if osd.up and osd.reweight > 0 else ():
+            found.setdefault(device, []).append(osd.id)
     return {device: tuple(sorted(osds)) for device, osds in found.items()}
 
 
 def _spoken_for(context: Context, osds: tuple[OsdId, ...], policy: Policy) -> bool:
     return any(
         set(drain.osds) & set(osds)
+        and drain.intent is not Intent.QUARANTINE
         and (
             drain.state not in ENDED
             or (
                 drain.state is DrainState.CANCELLED
+                and drain.cancelled_by
                 and context.now - drain.updated_at < policy.propose_again_after
             )
         )

@@ -15,7 +15,7 @@ from actions.guards import refusals
 from actions.policy import Policy
 from actions.proposals import drafted, open_for, target_of
 from actions.states import Event, after
-from data.drain import Drain, Intent, JournalEntry
+from data.drain import Drain, DrainState, Intent, JournalEntry
 from data.refusal import Refusal
 from data.store.port import RevisionConflict, Store
 
@@ -32,13 +32,21 @@ class DrainStands(Refusal):
 
     def __init__(self, drain: Drain) -> None:
         self.drain = drain
-        super().__init__(
-            f"osd.{drain.osds[0]} already has drain {drain.id} ({drain.state.value}); cancel it first"
-        )
+        cure = "cancel it first"
+        if drain.state is DrainState.VERIFIED:
+            cure = f"hand it over first: predrain drain done {drain.id}"
+        super().__init__(f"osd.{drain.osds[0]} already has drain {drain.id} ({drain.state.value}); {cure}")
 
 
 class NotNow(Refusal):
     """The drain was changed again and again while the request was being written."""
+
+
+class NotLeading(Refusal):
+    """Another controller leads; what a person asks belongs there."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"this controller may not change drains: {why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,8 @@ class Requests:
     policy: Policy
     turn: AbstractContextManager[object]
     """Held while a request is written, so that it does not cross a tick of the same process."""
+    save: Callable[[Drain], None]
+    """Keeps the next revision. Raises RevisionConflict, NotLeading."""
 
     def known(self, id_: str) -> Drain:
         """The drain. Raises NoSuchDrain."""
@@ -65,11 +75,14 @@ class Requests:
         reason: str,
         context: Context,
         intent: str = "replace",
+        *,
+        spare_reads: bool = False,
     ) -> Drain:
-        """A drain by a person's word, with its plan. Raises NoSuchTarget, DrainStands."""
+        """A drain by a person's word, with its plan. `spare_reads`: reading the disk hurts clients (Drain.spare_reads).
+        Raises NoSuchTarget, DrainStands."""
         with self.turn:
             device, osds = target_of(view, target)
-            standing = open_for(self.store.drains(), osds)
+            standing = open_for(self.store.drains(), osds, Intent(intent))
             if standing is not None:
                 raise DrainStands(standing)
             drain = drafted(
@@ -81,11 +94,12 @@ class Requests:
                 asked_by=caller,
                 reason=reason,
                 intent=Intent(intent),
+                spare_reads=spare_reads,
             )
+            self.save(drain)
             self.store.add_journal(
                 [JournalEntry(drain.id, context.now, reason, "propose", "", view.epoch, caller)]
             )
-            self.store.save_drain(drain)
             return drain
 
     def approve(self, id_: str, caller: str, now: datetime) -> Drain:
@@ -106,7 +120,7 @@ class Requests:
 
     def cancel(self, id_: str, caller: str, now: datetime) -> Drain:
         """Put everything back as it was found; a drained disk is filled again."""
-        return self._ask(id_, Event.CANCEL, caller, now)
+        return self._ask(id_, Event.CANCEL, caller, now, lambda drain: replace(drain, cancelled_by=caller))
 
     def hand_over(self, id_: str, caller: str, view: ClusterView, context: Context) -> Drain:
         """The disk may be pulled. Refused while any guard, `safe-to-destroy` first, refuses."""
@@ -128,7 +142,7 @@ class Requests:
                 drain = self.known(id_)
                 asked = also(after(drain, event, now, why=f"{event.value} by {caller}"))
                 try:
-                    self.store.save_drain(asked)
+                    self.save(asked)
                 except RevisionConflict:
                     continue
                 entry = JournalEntry(id_, now, f"state {drain.state.value}", event.value, caller=caller)

@@ -9,7 +9,7 @@ from actions.cluster.view import ClusterView
 from actions.context import Context, engaged
 from actions.policy import Policy
 from actions.survey import Survey
-from data.drain import Drain, DrainState, Move
+from data.drain import Drain, DrainState, Intent, Move
 from data.ids import OsdId
 
 
@@ -43,6 +43,15 @@ class Room:
         self.promised[osd] = self.promised.get(osd, 0) + extra
 
 
+def waiting(view: ClusterView, drain: Drain) -> frozenset[OsdId]:
+    """OSDs that a fill has not begun with: `osd df` says 0 kB of an OSD that is out, so their sizes are told only once
+    the first rung has taken them in; from then on an unknown size holds the fill like any drain.
+    """
+    if drain.intent is not Intent.FILL:
+        return frozenset()
+    return frozenset(osd for osd in drain.osds if osd in view.osds and view.osds[osd].reweight == 0.0)
+
+
 def remaining(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
     """Moves of the drain's plan that have not been begun: the source is still in `up` and the target
     is not.
@@ -56,6 +65,15 @@ def remaining(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
     )
 
 
+def returning(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
+    """What a drain that is being cancelled has still to bring back."""
+    return tuple(
+        Move(move.pg, move.target, move.source, move.bytes)
+        for move in (drain.plan.moves if drain.plan else ())
+        if (pg := view.pgs.get(move.pg)) is not None and move.target in pg.up and move.source not in pg.up
+    )
+
+
 def room(survey: Survey, policy: Policy, moves: Iterable[Move] = ()) -> Room:
     """Room with pending backfill and `moves` promised."""
     space = Room(survey.view, limit(survey.view, policy), dict(survey.incoming))
@@ -65,12 +83,12 @@ def room(survey: Survey, policy: Policy, moves: Iterable[Move] = ()) -> Room:
 
 
 def promised_by_others(context: Context, view: ClusterView, drain: Drain) -> tuple[Move, ...]:
-    """What every other engaged drain has still to move."""
+    """What every other engaged drain has still to move, or to bring back."""
     return tuple(
         move
         for other in context.others(drain)
-        if engaged(other) and other.state is not DrainState.CANCELLING
-        for move in remaining(view, other)
+        if engaged(other)
+        for move in (returning if other.state is DrainState.CANCELLING else remaining)(view, other)
     )
 
 

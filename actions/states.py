@@ -1,7 +1,7 @@
 """The states of a drain as one table: what the table lacks is refused and changes nothing.
 
-Code, tests, the picture and `docs/reference/states.md` all read `TABLE`. A row's `guard` says who may cause
-the event, its `action` what happens on the way.
+Code, tests and `docs/reference/states.md` read `TABLE`. A row's `guard` says who may cause the event, its `action`
+what happens on the way.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class Event(StrEnum):
     CANCEL = "cancel"
     REPLACED = "replaced"
     RESTORED = "restored"
+    RECOVERED = "recovered"
+    TAKEN_OVER = "taken over"
     BREAK = "break"
 
 
@@ -98,6 +100,18 @@ TABLE: tuple[Row, ...] = (
         for state in (*_ALIVE, S.PAUSED, S.FAILED)
     ),
     Row(S.CANCELLING, Event.RESTORED, "read back", "all is as it was found", S.CANCELLED),
+    Row(
+        S.DRAINING,
+        Event.RECOVERED,
+        "a quarantined OSD answers like its peers",
+        "give back affinity",
+        S.CANCELLING,
+    ),
+    *(
+        Row(state, Event.TAKEN_OVER, "a drain of the same OSD holds what it set", "let go of it", S.CANCELLED)
+        for state in (*_ALIVE, S.CANCELLING, S.PAUSED, S.FAILED)
+        if state not in (S.DRAINED, S.VERIFIED)
+    ),
     *(
         Row(state, Event.BREAK, "what a retry does not cure", "say for what a person is needed", S.FAILED)
         for state in (S.APPROVED, S.PREPARING, S.DRAINING, S.HOLDING, S.DRAINED, S.CANCELLING)
@@ -147,18 +161,8 @@ def after(drain: Drain, event: Event, now: datetime, *, why: str = "") -> Drain:
     )
 
 
-def picture() -> str:
-    """The table as a mermaid state diagram."""
-    lines = ["stateDiagram-v2", "    [*] --> proposed"]
-    for row in TABLE:
-        goal = row.next.value if row.next else "holding"
-        lines.append(f"    {row.state.value} --> {goal}: {row.event.value}")
-    lines += [f"    {state.value} --> [*]" for state in S if state in ENDED]
-    return "\n".join(lines)
-
-
 def reference() -> str:
-    """`docs/reference/states.md`: the picture and the table."""
+    """`docs/reference/states.md`: the table, beside a picture of its main ways."""
     rows = [
         f"| {row.state.value} | {row.event.value} | {row.guard} | {row.action} | "
         f"{row.next.value if row.next else 'where it was'} |"
@@ -171,16 +175,14 @@ def reference() -> str:
             "Written from `actions/states.py` by `python -m actions.states`.",
             "What the table lacks is refused and changes nothing.",
             "",
-            "```mermaid",
-            picture(),
-            "```",
+            "![From proposed to handed over, and what leads aside](../pictures/states.svg)",
             "",
             "| state | event | guard | action | next |",
             "|---|---|---|---|---|",
             *rows,
             "",
             "`holding` ends by itself when the guards pass; `paused` and a halt do not.",
-            "A resume leads back to the state that was left (the picture draws it to `holding`).",
+            "A resume leads back to the state that was left.",
             "",
         ]
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from actions.cluster.port import Command
+from actions.cluster.port import Command, CrushReweight, PrimaryAffinity, RemoveUpmap, Reweight, SetUpmap
 from actions.guards.verdict import Refuse
 from data.drain import Drain
 from data.ids import DeviceId, PgId
@@ -24,6 +24,19 @@ class Step:
     decided: str
     pgs: frozenset[PgId] = frozenset()
     """PGs whose mapping this changes; they must report before the next step."""
+
+    def remapped_by(self, command: Command) -> frozenset[PgId]:
+        """PGs of the step whose mapping one command may change: a pin its own, a weight all of them, a flag none.
+
+        An idle PG reports no epoch beyond its own last change for minutes, so no later one may be waited for.
+        """
+        match command:
+            case SetUpmap(pg=pg) | RemoveUpmap(pg=pg):
+                return self.pgs & {pg}
+            case Reweight() | CrushReweight() | PrimaryAffinity():
+                return self.pgs
+            case _:
+                return frozenset()
 
 
 @dataclass(frozen=True, slots=True)

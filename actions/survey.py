@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from actions.cluster.view import ClusterView, Pg
 from actions.crush.map import ITEM_NONE
+from actions.topology import comers
 from data.ids import OsdId, PgId
 
 _AT_REST = frozenset({"active", "clean", "scrubbing", "deep", "snaptrim", "snaptrim_wait"})
@@ -89,7 +90,7 @@ def survey(view: ClusterView, before: Survey | None = None) -> Survey:
     incoming: dict[OsdId, int] = {}
     incoming_pgs: dict[OsdId, int] = {}
     for pg in restless.values():
-        for osd in set(pg.up) - set(pg.acting) - {ITEM_NONE}:
+        for osd in comers(pg.acting, pg.up, ordered=view.pools[pg.pool].erasure):
             incoming[OsdId(osd)] = incoming.get(OsdId(osd), 0) + pg.shard_bytes
             incoming_pgs[OsdId(osd)] = incoming_pgs.get(OsdId(osd), 0) + 1
     return Survey(view, restless, broken, incoming, incoming_pgs)

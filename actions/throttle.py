@@ -1,28 +1,24 @@
 """Throttles and the balancer: settings of the whole cluster that a drain holds, shares with other
 drains, and gives back.
 
-The throttle caps: where the operator runs with more than the seed's values it lowers them, it never raises.
-Under mClock the OSDs ignore these settings unless the override is on (ceph.md b), so without it nothing is
-written.
+In force is what the OSDs' reservations say, not what is configured (ceph.md b). What somebody else sets while a drain
+holds it is theirs: it stays, and is not given back over their head.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from actions.cluster.view import ClusterView
 from actions.context import Context
-from actions.ledger import found
+from actions.knobs import BACKFILLS_CAP, Grip, above_cap, grip, lowered_to
+from actions.ledger import ABSENT, BEFORE, found, same
 from data.drain import Drain
+from data.ids import OsdId
 
-CAPS: Mapping[str, int] = {
-    "osd_max_backfills": 1,
-    "osd_recovery_max_active": 3,
-    "osd_recovery_op_priority": 3,
-}
-"""Source: a talk on a 450-OSD cluster, 2016 ("Stabilizing Petabyte Ceph Cluster in OpenStack Cloud"): with these
-its clients lost less than 10 % while a disk was rebuilt.
-"""
+THEIRS = "!"
+"""Ends the key under which `ours` notes that somebody else set an option while we held it: hands off."""
 
 
 def shared(key: str) -> bool:
@@ -34,47 +30,94 @@ def wanted(view: ClusterView, drain: Drain, context: Context) -> dict[str, tuple
     """Shared keys that this drain must hold: key -> (as it was before any drain touched it, as it
     must be).
     """
-    held: dict[str, tuple[str, str]] = {}
-    original = {
-        key: _original(view, drain, context, key)
-        for key in ("balancer", *(f"option/{name}" for name in CAPS))
-    }
-    if original["balancer"] == "on":
-        held["balancer"] = ("on", "off")
-    if obeyed(view):
-        for name, cap in CAPS.items():
-            was = original[f"option/{name}"]
-            if was.isdigit() and int(was) > cap:
-                held[f"option/{name}"] = (was, str(cap))
+    holders = (drain, *context.others(drain))
+    balancer = next(
+        (
+            holder.saved["balancer"]
+            for holder in holders
+            if {"balancer"} <= holder.ours.keys() & holder.saved.keys()
+        ),
+        found(view, "balancer"),
+    )
+    held = {"balancer": (balancer, "off")} if balancer != "off" else {}
+    settings = _operators(view, holders)
+    for name, value in lowered_to(view, settings).items():
+        key = f"option/{name}"
+        if not any(key + THEIRS in holder.ours for holder in holders):
+            held[key] = (settings.get(f"osd/{name}", ABSENT), value)
     return held
 
 
-def obeyed(view: ClusterView) -> bool:
-    """Whether the scheduler at hand listens to these settings at all."""
-    if not view.settings.get("osd/osd_op_queue", "wpq").startswith("mclock"):
-        return True
-    return view.settings.get("osd/osd_mclock_override_recovery_settings") == "true"
-
-
-def lowered(drain: Drain) -> dict[str, str]:
+def lowered(view: ClusterView, drain: Drain) -> dict[str, str]:
     """Throttles that this drain holds down now, with the operator's values."""
     return {
-        key: drain.saved[key]
-        for key, value in drain.ours.items()
-        if key.startswith("option/") and key in drain.saved and drain.saved[key] != value
+        key: was
+        for key, was in _held(drain).items()
+        if key.startswith("option/") and drain.ours[key] != was and not foreign(view, drain, key)
     }
 
 
-def to_give_back(drain: Drain, context: Context) -> dict[str, str]:
-    """Shared keys to restore when this drain ends: those that no other engaged drain holds as well."""
+def to_give_back(view: ClusterView, drain: Drain, context: Context) -> dict[str, str]:
+    """Shared keys to restore when this drain ends, with their values: not those that another engaged drain holds as
+    well, nor what somebody else has set since.
+    """
     kept = {key for other in context.others(drain) for key in other.ours if shared(key)}
     return {
-        key: drain.saved[key] for key in drain.ours if shared(key) and key in drain.saved and key not in kept
+        key: was
+        for key, was in _held(drain).items()
+        if key not in kept and not same(key, found(view, key), was) and not foreign(view, drain, key)
     }
 
 
-def _original(view: ClusterView, drain: Drain, context: Context, key: str) -> str:
-    for holder in (drain, *context.others(drain)):
-        if key in holder.ours and key in holder.saved:
-            return holder.saved[key]
-    return found(view, key)
+def foreign(view: ClusterView, drain: Drain, key: str) -> bool:
+    """Whether an option holds what neither the drain set nor found: somebody else's hand."""
+    if not key.startswith("option/"):
+        return False
+    known = {drain.ours.get(key), drain.ours.get(key + BEFORE), drain.saved.get(key)}
+    return found(view, key) not in known
+
+
+def yielded(view: ClusterView, drain: Drain) -> Drain:
+    """The drain without a claim to the options that somebody else has set since."""
+    theirs = [key for key in _held(drain) if foreign(view, drain, key)]
+    if not theirs:
+        return drain
+    gone = {name for key in theirs for name in (key, key + BEFORE)}
+    ours = {key: value for key, value in drain.ours.items() if key not in gone}
+    return replace(drain, ours={**ours, **{key + THEIRS: found(view, key) for key in theirs}})
+
+
+def unheld(view: ClusterView, osds: Collection[OsdId]) -> str | None:
+    """Why the throttle cannot be relied on at these OSDs, as the end of a sentence; None when it holds.
+
+    Without it one PG moves at a time.
+    """
+    if grip(view) is Grip.NONE:
+        return Grip.NONE.value
+    serving = sorted(osd for osd in osds if osd in view.osds and view.osds[osd].up)
+    above = {osd: n for osd in serving if (n := view.backfills_in_force.get(osd, 0)) > BACKFILLS_CAP}
+    if above:
+        worst = max(above, key=lambda osd: (above[osd], -osd))
+        return f"{above[worst]} backfills at once are in force at osd.{worst}, cap {BACKFILLS_CAP}"
+    if rows := above_cap(view):
+        return f"{rows[0]} passes over what is set for all OSDs"
+    unread = [osd for osd in serving if osd not in view.backfills_in_force]
+    if unread:
+        more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+        return f"the reservations of osd.{unread[0]}{more} were not read, so what is in force is not verified"
+    return None
+
+
+def _held(drain: Drain) -> dict[str, str]:
+    return {key: drain.saved[key] for key in drain.ours if shared(key) and key in drain.saved}
+
+
+def _operators(view: ClusterView, holders: Collection[Drain]) -> Mapping[str, str]:
+    """The mon's config as it was before any drain touched it."""
+    settings = dict(view.settings)
+    for key, was in ((k, w) for holder in reversed(tuple(holders)) for k, w in _held(holder).items()):
+        if key.startswith("option/"):
+            settings.pop(name := f"osd/{key.removeprefix('option/')}", None)
+            if was != ABSENT:
+                settings[name] = was
+    return settings

@@ -5,10 +5,13 @@ Pure functions over `CrushMap`; placement itself is `actions.crush.place`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
-from actions.crush.map import ITEM_NONE, CrushMap, Rule
+from actions.cluster.view import Pool
+from actions.crush.map import ITEM_NONE, CrushMap
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -18,35 +21,73 @@ class Domains:
     """Where a rule may put a shard: each OSD under the rule's `take`, with what must stay as it is when
     one moves.
 
-    `leaf` is the bucket of the rule's last type (two shards may not share it); `branch` are the buckets of
-    types chosen before (a rule of two racks times two hosts: a shard that stays in its rack is always legal).
+    `leaf` is the bucket of the rule's last type above an OSD; `share` shards may lie in one of them, and `spread` of
+    them hold shards. `branch` is the `take` with the buckets of types chosen before (a rule of two racks times two
+    hosts: a shard that stays in its rack is always legal; one that stays under its `take` stays in its root and device
+    class).
     """
 
     leaf: dict[int, int]
     branch: dict[int, tuple[int, ...]]
-    single: bool
-    """One `take` only; with several, no other target is sought than the one CRUSH gives."""
+    parted: bool
+    """No OSD lies under two of the rule's `take`s; where one does, no other target is sought than CRUSH's own."""
+    share: int
+    spread: int
 
-    def legal(self, members: Iterable[int]) -> bool:
-        """No hole, and no two members in one failure domain."""
-        places = [self.leaf.get(osd) for osd in members]
-        return None not in places and len(set(places)) == len(places)
+    def legal(self, members: Sequence[int]) -> bool:
+        """No hole, no OSD twice, no failure domain with more members than the rule puts there, and not more domains
+        than it chooses: the mon drops a pin to anything else (CrushWrapper::verify_upmap).
+        """
+        places = Counter(self.leaf.get(osd) for osd in members)
+        return (
+            None not in places
+            and len(set(members)) == len(members)
+            and max(places.values(), default=0) <= self.share
+            and len(places) <= self.spread
+        )
+
+    def instead(self, members: Sequence[int], source: int) -> Iterator[int]:
+        """OSDs that may legally take the place of `source` among `members`, in its own branch."""
+        if source not in self.leaf:
+            return
+        others = [osd for osd in members if osd != source]
+        places = Counter(self.leaf.get(osd) for osd in others)
+        full = {leaf for leaf, held in places.items() if held >= self.share}
+        for osd, leaf in self.leaf.items():
+            if leaf in full or (leaf not in places and len(places) >= self.spread):
+                continue
+            if osd not in members and self.branch[osd] == self.branch[source]:
+                yield osd
 
 
-def domains(crush: CrushMap, rule: Rule) -> Domains:
-    """The failure domains of `rule`, from one walk down the tree under each of its `take`s."""
+def domains(crush: CrushMap, pool: Pool) -> Domains:
+    """The failure domains of the pool's rule, from one walk down the tree under each of its `take`s.
+
+    OSDs that are chosen after a bucket (three hosts, then two OSDs of each) share that bucket.
+    """
     leaf: dict[int, int] = {}
     branch: dict[int, tuple[int, ...]] = {}
-    types = [step.type for step in rule.steps if step.op.startswith("choose")]
-    takes = [step.item for step in rule.steps if step.op == "take"]
-    last, before = (types[-1], types[:-1]) if types else ("osd", [])
-    if last == "osd" and before:
-        last, before = before[-1], before[:-1]
-    for take in takes:
-        stack: list[tuple[int, int | None, tuple[int, ...]]] = [(take, None, ())]
+    steps, share, spread = crush.rules[pool.rule].steps, 1, pool.size
+    chosen = [
+        (step.type, step.num if step.num > 0 else pool.size + step.num)
+        for step in steps
+        if step.op.startswith("choose")
+    ]
+    takes = [step.item for step in steps if step.op == "take"]
+    if len(chosen) > 1 and chosen[-1][0] == "osd":
+        share = min(num for type_, num in chosen if type_ == "osd")
+        chosen = chosen[:-1]
+        if len(takes) == 1:
+            spread = prod(num for _, num in chosen)
+    types = [type_ for type_, _ in chosen] or ["osd"]
+    last, before = types[-1], types[:-1]
+    parted = True
+    for take in dict.fromkeys(takes):
+        stack: list[tuple[int, int | None, tuple[int, ...]]] = [(take, None, (take,))]
         while stack:
             item, domain, above = stack.pop()
             if item >= 0:
+                parted = parted and item not in leaf
                 leaf[item] = item if last == "osd" or domain is None else domain
                 branch[item] = above
                 continue
@@ -56,7 +97,7 @@ def domains(crush: CrushMap, rule: Rule) -> Domains:
             if bucket.type in before:
                 above = (*above, item)
             stack.extend((child, domain, above) for child in bucket.items)
-    return Domains(leaf, branch, single=len(takes) == 1)
+    return Domains(leaf, branch, parted, share, spread)
 
 
 def with_crush_weight(crush: CrushMap, osd: int, weight: float) -> CrushMap:
@@ -89,19 +130,31 @@ def applied(raw: tuple[int, ...], pairs: Pairs) -> tuple[int, ...]:
     return tuple(members)
 
 
+def comers(have: tuple[int, ...], want: tuple[int, ...], *, ordered: bool) -> tuple[int, ...]:
+    """OSDs that must take in a shard to get from `have` to `want`: of an erasure pool (`ordered`) also those that hold
+    another shard of the same PG already.
+    """
+    if ordered and len(have) == len(want):
+        return tuple(new for old, new in zip(have, want, strict=True) if new not in (old, ITEM_NONE))
+    return tuple(osd for osd in want if osd not in have and osd != ITEM_NONE)
+
+
 def pairs_for(raw: tuple[int, ...], want: tuple[int, ...], standing: Pairs, *, ordered: bool) -> Pairs | None:
     """The whole list of pairs that turns `raw` into `want`; None when upmaps cannot express it.
 
     Standing pairs that still serve are kept first. `ordered` (erasure pools): each position must come out
-    right; otherwise the set is enough, and each leaver is paired with a comer.
+    right, and an OSD that changes its position leaves the one before it comes to the other; otherwise the set is
+    enough, and each leaver is paired with a comer.
     """
     if ordered:
-        pairs = [
-            (old, new)
-            for old, new in zip(raw, want, strict=True)
-            if old != new and ITEM_NONE not in (old, new)
-        ]
-        return tuple(pairs) if applied(raw, tuple(pairs)) == want else None
+        pairs = _in_turn(
+            [
+                (old, new)
+                for old, new in zip(raw, want, strict=True)
+                if old != new and ITEM_NONE not in (old, new)
+            ]
+        )
+        return pairs if applied(raw, pairs) == want else None
     leavers = [osd for osd in raw if osd not in want]
     comers = [osd for osd in want if osd not in raw]
     if len(leavers) != len(comers) or ITEM_NONE in leavers or ITEM_NONE in comers:
@@ -110,3 +163,12 @@ def pairs_for(raw: tuple[int, ...], want: tuple[int, ...], standing: Pairs, *, o
     gone, come = {old for old, _ in kept}, {new for _, new in kept}
     fresh = zip((x for x in leavers if x not in gone), (y for y in comers if y not in come), strict=True)
     return (*kept, *fresh)
+
+
+def _in_turn(pairs: list[tuple[int, int]]) -> Pairs:
+    """The pairs so that each comes after the one that makes room for it; members of a ring stay as they are."""
+    done: list[tuple[int, int]] = []
+    while ready := [pair for pair in pairs if pair[1] not in {old for old, _ in pairs}]:
+        done.extend(ready)
+        pairs = [pair for pair in pairs if pair not in ready]
+    return (*done, *pairs)

@@ -9,6 +9,9 @@ from datetime import datetime
 from actions.crush.map import CrushMap
 from data.ids import DeviceId, HostName, OsdId, PgId
 
+BALANCER = "mgr/balancer/active"
+"""The mgr's option behind `balancer on` and `balancer off`; on by default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Osd:
@@ -28,6 +31,8 @@ class Osd:
     device_class: str | None = None
     model: str | None = None
     """Drive model, for mass-suspicion."""
+    shared_devices: tuple[DeviceId, ...] = ()
+    """Devices that hold its DB or WAL, which other OSDs share: when one dies, all of them die."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,8 @@ class Pool:
     pg_num_target: int
     rule: int
     erasure: bool
+    hashpspool: bool = True
+    """Whether placement hashes a PG's seed with the pool; pools made before 2013 add the two instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,5 +106,15 @@ class ClusterView:
     """Which mgr gave the statistics; another one means a restart."""
     dump_version: int = 0
     """The PG dump's version; a fall means a new mgr."""
+    scheduler: str = "wpq"
+    """`wpq` or `mclock_scheduler`, as the OSDs run it; `mixed` or empty where that is not known."""
+    backfills_in_force: Mapping[OsdId, int] = field(default_factory=dict)
+    """`local_reservations.max_allowed` as read at the OSD itself (ceph.md b); one that is missing is not verified."""
+    self_heal: bool | None = None
+    """`mgr/devicehealth/self_heal`: whether the mgr outs a disk for its published life expectancy; None: not known."""
+    lives: Mapping[DeviceId, tuple[datetime, datetime | None]] = field(default_factory=dict)
+    """Life expectancy as published in the cluster: from, to."""
     latency_ratio: Mapping[OsdId, float] = field(default_factory=dict)
     """An OSD's latency now over its own hour before; an OSD that is missing has no signal."""
+    slowest_ms: Mapping[OsdId, float] = field(default_factory=dict)
+    """The longest that a single operation of our own took at an OSD within the last minute, in milliseconds."""

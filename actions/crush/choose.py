@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from actions.crush.hashing import hash2, hash3
+from actions.crush.lists import Lists
 from actions.crush.logarithm import DRAW_COST
 from actions.crush.map import ITEM_NONE, CrushMap, Rule, RuleStep
+from actions.crush.retries import SETTERS, Retries, retries_of
 from data.refusal import Refusal
 
 Ints = npt.NDArray[np.int64]
@@ -46,13 +48,9 @@ class Chooser:
             )
         self._tunables = crush.tunables
         self._rows_of = {bucket: row for row, bucket in enumerate(crush.buckets)}
+        self._buckets = crush.buckets
         buckets = list(crush.buckets.values())
-        for bucket in buckets:
-            if bucket.algorithm != "straw2":
-                raise CannotPlace(
-                    f"Bucket {bucket.name} uses {bucket.algorithm}; only straw2 is computed "
-                    f"(ceph osd crush set-all-straw-buckets-to-straw2 converts it, moving some data)."
-                )
+        self._has_legacy = any(bucket.algorithm != "straw2" for bucket in buckets)
         width = max((len(bucket.items) for bucket in buckets), default=0) or 1
         self._sizes = np.array([len(bucket.items) for bucket in buckets], dtype=np.int64)
         self._items = np.zeros((len(buckets), width), dtype=np.int64)
@@ -74,7 +72,10 @@ class Chooser:
         """Raw placement: (n,) placement seeds -> (n, size) OSDs.
 
         firstn rules fill from the left and pad with ITEM_NONE; indep rules keep positions.
+        Raises CannotPlace where the rule takes buckets other than straw2, or has a step that is not computed.
         """
+        if self._has_legacy:
+            self._refuse_legacy([step.item for step in rule.steps if step.op == "take"])
         results = [
             self._run(rule, seeds[at : at + self._chunk], size) for at in range(0, len(seeds), self._chunk)
         ]
@@ -84,63 +85,69 @@ class Chooser:
     def _chunk(self) -> int:
         return max(256, _CHUNK // self._items.shape[1])
 
+    def _refuse_legacy(self, reached: list[int]) -> None:
+        while reached:
+            bucket = self._buckets.get(reached.pop())
+            if bucket is None:
+                continue
+            if bucket.algorithm != "straw2":
+                raise CannotPlace(
+                    f"Bucket {bucket.name} uses {bucket.algorithm}; only straw2 is computed "
+                    f"(ceph osd crush set-all-straw-buckets-to-straw2 converts it, moving some data)."
+                )
+            reached += bucket.items
+
     def _run(self, rule: Rule, seeds: Ints, size: int) -> Ints:
-        tries, leaf_tries = self._tunables.choose_total_tries + 1, 0
-        working: list[Ints] = []
-        emitted: list[Ints] = []
+        retries = retries_of(self._tunables)
+        working, emitted = Lists(len(seeds), size), Lists(len(seeds), size)
         for step in rule.steps:
             if step.op == "take":
-                working = [np.full(len(seeds), step.item, dtype=np.int64)]
-            elif step.op == "set_choose_tries":
-                tries = step.item or tries
-            elif step.op == "set_chooseleaf_tries":
-                leaf_tries = step.item or leaf_tries
+                working = Lists(len(seeds), size)
+                working.extend(np.full((len(seeds), 1), step.item), np.ones_like(seeds))
+            elif step.op in SETTERS:
+                retries = retries.after(step)
+            elif step.op in {"choose_firstn", "chooseleaf_firstn"} and retries.local:
+                raise CannotPlace(
+                    f"Rule {rule.name} retries locally (choose_local_tries, choose_local_fallback_tries), which is "
+                    f"not computed; set newer tunables (ceph osd crush tunables jewel), or take such steps out of it."
+                )
             elif step.op in {"choose_firstn", "chooseleaf_firstn", "choose_indep", "chooseleaf_indep"}:
-                working = self._choose(step, working, seeds, size, tries, leaf_tries)
+                working = self._choose(step, working, seeds, size, retries)
             elif step.op == "emit":
-                emitted += working
-                working = []
-            else:
-                raise CannotPlace(f"Rule {rule.name} has a step {step.op!r} that this CRUSH does not know.")
-        whole = np.stack(emitted, axis=1) if emitted else np.empty((len(seeds), 0), dtype=np.int64)
-        if any("firstn" in step.op for step in rule.steps):
-            order = np.argsort(whole == ITEM_NONE, axis=1, kind="stable")
-            whole = np.take_along_axis(whole, order, axis=1)
-        placed = np.full((len(seeds), size), ITEM_NONE, dtype=np.int64)
-        placed[:, : whole.shape[1]] = whole[:, :size]
-        return placed
+                emitted.extend(working.items, working.lengths)
+                working = Lists(len(seeds), size)
+            elif step.op != "noop":
+                raise CannotPlace(
+                    f"Rule {rule.name} has a step {step.op!r}, which is not computed; "
+                    f"give its pools a rule without it (ceph osd pool set POOL crush_rule), or drain by hand."
+                )
+        return emitted.items
 
-    def _choose(
-        self, step: RuleStep, working: list[Ints], seeds: Ints, size: int, tries: int, leaf_tries: int
-    ) -> list[Ints]:
+    def _choose(self, step: RuleStep, working: Lists, seeds: Ints, size: int, retries: Retries) -> Lists:
         wanted = step.num if step.num > 0 else size + step.num
         leaf = step.op.startswith("chooseleaf")
-        columns: list[Ints] = []
-        for start in working:
-            room = size - len(columns) if step.op.endswith("indep") else size
-            count = min(wanted, room)
-            if count <= 0:
-                break
-            if step.op.endswith("firstn"):
-                default = 1 if self._tunables.chooseleaf_descend_once else tries
-                inner = leaf_tries or default
-                out = self._firstn(start, seeds, wanted, step.type, tries, inner, leaf)
-            else:
-                out = self._indep(start, seeds, count, wanted, step.type, tries, leaf_tries or 1, leaf)
-            columns += list(out.T)
-        return columns
+        chosen = Lists(len(seeds), size)
+        for start in working.columns if wanted > 0 else ():
+            choose = self._firstn if step.op.endswith("firstn") else self._indep
+            chosen.extend(*choose(start, chosen.room, seeds, wanted, step.type, retries, leaf))
+        return chosen
 
     def _firstn(
-        self, start: Ints, seeds: Ints, wanted: int, kind: str, tries: int, leaf_tries: int, leaf: bool
-    ) -> Ints:
-        """Each of `wanted` in turn; what cannot be had is left out and the next takes its place."""
-        rows = len(seeds)
-        chosen = np.full((rows, wanted), ITEM_NONE, dtype=np.int64)
-        leaves = np.full((rows, wanted), ITEM_NONE, dtype=np.int64)
+        self, start: Ints, room: Ints, seeds: Ints, wanted: int, kind: str, retries: Retries, leaf: bool
+    ) -> tuple[Ints, Ints]:
+        """Each of `wanted` in turn, no more than there is `room` for: (items, how many of each row count).
+
+        What cannot be had is left out and the next takes its place. A `start` that is no bucket gives nothing.
+        """
+        rows, most = len(seeds), min(wanted, int(room.max(initial=0)))
+        chosen = np.full((rows, most), ITEM_NONE, dtype=np.int64)
+        leaves = np.full((rows, most), ITEM_NONE, dtype=np.int64)
         filled = np.zeros(rows, dtype=np.int64)
-        vary, stable = self._tunables.chooseleaf_vary_r, self._tunables.chooseleaf_stable
+        vary, stable = retries.chooseleaf_vary_r, retries.chooseleaf_stable
+        tries = retries.choose_tries
+        leaf_tries = retries.chooseleaf_tries or (1 if self._tunables.chooseleaf_descend_once else tries)
         for replica in range(wanted):
-            is_open = start != ITEM_NONE
+            is_open = (start < 0) & (filled < room)
             first = ahead = 0
             while (first := first + ahead) < tries and len(at := np.flatnonzero(is_open)):
                 ahead = _ahead(first, tries, len(at))
@@ -149,9 +156,11 @@ class Chooser:
                 base = (r >> (vary - 1) if vary else np.zeros_like(r)) + (0 if stable else filled[row])
                 item, osd, dead = (
                     drawn.reshape(len(at), ahead)
-                    for drawn in self._draw(start[row], seeds[row], r, kind, leaf, base, 1, leaf_tries)
+                    for drawn in self._draw(
+                        start[row], seeds[row], r, kind, leaf, base, 1, leaf_tries, chosen[row], leaves[row]
+                    )
                 )
-                viable = (osd != ITEM_NONE) & ~(chosen[at][:, :, None] == item[:, None, :]).any(axis=1)
+                viable = osd != ITEM_NONE
                 # A row takes its first viable draw; a draw that can never end where it should ends its tries.
                 decided = viable | dead
                 pick = decided.argmax(axis=1)
@@ -161,75 +170,88 @@ class Chooser:
                 leaves[taken, filled[taken]] = osd[good, pick[good]]
                 filled[taken] += 1
                 is_open[at[decided.any(axis=1)]] = False
-        return leaves if leaf else chosen
+        return leaves if leaf else chosen, filled
 
     def _indep(
-        self,
-        start: Ints,
-        seeds: Ints,
-        count: int,
-        wanted: int,
-        kind: str,
-        tries: int,
-        leaf_tries: int,
-        leaf: bool,
-    ) -> Ints:
-        """All positions side by side; a position that cannot be filled stays ITEM_NONE (a hole)."""
-        rows = len(seeds)
-        chosen = np.full((rows, count), _UNDEFINED, dtype=np.int64)
-        leaves = np.full((rows, count), _UNDEFINED, dtype=np.int64)
-        chosen[start == ITEM_NONE] = leaves[start == ITEM_NONE] = ITEM_NONE
+        self, start: Ints, room: Ints, seeds: Ints, wanted: int, kind: str, retries: Retries, leaf: bool
+    ) -> tuple[Ints, Ints]:
+        """All positions side by side, as many as there is `room` for: (items, how many of each row count).
+
+        A position that cannot be filled stays ITEM_NONE (a hole). A `start` that is no bucket gives no position.
+        """
+        tries, leaf_tries = retries.choose_tries, retries.chooseleaf_tries or 1
+        counts = np.where(start < 0, np.minimum(wanted, room), 0)
+        count = int(counts.max(initial=0))
+        chosen = np.where(np.arange(count) < counts[:, None], _UNDEFINED, ITEM_NONE)
+        leaves = chosen.copy()
         first = ahead = 0
         while (first := first + ahead) < tries and (chosen == _UNDEFINED).any():
             row, place = np.nonzero(chosen == _UNDEFINED)
             ahead = _ahead(first, tries, len(row))
             r = (place[:, None] + wanted * (first + np.arange(ahead))).ravel()
             each = np.repeat(row, ahead)
+            base = np.repeat(place, ahead) + r
             item, osd, dead = (
                 drawn.reshape(len(row), ahead)
                 for drawn in self._draw(
-                    start[each], seeds[each], r, kind, leaf, np.repeat(place, ahead) + r, wanted, leaf_tries
+                    start[each], seeds[each], r, kind, leaf, base, wanted, leaf_tries, chosen[each]
                 )
             )
-            viable = (osd != ITEM_NONE) & ~(chosen[row][:, :, None] == item[:, None, :]).any(axis=1)
-            for attempt in np.flatnonzero((viable | dead).any(axis=0)).tolist():
+            viable = osd != ITEM_NONE
+            # chooseleaf of type osd notes its OSD before it asks whether it is out: one that is out may stay.
+            noted = item if leaf and kind == "osd" else osd
+            decided = dead | (noted != ITEM_NONE)
+            for attempt in np.flatnonzero(decided.any(axis=0)).tolist():
                 for position in range(count):
-                    here = np.flatnonzero((place == position) & (viable | dead)[:, attempt])
+                    here = np.flatnonzero((place == position) & decided[:, attempt])
                     here = here[chosen[row[here], position] == _UNDEFINED]
                     lost = here[dead[here, attempt]]
                     chosen[row[lost], position] = leaves[row[lost], position] = ITEM_NONE
-                    here = here[viable[here, attempt]]
+                    here = here[noted[here, attempt] != ITEM_NONE]
                     fresh = ~(chosen[row[here]] == item[here, attempt][:, None]).any(axis=1)
                     here = here[fresh]
+                    leaves[row[here], position] = noted[here, attempt]
+                    here = here[viable[here, attempt]]
                     chosen[row[here], position] = item[here, attempt]
-                    leaves[row[here], position] = osd[here, attempt]
         result = leaves if leaf else chosen
         result[result == _UNDEFINED] = ITEM_NONE
-        return result
+        return result, counts
 
     def _draw(
-        self, start: Ints, seeds: Ints, r: Ints, kind: str, leaf: bool, base: Ints, step: int, leaf_tries: int
+        self,
+        start: Ints,
+        seeds: Ints,
+        r: Ints,
+        kind: str,
+        leaf: bool,
+        base: Ints,
+        step: int,
+        leaf_tries: int,
+        taken: Ints,
+        taken_leaves: Ints | None = None,
     ) -> tuple[Ints, Ints, Bools]:
         """One try of each row: (item of `kind`, what it gives or ITEM_NONE, rows that never find one).
 
         What it gives is the item itself, or with `leaf` an OSD under it that takes the row; `base` and `step`
-        are the `r` of the tries for that OSD. No two items of a map share an OSD, so leaves cannot collide
-        where their items do not.
+        are the `r` of the tries for that OSD. An item that the row has among its `taken` gives nothing. Two items
+        may share an OSD: firstn passes over its `taken_leaves`, indep does not.
         """
         item, dead = self._descend(start, seeds, r, kind)
-        found = item != ITEM_NONE
-        if kind != "osd" and not leaf:
-            return item, item, dead
-        osd = np.full(len(item), ITEM_NONE, dtype=np.int64)
+        fresh = (item != ITEM_NONE) & ~(taken == item[:, None]).any(axis=1)
         if kind == "osd":
-            found[found] = ~self._is_out(item[found], seeds[found])
-            osd[found] = item[found]
+            fresh[fresh] = ~self._is_out(item[fresh], seeds[fresh])
+        given = np.full(len(item), ITEM_NONE, dtype=np.int64)
+        if leaf and kind != "osd":
+            avoided = None if taken_leaves is None else taken_leaves[fresh]
+            given[fresh] = self._leaf(item[fresh], seeds[fresh], base[fresh], step, leaf_tries, avoided)
         else:
-            osd[found] = self._leaf(item[found], seeds[found], base[found], step, leaf_tries)
-        return item, osd, dead
+            given[fresh] = item[fresh]
+        return item, given, dead
 
-    def _leaf(self, bucket: Ints, seeds: Ints, base: Ints, step: int, tries: int) -> Ints:
-        """One OSD that is in under each row's bucket; ITEM_NONE where the tries ran out."""
+    def _leaf(
+        self, bucket: Ints, seeds: Ints, base: Ints, step: int, tries: int, avoided: Ints | None
+    ) -> Ints:
+        """One OSD under each row's bucket that is in and not `avoided`; ITEM_NONE where the tries ran out."""
         found = np.full(len(bucket), ITEM_NONE, dtype=np.int64)
         open_rows = np.arange(len(bucket))
         for failed in range(tries):
@@ -240,6 +262,8 @@ class Chooser:
             )
             good = item != ITEM_NONE
             good[good] = ~self._is_out(item[good], seeds[open_rows[good]])
+            if avoided is not None:
+                good &= ~(avoided[open_rows] == item[:, None]).any(axis=1)
             found[open_rows[good]] = item[good]
             open_rows = open_rows[~good & ~dead]
         return found
@@ -271,13 +295,22 @@ class Chooser:
 
     def _straw2(self, rows: Ints, seeds: Ints, r: Ints) -> Ints:
         """The item with the longest straw in each row's bucket; ties and all-zero weights go to the first."""
+        items, cost, _ = self._straws(rows, seeds, r)
+        best: Ints = items[np.arange(len(rows)), cost.argmin(axis=1)]
+        return best
+
+    def _straws(self, rows: Ints, seeds: Ints, r: Ints) -> tuple[Ints, Ints, npt.NDArray[np.uint32]]:
+        """Items of each row's bucket, what each straw costs (the cheapest is the longest), and what it drew."""
         width = int(self._sizes[rows].max())
         items, weights = self._items[rows, :width], self._weights[rows, :width]
         drawn = hash3(seeds.astype(np.uint32)[:, None], items.astype(np.uint32), r.astype(np.uint32)[:, None])
-        cost = DRAW_COST[drawn & np.uint32(0xFFFF)] // np.maximum(weights, 1)
+        return items, self._cost(drawn, weights), drawn
+
+    @staticmethod
+    def _cost(drawn: npt.NDArray[np.uint32], weights: Ints) -> Ints:
+        cost: Ints = DRAW_COST[drawn & np.uint32(0xFFFF)] // np.maximum(weights, 1)
         cost[weights == 0] = _NEVER
-        best: Ints = items[np.arange(len(rows)), cost.argmin(axis=1)]
-        return best
+        return cost
 
     def _is_out(self, osds: Ints, seeds: Ints) -> Bools:
         """Whether the override reweight turns each OSD away for each seed."""

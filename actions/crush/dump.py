@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -35,7 +36,9 @@ class _Bucket(msgspec.Struct):
 
 
 class _Step(msgspec.Struct):
-    op: str
+    op: str = ""
+    opcode: int = -1
+    arg1: int = 0
     item: int = 0
     num: int = 0
     type: str = ""
@@ -45,6 +48,11 @@ class _Rule(msgspec.Struct):
     rule_id: int
     rule_name: str
     steps: list[_Step]
+
+
+class _Type(msgspec.Struct):
+    type_id: int
+    name: str
 
 
 class _Tunables(msgspec.Struct):
@@ -61,13 +69,24 @@ class _Dump(msgspec.Struct):
     buckets: list[_Bucket]
     rules: list[_Rule]
     tunables: _Tunables
+    types: list[_Type] = []
     choose_args: dict[str, Any] = {}
+
+
+_LEAF = "osd"
+_UNNAMED_STEPS = {
+    10: "set_choose_local_tries",
+    11: "set_choose_local_fallback_tries",
+    12: "set_chooseleaf_vary_r",
+    13: "set_chooseleaf_stable",
+}
+"""Steps that Ceph dumps as their number in crush.h, with `arg1` and `arg2`."""
 
 
 def crush_of_dump(dump: bytes) -> CrushMap:
     """The map in the JSON of `ceph osd crush dump`; keys that later releases added are passed over.
 
-    Raises UnreadableCrushDump on other bytes, and on tunables older than Bobtail (local retries).
+    Type 0 is called `osd` here, whatever it is called there. Raises UnreadableCrushDump on other bytes.
     """
     try:
         parsed = msgspec.json.decode(dump, type=_Dump)
@@ -76,17 +95,14 @@ def crush_of_dump(dump: bytes) -> CrushMap:
             f"This is not the output of `ceph osd crush dump --format json`: {error}."
         ) from error
     tunables = parsed.tunables
-    if tunables.choose_local_tries or tunables.choose_local_fallback_tries:
-        raise UnreadableCrushDump(
-            "The CRUSH map has the legacy tunable choose_local_tries; "
-            "set newer tunables (ceph osd crush tunables jewel)."
-        )
+    leaf = next((kind.name for kind in parsed.types if kind.type_id == 0), _LEAF)
+    renamed = {leaf: _LEAF, _LEAF: leaf}  # another type may be called "osd"
     return CrushMap(
         buckets={
             bucket.id: Bucket(
                 id=bucket.id,
                 name=bucket.name,
-                type=bucket.type_name,
+                type=renamed.get(bucket.type_name, bucket.type_name),
                 items=tuple(item.id for item in sorted(bucket.items, key=_position)),
                 weights=tuple(item.weight for item in sorted(bucket.items, key=_position)),
                 algorithm=bucket.alg,
@@ -97,7 +113,7 @@ def crush_of_dump(dump: bytes) -> CrushMap:
             rule.rule_id: Rule(
                 id=rule.rule_id,
                 name=rule.rule_name,
-                steps=tuple(_step(step) for step in rule.steps),
+                steps=tuple(_step(step, renamed) for step in rule.steps),
             )
             for rule in parsed.rules
         },
@@ -106,6 +122,8 @@ def crush_of_dump(dump: bytes) -> CrushMap:
             chooseleaf_descend_once=tunables.chooseleaf_descend_once,
             chooseleaf_vary_r=tunables.chooseleaf_vary_r,
             chooseleaf_stable=tunables.chooseleaf_stable,
+            choose_local_tries=tunables.choose_local_tries,
+            choose_local_fallback_tries=tunables.choose_local_fallback_tries,
         ),
         classes={device.id: device.class_ for device in parsed.devices if device.class_},
         has_choose_args=bool(parsed.choose_args),
@@ -116,6 +134,8 @@ def _position(item: _Item) -> int:
     return item.pos
 
 
-def _step(step: _Step) -> RuleStep:
+def _step(step: _Step, renamed: Mapping[str, str]) -> RuleStep:
+    if not step.op:
+        return RuleStep(op=_UNNAMED_STEPS.get(step.opcode, f"opcode {step.opcode}"), item=step.arg1)
     value = step.num if step.op.startswith("set_") else step.item
-    return RuleStep(op=step.op, item=value, num=step.num, type=step.type)
+    return RuleStep(op=step.op, item=value, num=step.num, type=renamed.get(step.type, step.type))

@@ -24,14 +24,15 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class RuleStep:
-    """`take`, `choose_firstn`, `choose_indep`, `chooseleaf_firstn`, `chooseleaf_indep`, `set_choose_tries`,
-    `set_chooseleaf_tries`, `emit`."""
+    """`take`, `choose_firstn`, `choose_indep`, `chooseleaf_firstn`, `chooseleaf_indep`, `emit`, `noop`, a `set_` step
+    (`actions.crush.retries`), or one that placement does not know."""
 
     op: str
     item: int = 0
     """`take`: bucket id. `set_*`: the value."""
     num: int = 0
     type: str = ""
+    """`osd` is an OSD, whatever the map calls its type 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ class Tunables:
     chooseleaf_descend_once: int = 1
     chooseleaf_vary_r: int = 1
     chooseleaf_stable: int = 1
+    choose_local_tries: int = 0
+    choose_local_fallback_tries: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,20 +10,9 @@ from actions.cluster.view import Pool
 from actions.crush.choose import FULL_WEIGHT, CannotPlace, Chooser, Ints
 from actions.crush.hashing import hash2
 from actions.crush.map import ITEM_NONE, CrushMap
-from data.ids import OsdId, PgId
+from data.ids import OsdId, PgId, pg_id, pg_seed
 
 UpmapItems = Mapping[PgId, tuple[tuple[int, int], ...]]
-
-
-def pg_id(pool: int, seed: int) -> PgId:
-    """`POOL.SEED`, the seed in hex."""
-    return PgId(f"{pool}.{seed:x}")
-
-
-def pg_seed(pg: PgId) -> tuple[int, int]:
-    """(pool, seed) of a PG id."""
-    pool, _, seed = pg.partition(".")
-    return int(pool), int(seed, 16)
 
 
 def place(
@@ -39,9 +28,8 @@ def place(
 
     reweights: override of every OSD that exists, in [0, 1]; an OSD that is missing is out. Replicated sets
     leave out what cannot be placed or is down; erasure-coded sets keep the position as ITEM_NONE.
-    affinities: primary affinity where it is not 1. Pools are taken to have pgp_num = pg_num and
-    `hashpspool`, the default since 2013. Raises CannotPlace on a map with choose_args, buckets other than
-    straw2, unknown steps or a missing rule.
+    affinities: primary affinity where it is not 1. Pools are taken to have pgp_num = pg_num. Raises
+    CannotPlace on a map with choose_args, buckets other than straw2, unknown steps or a missing rule.
     """
     fixed = {int(osd): round(weight * FULL_WEIGHT) for osd, weight in reweights.items()}
     lessened = {osd: a for osd, a in (affinities or {}).items() if a < 1.0}
@@ -77,9 +65,14 @@ def raw_sets(chooser: Chooser, crush: CrushMap, pool: Pool, seeds: Ints) -> Ints
 
 
 def placement_seeds(pool: Pool, seeds: Ints) -> Ints:
-    """CRUSH's input for each PG: its seed folded to pg_num (ceph_stable_mod), hashed with the pool."""
+    """CRUSH's input for each PG: its seed folded to pg_num (ceph_stable_mod), hashed with the pool.
+
+    Without `hashpspool` the pool is added (pg_pool_t::raw_pg_to_pps), and PGs of several pools fall together.
+    """
     mask = (1 << max(pool.pg_num - 1, 0).bit_length()) - 1
     folded = np.where((seeds & mask) < pool.pg_num, seeds & mask, seeds & (mask >> 1))
+    if not pool.hashpspool:
+        return folded + pool.id
     return hash2(folded.astype(np.uint32), np.array(pool.id, dtype=np.uint32)).astype(np.int64)
 
 

@@ -23,6 +23,7 @@ from actions.guards.cluster import (
 )
 from actions.guards.hands import balancer, conflict, lease, window
 from actions.guards.safety import budget, redundancy, safe_to_destroy, space
+from actions.guards.torrent import throttle
 from actions.guards.verdict import ANY, BEFORE, MOVING, Guard, Pass, Refuse
 from actions.policy import Policy
 from data.drain import Drain, DrainState
@@ -43,6 +44,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard("redundancy", redundancy, BEFORE | _UNDER_WAY),
     Guard("space", space, BEFORE | MOVING),
     Guard("budget", budget, BEFORE | MOVING),
+    Guard("throttle", throttle, BEFORE | MOVING),
     Guard("mass-suspicion", mass_suspicion, BEFORE),
     Guard("autoscale", autoscale, BEFORE | _UNDER_WAY),
     Guard("upgrade", upgrade, BEFORE | _UNDER_WAY),

@@ -6,7 +6,7 @@ from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.guards.verdict import Pass, Refuse, count
 from actions.policy import Policy
-from data.drain import Drain
+from data.drain import Drain, Intent
 from data.outlook import Status
 
 AUTOMATIC = "predrain"
@@ -17,6 +17,8 @@ def mass_suspicion(view: ClusterView, drain: Drain, policy: Policy, context: Con
     """Too many newly bad disks of one model: it is the forecast that is sick, not the drives."""
     if drain.asked_by != AUTOMATIC:
         return Pass("a person asked")
+    if drain.intent is Intent.QUARANTINE or drain.spare_reads:
+        return Pass("a measured latency is no forecast")
     models = {osd.device: osd.model for osd in view.osds.values() if osd.device is not None}
     model = models.get(drain.device) if drain.device else None
     since = context.now - policy.suspicion_window
@@ -39,6 +41,8 @@ def trust(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
     """
     if drain.asked_by != AUTOMATIC:
         return Pass("a person asked")
+    if (slow := _slowness(drain, policy, context)) is not None:
+        return slow
     outlook = context.outlooks.get(drain.device) if drain.device else None
     if outlook is None or outlook.status is Status.UNKNOWN:
         return Refuse("trust", "There is no outlook for this device; nothing is known of it.")
@@ -71,6 +75,26 @@ def trust(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
         if outlook.source.startswith("model:")
         else Pass("a rule's verdict, confirmed")
     )
+
+
+def _slowness(drain: Drain, policy: Policy, context: Context) -> Pass | Refuse | None:
+    """What latencies say of a quarantine, or of a drain for slowness; None where it is the forecast's to say."""
+    if drain.intent is not Intent.QUARANTINE and not drain.spare_reads:
+        return None
+    if not context.slow.recent(context.now, policy.slow_age_max):
+        hours = policy.slow_age_max.total_seconds() / 3600
+        return Refuse(
+            "trust", f"No latencies have told anything for {hours:g} h; whether it is slow is not known."
+        )
+    slow = [context.slow.osds[osd] for osd in drain.osds if osd in context.slow.osds]
+    if not slow:
+        return Refuse("trust", "The newest latencies do not show it slower than its peers.")
+    if drain.intent is Intent.QUARANTINE or any(
+        one.lasting and one.lasted >= policy.slow_drain_after for one in slow
+    ):
+        return Pass(slow[0].reason)
+    days = policy.slow_drain_after.total_seconds() / 86_400
+    return Refuse("trust", f"It has not been slow for {days:g} days yet.", {"days": days})
 
 
 def _bundle(view: ClusterView, policy: Policy, context: Context) -> Pass | Refuse:

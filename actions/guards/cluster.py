@@ -8,7 +8,7 @@ from actions.context import Context
 from actions.guards.verdict import Pass, Refuse, count
 from actions.policy import Policy
 from actions.survey import at_rest, serving_whole
-from data.drain import Drain
+from data.drain import Drain, Intent
 from data.ids import OsdId
 
 
@@ -117,6 +117,7 @@ def operator_flags(view: ClusterView, drain: Drain, policy: Policy, context: Con
         f"{flag} on osd.{osd}"
         for osd in drain.osds
         for flag in view.osd_flags.get(osd, frozenset()) & _STOPPERS
+        if not (flag == "noin" and drain.intent is Intent.FILL)
     )
     if not flags and not local:
         return Pass("no flag stands in the way")

@@ -9,7 +9,7 @@ from actions.guards.verdict import Pass, Refuse, count
 from actions.ledger import BEFORE, explained, found, is_pin, read_pairs
 from actions.policy import Policy
 from actions.throttle import shared
-from data.drain import Drain
+from data.drain import Drain, Intent
 from data.ids import OsdId
 
 
@@ -24,6 +24,8 @@ def window(view: ClusterView, drain: Drain, policy: Policy, context: Context) ->
     """The hours in which the policy lets data move."""
     if policy.window is None:
         return Pass("no hours are set")
+    if drain.intent is Intent.QUARANTINE:
+        return Pass("a quarantine moves no data")
     start, end = policy.window
     hours = f"{start:02d}:00 to {end:02d}:00 UTC"
     if policy.open_at(context.now):
@@ -39,6 +41,8 @@ def balancer(view: ClusterView, drain: Drain, policy: Policy, context: Context) 
     """
     if not view.balancer_active:
         return Pass("the balancer is off")
+    if drain.intent is Intent.QUARANTINE:
+        return Pass("the balancer does not touch who leads a PG")
     return Refuse(
         "balancer", "The balancer was turned on again while draining; turn it off, or cancel the drain."
     )
@@ -52,13 +56,9 @@ def conflict(view: ClusterView, drain: Drain, policy: Policy, context: Context) 
                 "conflict", f"osd.{osd} is not in the map any more; cancel the drain.", {"osd": osd}
             )
     for key, value in drain.ours.items():
-        if key == "balancer" or key.endswith(BEFORE):
-            continue
+        if shared(key) or key.endswith(BEFORE):
+            continue  # an option that somebody else set is left to them (throttle.py)
         now = found(view, key)
-        if key.startswith("option/") and any(
-            now in (d.ours.get(key), d.saved.get(key)) for d in context.drains
-        ):
-            continue
         if key.endswith("/reweight") and _put_out_by_the_mon(view, key):
             continue
         if not explained(drain, key, now) and not _set_by_another_drain(context, key, now):
@@ -70,7 +70,8 @@ def conflict(view: ClusterView, drain: Drain, policy: Policy, context: Context) 
             )
     for key, attempts in context.memory.attempts.items():
         wanted = drain.ours.get(key)
-        if attempts >= policy.pin_attempts and wanted and not shared(key):
+        in_one_step = key.startswith("flag/")  # set and cleared again before anybody looks
+        if attempts >= policy.pin_attempts and wanted and not shared(key) and not in_one_step:
             return Refuse(
                 "conflict",
                 f"{key} was set to {wanted} {count(attempts, 'time')} and the map never shows it.",

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from actions.cluster.view import ClusterView
-from actions.context import Context
+from actions.context import Context, engaged
+from actions.fate import doomed
 from actions.guards.verdict import Pass, Refuse, count
 from actions.policy import Policy
-from actions.space import cluster_after, promised_by_others, remaining, room
+from actions.space import cluster_after, promised_by_others, remaining, room, waiting
 from actions.survey import at_rest
-from data.drain import Drain, DrainState
+from data.drain import Drain, DrainState, Intent
 
 
 def redundancy(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
@@ -25,7 +26,15 @@ def redundancy(view: ClusterView, drain: Drain, policy: Policy, context: Context
         if any(osd in pg.up or osd in pg.acting for osd in drain.osds) and not survey.is_whole(pg)
     ]
     if not short:
-        return Pass("every PG on it has all its copies")
+        together = doomed(view, remaining(view, drain))
+        if together is None:
+            return Pass("every PG on it has all its copies")
+        id_, device, members = together
+        return Refuse(
+            "redundancy",
+            f"PG {id_} would have {members} members on OSDs of {device}, which die together; too few would be left.",
+            {"members": members},
+        )
     worst = min(short, key=lambda pg: (survey.alive(pg) - view.pools[pg.pool].min_size, pg.id))
     pool = view.pools[worst.pool]
     return Refuse(
@@ -45,7 +54,7 @@ def space(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
     mine = remaining(view, drain)
     full = room(context.survey, policy, (*mine, *promised_by_others(context, view, drain)))
     worst: tuple[float, int] | None = None
-    for target in sorted({move.target for move in mine}):
+    for target in sorted({move.target for move in mine} - waiting(view, drain)):
         fill = full.fullness(target)
         if fill is None:
             return Refuse("space", f"osd.{target} reports no sizes; its room is not known.", {"osd": target})
@@ -57,7 +66,8 @@ def space(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
             f"osd.{worst[1]} would be {worst[0]:.0%} full, limit {full.limit:.0%}.",
             {"osd": worst[1], "fill": worst[0], "limit": full.limit},
         )
-    after = cluster_after(view, {*drain.osds, *context.draining()})
+    gone = context.draining() | (set() if drain.intent is Intent.FILL else set(drain.osds))
+    after = cluster_after(view, gone)
     if after is None:
         return Refuse("space", "No OSD reports its size; the cluster's room is not known.")
     if after > view.nearfull_ratio:
@@ -75,8 +85,13 @@ def space(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
 
 def budget(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
     """Drains at once a host, a rack, a cluster; OSDs out or draining. Elder drains go before younger ones."""
+    if drain.intent is Intent.QUARANTINE:
+        return _quarantines(view, drain, policy, context)
     ahead = [
-        other for other in context.others(drain) if drain.state is DrainState.APPROVED or _elder(other, drain)
+        other
+        for other in context.others(drain)
+        if other.intent is not Intent.QUARANTINE
+        and (drain.state is DrainState.APPROVED or _elder(other, drain))
     ]
     busy_osds = {osd for other in ahead for osd in other.osds if osd in view.osds}
     mine = [view.osds[osd] for osd in drain.osds if osd in view.osds]
@@ -101,7 +116,7 @@ def budget(view: ClusterView, drain: Drain, policy: Policy, context: Context) ->
             )
     out = {osd.id for osd in view.osds.values() if osd.reweight == 0.0} | busy_osds | set(drain.osds)
     most_out = max(len(drain.osds), int(policy.out_share_max * len(view.osds)))
-    if len(out) > most_out and out - set(drain.osds):
+    if drain.intent is not Intent.FILL and len(out) > most_out and out - set(drain.osds):
         return Refuse(
             "budget",
             f"{count(len(out), 'OSD')} of {len(view.osds)} would be out or draining, limit {most_out}.",
@@ -112,6 +127,8 @@ def budget(view: ClusterView, drain: Drain, policy: Policy, context: Context) ->
 
 def safe_to_destroy(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
     """Before hand-over: no PG names the OSD, and every PG is at rest with all its copies."""
+    if drain.intent is Intent.FILL:
+        return Pass("nothing is destroyed: the disk was filled")
     for osd in drain.osds:
         held = context.survey.of_osd(osd)
         if held:
@@ -133,6 +150,26 @@ def safe_to_destroy(view: ClusterView, drain: Drain, policy: Policy, context: Co
             {"pgs": len(restless)},
         )
     return Pass("every copy is counted elsewhere")
+
+
+def _quarantines(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
+    """Of all that leads PGs only so much may stop; and no more at once than the others can lead for it."""
+    ahead = (
+        other
+        for other in context.drains
+        if other.id != drain.id
+        and other.intent is drain.intent
+        and (engaged(other) or (other.state is DrainState.APPROVED and _elder(other, drain)))
+    )
+    spared = {osd for other in ahead for osd in other.osds}
+    most = max(len(drain.osds), int(policy.out_share_max * len(view.osds)))
+    if drain.state is DrainState.APPROVED and len(spared | set(drain.osds)) > most:
+        return Refuse(
+            "budget",
+            f"{count(len(spared), 'OSD')} of {len(view.osds)} in quarantine, limit {most}.",
+            {"quarantined": len(spared), "limit": most},
+        )
+    return Pass(f"{count(len(spared), 'other OSD')} in quarantine, limit {most}")
 
 
 def _elder(other: Drain, drain: Drain) -> bool:

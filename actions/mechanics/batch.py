@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from actions.cluster.port import Command, RemoveUpmap, SetUpmap
-from actions.ledger import Pairs
-from data.ids import PgId
+from actions.cluster.view import ClusterView, Pg
+from actions.ledger import Pairs, command_for
+from actions.topology import comers
+from data.ids import OsdId, PgId
+
+_PLAIN_SHARD_ORDER = frozenset({"pacific", "quincy", "reef", "squid"})
+"""Releases whose EC pools keep `osd pg-temp` in the order given. Tentacle's optimised pools reorder it (seen on 20.2.4:
+[2, 1, 3] became acting [2, 3, 1], shards on the wrong OSDs), and the view does not tell which pools those are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +25,39 @@ class Batch:
     decided: str = ""
     waits_for: str = ""
     """Why nothing is sent, when nothing is."""
+    full: str = ""
+    """Why nothing can be sent until somebody makes room, when that is so."""
     outdated: bool = False
     """The plan no longer fits the map (a target filled, a set is no longer legal): plan anew."""
 
 
-def pin(pg: PgId, pairs: Pairs) -> Command:
-    """The command that makes `pairs` the PG's whole list."""
-    return SetUpmap(pg, pairs) if pairs else RemoveUpmap(pg)
+Bound = tuple[tuple[OsdId, int], ...]
+"""OSDs that a PG's shards are sent to, each with the bytes."""
+
+
+def back(was: Mapping[str, str], why: str = "") -> Batch:
+    """Keys of the ledger given back as they were. `why` ends the sentence."""
+    commands = tuple(command_for(key, value) for key, value in was.items())
+    return Batch(commands, decided=f"give back {', '.join(was)}{why}")
+
+
+def bound_for(view: ClusterView, pg: Pg, want: tuple[int, ...]) -> Bound:
+    """What each OSD takes in when the PG goes from its `up` to `want`."""
+    new = comers(pg.up, want, ordered=view.pools[pg.pool].erasure)
+    return tuple((OsdId(osd), pg.shard_bytes) for osd in new)
+
+
+def pin(pg: PgId, pairs: Pairs, acting: tuple[int, ...] = ()) -> Command:
+    """The command that makes `pairs` the PG's whole list; `acting` go on serving it meanwhile."""
+    return SetUpmap(pg, pairs, acting) if pairs else RemoveUpmap(pg, acting)
+
+
+def serving(view: ClusterView, pg: Pg) -> tuple[int, ...]:
+    """The PG's acting set, where it may go on serving while data moves: at rest, whole, each OSD up; else nobody."""
+    members, pool = pg.acting, view.pools[pg.pool]
+    if members != pg.up or len(set(members)) != pool.size:
+        return ()
+    if pool.erasure and view.release not in _PLAIN_SHARD_ORDER:
+        return ()
+    up = all((osd := view.osds.get(OsdId(member))) is not None and osd.up for member in members)
+    return members if up else ()

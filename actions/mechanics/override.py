@@ -14,18 +14,20 @@ import numpy as np
 from actions.cluster.port import Command, Reweight
 from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
+from actions.crush.choose import CannotPlace
 from actions.crush.hashing import hash2
-from actions.crush.place import pg_seed, placement_seeds
+from actions.crush.place import placement_seeds
 from actions.flight import Allowance
+from actions.foresight import Placement, placed
 from actions.guards.verdict import count
 from actions.ledger import found, pinned, same, upmap_key
-from actions.mechanics.batch import Batch, pin
-from actions.plan import placed
+from actions.mechanics.batch import Batch, Bound, bound_for, pin
 from actions.topology import domains, pairs_for
 from data.drain import Drain, Move
-from data.ids import OsdId, PgId
+from data.ids import OsdId, PgId, pg_seed
 
 FULL = 65536
+_BESIDE = "another drain's step in this look is on the same PGs"
 
 
 def draws(view: ClusterView, osd: OsdId, pgs: Collection[PgId]) -> dict[PgId, int]:
@@ -73,23 +75,25 @@ def _break(drawn: Sequence[int], allowed: int) -> int:
     return next((i for i in range(1, len(drawn)) if drawn[i] != drawn[i - 1]), len(drawn))
 
 
-def next_rung(view: ClusterView, osd: OsdId, allowance: Allowance, starts: int) -> Batch:
-    """The ladder: the next rung moves up to `starts` PGs off the OSD, where upmap is not to be had."""
+def next_rung(view: ClusterView, osd: OsdId, allowance: Allowance, starts: int, goal: float = 0.0) -> Batch:
+    """The ladder: the next rung towards `goal` moves up to `starts` PGs off the OSD, where upmap is not to be had."""
     if starts < 1:
         return Batch(waits_for="the budget is in use")
     on_it = [pg.id for pg in view.pgs.values() if osd in pg.up]
     now = view.osds[osd].reweight
-    weight = rung_down(draws(view, osd, on_it), now, 0.0, starts)
+    weight = rung_down(draws(view, osd, on_it), now, goal, starts)
     after = placed(view, (), on_it, weights={osd: weight})
     pgs = frozenset(pg for pg in on_it if after[pg] != view.pgs[pg].up)
     if len(pgs) > starts and allowance.taken:
         return Batch(waits_for="PGs that only move together wait for the whole budget")
+    if pgs & allowance.taken:
+        return Batch(waits_for=_BESIDE)
     for id_ in pgs:
         pg = view.pgs[id_]
-        comers = [OsdId(target) for target in after[id_] if target not in pg.up]
-        if not all(allowance.room.fits(target, pg.shard_bytes) for target in comers):
+        bound = bound_for(view, pg, after[id_])
+        if not all(allowance.room.fits(*to) for to in bound):
             return Batch(outdated=True)
-        allowance.send(id_, ((target, pg.shard_bytes) for target in comers))
+        allowance.send(id_, bound)
     return Batch(
         (Reweight(osd, weight),),
         pgs,
@@ -108,8 +112,14 @@ def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> Batch:
     now = view.osds[osd].reweight
     pins = [pg for pg, pairs in view.upmap_items.items() if any(old == osd for old, _ in pairs)]
     final = placed(view, (osd,), pins)
-    stirred = [pg for pg in pins if final[pg] != view.pgs[pg].up and pg not in allowance.taken]
+    changed = [pg for pg in pins if final[pg] != view.pgs[pg].up]
+    stirred = [pg for pg in changed if pg not in allowance.taken]
     weight = rung_down(draws(view, osd, stirred), now, 0.0, allowance.peering)
+    # A PG that another drain has pinned in this look hangs on the suspect still: it must not be turned away as well.
+    busy = draws(view, osd, allowance.taken & set(changed)).values()
+    weight = max((weight, *((drawn + 1) / FULL for drawn in busy if drawn < round(now * FULL))))
+    if weight >= now and now > 0:
+        return Batch(waits_for=_BESIDE)
     after = placed(view, (), stirred, weights={osd: weight})
     pgs = [pg for pg in stirred if after[pg] != view.pgs[pg].up]
     if len(pgs) > allowance.peering and allowance.taken:
@@ -117,17 +127,28 @@ def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> Batch:
     moved = [pg for pg in pgs if _elsewhere(view, pg, after[pg])]
     raw = placed(view, (), moved, pinned=False, weights={osd: weight}) if moved else {}
     commands: list[Command] = [Reweight(osd, weight)]
-    for pg in moved:
-        ordered = view.pools[view.pgs[pg].pool].erasure
-        pairs = pairs_for(raw[pg], view.pgs[pg].up, view.upmap_items.get(pg, ()), ordered=ordered)
-        if pairs:
-            commands.append(pin(pg, pairs))
-    allowance.stir(pgs)
-    kept = f", {count(len(moved), 'PG')} kept by a new pin" if moved else ""
+    leave: dict[PgId, Bound] = {}
+    for id_ in moved:
+        pg = view.pgs[id_]
+        ordered = view.pools[pg.pool].erasure
+        pairs = pairs_for(raw[id_], pg.up, view.upmap_items.get(id_, ()), ordered=ordered)
+        if pairs is None:  # two shards changed places: no pin expresses it
+            leave[id_] = bound_for(view, pg, after[id_])
+        else:
+            commands.append(pin(id_, pairs))
+    if len(leave) > allowance.flights:
+        return Batch(waits_for="the budget is in use")
+    if not all(allowance.room.fits(*to) for targets in leave.values() for to in targets):
+        return Batch(full=f"PG {', '.join(leave)} cannot be kept where it is, and its new place is too full")
+    for id_, targets in leave.items():
+        allowance.send(id_, targets)
+    allowance.stir(pg for pg in pgs if pg not in leave)
+    kept = f", {count(len(moved) - len(leave), 'PG')} kept by a new pin" if len(moved) > len(leave) else ""
+    moves = f"{count(len(leave), 'PG')} as CRUSH wants" if leave else "none"
     return Batch(
         tuple(commands),
         frozenset(pgs),
-        f"override of osd.{osd} {now:.4f} > {weight:.4f}: {count(len(pgs), 'PG')} peer, none moves{kept}",
+        f"override of osd.{osd} {now:.4f} > {weight:.4f}: {count(len(pgs), 'PG')} peer, {moves} moves{kept}",
     )
 
 
@@ -155,7 +176,7 @@ def keep_again(view: ClusterView, drain: Drain, context: Context, allowance: All
     for pg in chosen:
         pool = view.pools[pg.pool]
         pairs = pairs_for(raw[pg.id], pg.acting, view.upmap_items.get(pg.id, ()), ordered=pool.erasure)
-        if pairs and domains(view.crush, view.crush.rules[pool.rule]).legal(pg.acting):
+        if pairs and domains(view.crush, pool).legal(pg.acting):
             commands.append(pin(pg.id, pairs))
             pgs.append(pg.id)
     if not commands:
@@ -187,23 +208,44 @@ def give_back(
     own = {move.pg for move in drain.plan.moves} if drain.plan else set()
     own = {pg for pg in own | pinned(drain.saved).keys() if pg in view.pgs}
     now = view.osds[osd].reweight
-    final = placed(view, (), own, weights={osd: goal})
+    final = _returned(view, osd, own, goal)
     stirred = {pg for pg in own if final[pg] != view.pgs[pg].up}
     if stirred and starts < 1:
         return Batch(waits_for="the budget is in use")
     weight = rung_up(draws(view, osd, stirred), now, goal, starts)
-    after = placed(view, (), stirred, weights={osd: weight})
+    after = _returned(view, osd, stirred, weight)
     pgs = frozenset(pg for pg in stirred if after[pg] != view.pgs[pg].up)
     if len(pgs) > starts and allowance.taken:
         return Batch(waits_for="PGs that only move together wait for the whole budget")
+    if pgs & allowance.taken:
+        return Batch(waits_for=_BESIDE)
     for id_ in pgs:
         pg = view.pgs[id_]
-        allowance.send(id_, ((OsdId(o), pg.shard_bytes) for o in after[id_] if o not in pg.up))
+        bound = bound_for(view, pg, after[id_])
+        untold = now == 0.0  # of an OSD that is out no sizes are told
+        if not all(allowance.room.fits(o, size) for o, size in bound if o != osd or not untold):
+            return Batch(full=f"PG {id_} stays where it is: where CRUSH would take it is too full by now")
+        allowance.send(id_, bound)
     return Batch(
         (Reweight(osd, weight),),
         pgs,
         f"override of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(pgs), 'PG')} back",
     )
+
+
+def _returned(view: ClusterView, osd: OsdId, pgs: Collection[PgId], weight: float) -> Placement:
+    """`up` of `pgs` with the override raised to `weight`. Where the map cannot be computed, the most that can come
+    back: each that draws below it; a weight is given back all the same, in rungs that are small enough.
+    """
+    try:
+        return placed(view, (), pgs, weights={osd: weight})
+    except CannotPlace:
+        low, high = (round(at * FULL) for at in (view.osds[osd].reweight, weight))
+        ups = {pg: view.pgs[pg].up for pg in pgs}
+        taken = {
+            pg for pg, drawn in draws(view, osd, pgs).items() if low <= drawn < high and osd not in ups[pg]
+        }
+        return {pg: (*up[:-1], osd) if pg in taken else up for pg, up in ups.items()}
 
 
 def _elsewhere(view: ClusterView, pg: PgId, after: tuple[int, ...]) -> bool:

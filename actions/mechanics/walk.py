@@ -12,8 +12,8 @@ from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.crush.map import ITEM_NONE
 from actions.flight import Allowance, in_flight
-from actions.mechanics.batch import Batch, pin
-from actions.plan import placed
+from actions.foresight import placed
+from actions.mechanics.batch import Batch, pin, serving
 from actions.space import remaining
 from actions.topology import applied, domains, pairs_for
 from data.drain import Drain, Move
@@ -53,13 +53,13 @@ def next_pins(
         want = _replaced(pg.up, sent)
         pool = view.pools[pg.pool]
         pairs = pairs_for(raw[id_], want, view.upmap_items.get(id_, ()), ordered=pool.erasure)
-        region = domains(view.crush, view.crush.rules[pool.rule])
+        region = domains(view.crush, pool)
         if pairs is None or not region.legal(want) or set(applied(raw[id_], pairs)) != set(want):
             return Batch(outdated=True)
         if not all(allowance.room.fits(move.target, move.bytes) for move in sent):
             return Batch(outdated=True)
         allowance.send(id_, ((move.target, move.bytes) for move in sent))
-        commands.append(pin(id_, pairs))
+        commands.append(pin(id_, pairs, serving(view, pg)))
         pgs.append(id_)
     went = ", ".join(f"{m.pg} osd.{m.source}>osd.{m.target}" for sent in chosen.values() for m in sent)
     return Batch(tuple(commands), frozenset(pgs), f"pin {went}")

@@ -7,30 +7,42 @@ the whole map first and refused when any PG of it would not be whole (ceph.md d)
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from actions.cluster.port import CrushReweight
 from actions.cluster.view import ClusterView
-from actions.crush.place import place
 from actions.flight import Allowance
+from actions.foresight import placed, stirred_by, weighed
 from actions.guards.verdict import count
-from actions.mechanics.batch import Batch
+from actions.mechanics.batch import Batch, bound_for
 from actions.survey import whole
-from actions.topology import with_crush_weight
 from data.ids import OsdId, PgId
 
 GRAIN = 1 / 65536
 
 
-def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance, starts: int) -> Batch:
-    """The next CRUSH weight from now towards `goal` (up or down) that moves no more than `starts` PGs."""
+def next_rung(
+    view: ClusterView,
+    osd: OsdId,
+    goal: float,
+    allowance: Allowance,
+    starts: int,
+    stirred: Collection[PgId] = (),
+) -> Batch:
+    """The next CRUSH weight from now towards `goal` (up or down) that moves no more than `starts` PGs.
+
+    stirred: PGs that the weight can move at all (`Plan.stirred`); found by one pass over the map where not given.
+    """
     if starts < 1:
         return Batch(waits_for="the budget is in use")
     now = view.osds[osd].crush_weight
-    weight, moved = goal, _moved(view, osd, goal)
+    candidates = {pg for pg in stirred if pg in view.pgs} or stirred_by(view, (osd,), {osd: goal})
+    weight, moved = goal, _moved(view, osd, goal, candidates)
     if len(moved) > starts:
         low, high, best = 0, round(abs(goal - now) / GRAIN), moved
         guess = max(1, high * starts // len(moved))
         while high - low > 1:  # invariant: `low` grains of change move at most `starts` PGs, `high` move more
-            tried = _moved(view, osd, _at(now, goal, guess))
+            tried = _moved(view, osd, _at(now, goal, guess), candidates)
             if len(tried) <= starts:
                 low = guess
             else:
@@ -39,15 +51,17 @@ def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance, 
                 break
             guess = (low + high) // 2
         weight = _at(now, goal, low or high)
-        moved = _moved(view, osd, weight) if low else best
+        moved = _moved(view, osd, weight, candidates) if low else best
+    if moved.keys() & allowance.taken:
+        return Batch(waits_for="another drain's step in this look is on the same PGs")
     for id_, want in moved.items():
         pg = view.pgs[id_]
         if not whole(want, view.pools[pg.pool].size):
             return Batch(waits_for=f"at CRUSH weight {weight:.4f} PG {id_} would not be whole")
-        comers = [OsdId(o) for o in want if o not in pg.up]
-        if not all(allowance.room.fits(target, pg.shard_bytes) for target in comers if target != osd):
+        bound = bound_for(view, pg, want)
+        if not all(allowance.room.fits(target, size) for target, size in bound if target != osd):
             return Batch(outdated=True)
-        allowance.send(id_, ((target, pg.shard_bytes) for target in comers))
+        allowance.send(id_, bound)
     decided = f"CRUSH weight of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(moved), 'PG')}"
     return Batch((CrushReweight(osd, weight),), frozenset(moved), decided)
 
@@ -56,9 +70,9 @@ def _at(now: float, goal: float, grains: int) -> float:
     return now - grains * GRAIN if goal < now else now + grains * GRAIN
 
 
-def _moved(view: ClusterView, osd: OsdId, weight: float) -> dict[PgId, tuple[int, ...]]:
+def _moved(
+    view: ClusterView, osd: OsdId, weight: float, candidates: Collection[PgId]
+) -> dict[PgId, tuple[int, ...]]:
     """PGs whose `up` would be another one, with it."""
-    reweights = {found.id: found.reweight for found in view.osds.values()}
-    down = frozenset(found.id for found in view.osds.values() if not found.up)
-    after = place(with_crush_weight(view.crush, osd, weight), view.pools, reweights, view.upmap_items, down)
-    return {id_: want for id_, want in after.items() if id_ in view.pgs and want != view.pgs[id_].up}
+    after = placed(view, (), candidates, crush=weighed(view, {osd: weight}))
+    return {id_: want for id_, want in after.items() if want != view.pgs[id_].up}

@@ -45,6 +45,7 @@ class Clients:
         self._usual: dict[int, tuple[float, float]] = {}
         self._strain = float(len(osds))
         self._peering = 0
+        self._peering_seconds = 0.0
         self._blocked = 0
         self._seconds = self._served = self._waited = self._slow_ops = self._worst_ms = 0.0
 
@@ -63,11 +64,14 @@ class Clients:
     def begin_peering(self, seconds: float) -> None:
         """One more PG peers; its ops wait up to `seconds`."""
         self._peering += 1
+        self._peering_seconds += seconds
         arrivals = self._physics.client_iops / self._pgs * seconds
         self._worst_ms = max(self._worst_ms, 1000 * seconds * arrivals / (1 + arrivals))
 
-    def end_peering(self) -> None:
+    def end_peering(self, seconds: float) -> None:
+        """A PG that was said to peer for so long has peered."""
         self._peering -= 1
+        self._peering_seconds = self._peering_seconds - seconds if self._peering else 0.0
 
     def block(self, change: int) -> None:
         """So many more PGs serve nobody (down, or below min_size)."""
@@ -76,7 +80,7 @@ class Clients:
     def pass_time(self, seconds: float) -> None:
         """Account a stretch during which nothing changed."""
         physics = self._physics
-        wait = sum(physics.peering_seconds) / 4
+        wait = self._peering_seconds / self._peering / 2 if self._peering else 0.0
         waiting = self._peering / self._pgs
         at_rest = physics.latency_floor_ms + physics.latency_tail_ms
         latency = at_rest * self._mean_strain() + waiting * wait * 1000

@@ -9,6 +9,7 @@ from random import Random
 
 from actions.cluster.port import Answer, Command
 from actions.cluster.simulated.client import ClientLoad, Clients
+from actions.cluster.simulated.devicehealth import DeviceHealth
 from actions.cluster.simulated.events import Timeline
 from actions.cluster.simulated.lifecycle import Lifecycle
 from actions.cluster.simulated.mgr import Mgr
@@ -58,7 +59,19 @@ class SimulatedCluster:
         )
         self._recovery = self.life.recovery
         self._mgr = Mgr(self._time, spec.physics, self._random, self.osdmap.pgs, self._report)
-        self._mon = Mon(spec, self.osdmap, self._mgr, self._time, self._remap, self._replan, self.life.pgs)
+        self.devicehealth = DeviceHealth(
+            self._time, lambda: self.now, self._on, self._throw_out, self_heal=spec.self_heal
+        )
+        self._mon = Mon(
+            spec,
+            self.osdmap,
+            self._mgr,
+            self._time,
+            self._remap,
+            self._replan,
+            self.life.pgs,
+            self.devicehealth,
+        )
 
     # ---- the port
 
@@ -193,6 +206,14 @@ class SimulatedCluster:
         self._mgr.lie(seconds)
 
     # ---- the inside
+
+    def _on(self, device: DeviceId) -> tuple[OsdId, ...]:
+        return tuple(osd.id for osd in self._osds.values() if osd.device == device)
+
+    def _throw_out(self, osd: OsdId) -> None:
+        """As devicehealth does it: out and no primary any more, in one step."""
+        touched = self.osdmap.set_affinity(osd, 0.0)
+        self._remap(touched | self.osdmap.set_reweight(osd, 0))
 
     def _report(self, index: int) -> Pg:
         return self.life.pgs[index].reported(self.osdmap.epoch)

@@ -97,7 +97,7 @@ class Lifecycle:
         if pg.interval != interval:
             return
         pg.peering = False
-        self._clients.end_peering()
+        self._clients.end_peering(pg.peers_for)
         self._catch_up(pg)
         self.recovery.want(pg)
         self._purge(pg)
@@ -142,11 +142,15 @@ class Lifecycle:
         return "nobackfill" not in flags and (pg.degraded() or "norebalance" not in flags)
 
     def _peer(self, pg: PlacementGroup) -> None:
-        seconds = self._random.uniform(*self._physics.peering_seconds)
+        acting = pg.choose_acting(self._is_up)
+        told = bool(pg.held) and pg.held == acting and not pg.peering
+        span = self._physics.held_peering_seconds if told else self._physics.peering_seconds
+        seconds = self._random.uniform(*span)
         if not pg.peering:
             self._clients.begin_peering(seconds)
+            pg.peers_for = seconds
         pg.peering = True
-        pg.acting = pg.choose_acting(self._is_up)
+        pg.acting = acting
         self.recovery.drop(pg)
         pg.toofull = False
         pg.interval += 1

@@ -11,20 +11,24 @@ from actions.cluster.port import (
     ClusterUnreachable,
     Command,
     CrushReweight,
+    DeviceLight,
     PrimaryAffinity,
+    PublishLife,
     RemoveUpmap,
     Reweight,
     SetFlag,
     SetOption,
     SetUpmap,
+    WithdrawLife,
 )
 from actions.cluster.simulated.balancer import refill
+from actions.cluster.simulated.devicehealth import DeviceHealth
 from actions.cluster.simulated.events import Timeline
 from actions.cluster.simulated.mgr import Mgr
 from actions.cluster.simulated.osdmap import OsdMap, fixed_reweight
 from actions.cluster.simulated.pg import PlacementGroup
 from actions.cluster.simulated.spec import ClusterSpec, OsdSpec
-from actions.cluster.view import ClusterView, Osd
+from actions.cluster.view import BALANCER, ClusterView, Osd
 from actions.crush.choose import FULL_WEIGHT
 from data.ids import OsdId, PgId
 
@@ -64,11 +68,13 @@ class Mon:
         remap: Remap,
         review: Callable[[], None],
         pgs: Sequence[PlacementGroup],
+        devicehealth: DeviceHealth,
     ) -> None:
         """remap: these PGs may have new places. review: flags or throttles changed."""
         self._spec, self._osdmap, self._mgr, self._timeline = spec, osdmap, mgr, timeline
         self._remap, self._review, self._pgs = remap, review, pgs
         self._settings = dict(spec.settings)
+        self._devicehealth = devicehealth
         self._balancer = spec.balancer
         self._lost_answers: list[bool] = []
         self._dropped_pins = 0
@@ -98,10 +104,14 @@ class Mon:
 
     def _carry_out(self, command: Command) -> Answer:
         match command:
-            case SetUpmap(pg, pairs):
+            case SetUpmap(pg, pairs, acting):
+                self._hold(pg, acting)
                 text = self._set_upmap(pg, pairs)
-            case RemoveUpmap(pg):
+                self._hold(pg, ())
+            case RemoveUpmap(pg, acting):
+                self._hold(pg, acting)
                 text = self._remove_upmap(pg)
+                self._hold(pg, ())
             case Reweight(osd, weight):
                 text = self._reweight(osd, weight)
             case CrushReweight(osd, weight):
@@ -113,9 +123,18 @@ class Mon:
             case SetOption(name, value):
                 text = self._set_option(name, value)
             case Balancer(on):
-                self._balancer = on
+                self._balancer = on is not False
+                self._settings.pop(f"mgr/{BALANCER}", None)
+                if on is not None:
+                    self._settings[f"mgr/{BALANCER}"] = "true" if on else "false"
                 self._wake_balancer()
-                text = f"balancer {'on' if on else 'off'}"
+                text = f"balancer {'on' if self._balancer else 'off'}"
+            case PublishLife(device, start, end):
+                text = self._devicehealth.publish(device, start, end)
+            case WithdrawLife(device):
+                text = self._devicehealth.withdraw(device)
+            case DeviceLight():
+                text = "Error ENOENT: No orchestrator configured (try `ceph orch set backend`)"
         return Answer(ok=not text.startswith("Error"), text=text, epoch=self._osdmap.epoch)
 
     def _set_upmap(self, pg: PgId, pairs: tuple[tuple[int, int], ...]) -> str:
@@ -131,6 +150,11 @@ class Mon:
             self._doomed.add(pg)
         self._remap(self._osdmap.pin(pg, pairs))
         return f"set {pg} pg_upmap_items mapping to [{','.join(f'{a}->{b}' for a, b in pairs)}]"
+
+    def _hold(self, pg: PgId, acting: tuple[int, ...]) -> None:
+        """`osd pg-temp` in the same map: who serves the PG is known before it peers."""
+        if (index := self._osdmap.index.get(pg)) is not None:
+            self._pgs[index].held = acting
 
     def _remove_upmap(self, pg: PgId) -> str:
         if pg not in self._osdmap.index:
@@ -187,13 +211,13 @@ class Mon:
         return (
             self._spec.scheduler == "mclock"
             and name in _THROTTLES
-            and self._settings.get(f"osd/{_OVERRIDE}") != "true"
+            and (self._spec.release == "pacific" or self._settings.get(f"osd/{_OVERRIDE}") != "true")
         )
 
     def in_force(self) -> tuple[int, float]:
         """(backfills, recoveries active at once) that OSDs obey now."""
         if self._ignored("osd_max_backfills"):
-            return 1, 3.0
+            return (1000, 1000.0) if self._spec.release == "pacific" else (1, 3.0)
         backfills = int(self._settings.get("osd/osd_max_backfills", 1))
         active = float(self._settings.get("osd/osd_recovery_max_active", 0)) or 3.0
         return max(0, backfills), active
@@ -269,7 +293,13 @@ class Mon:
             statistics_known=not self._mgr.empty,
             mgr_id=self._mgr.id,
             dump_version=self._mgr.version,
+            scheduler="mclock_scheduler" if spec.scheduler == "mclock" else spec.scheduler,
+            backfills_in_force=dict.fromkeys(map(OsdId, sorted(osdmap.up)), self.in_force()[0])
+            if spec.reservations_read
+            else {},
             latency_ratio=ratios,
+            self_heal=self._devicehealth.self_heal,
+            lives=self._devicehealth.lives,
         )
 
     def _refresh_osds(self, osds: Mapping[int, OsdSpec], used: Mapping[int, int]) -> None:
@@ -279,6 +309,8 @@ class Mon:
             return
         self._seen = seen
         osdmap = self._osdmap
+        # `osd df` says 0 kB of an OSD that is down, and of one that is out (seen on Pacific).
+        told = {osd for osd in osdmap.up if osdmap.reweights[osd] and not self._mgr.empty}
         self._osds = {
             OsdId(osd): Osd(
                 id=OsdId(osd),
@@ -289,10 +321,11 @@ class Mon:
                 reweight=osdmap.reweights[osd] / FULL_WEIGHT,
                 crush_weight=osdmap.crush_weight(osd) / FULL_WEIGHT,
                 primary_affinity=osdmap.affinities.get(OsdId(osd), 1.0),
-                size_bytes=disk.size_bytes if osd in osdmap.up and not self._mgr.empty else None,
-                used_bytes=used[osd] if osd in osdmap.up and not self._mgr.empty else None,
+                size_bytes=disk.size_bytes if osd in told else None,
+                used_bytes=used[osd] if osd in told else None,
                 device_class=disk.device_class,
                 model=disk.model,
+                shared_devices=disk.shared_devices,
             )
             for osd, disk in osds.items()
         }

@@ -11,8 +11,8 @@ from actions.cluster.simulated.spec import ClusterSpec
 from actions.cluster.view import Pool
 from actions.crush.choose import FULL_WEIGHT, Chooser, Ints
 from actions.crush.map import ITEM_NONE, CrushMap
-from actions.crush.place import led_by_affinity, pg_id, placement_seeds, raw_sets, upmapped
-from data.ids import OsdId, PgId
+from actions.crush.place import led_by_affinity, placement_seeds, raw_sets, upmapped
+from data.ids import OsdId, PgId, pg_id
 
 
 class OsdMap:
@@ -35,7 +35,7 @@ class OsdMap:
         self.up: set[int] = {int(osd.id) for osd in spec.osds}
         self.upmaps: dict[PgId, tuple[tuple[int, int], ...]] = dict(spec.upmap_items)
         self.flags: frozenset[str] = frozenset()
-        self._domains: dict[int, dict[int, int]] = {}
+        self._domains: dict[str, dict[int, int]] = {}
         self._weights: dict[int, int] = {}
         self._home: dict[int, Ints] = {}
         self._raw: dict[int, Ints] = {}
@@ -131,7 +131,7 @@ class OsdMap:
         """Drop pins that are void, as the mon does after every map change; those in `doomed` go in any case.
 
         A PG's whole list goes when its set would use an OSD that is out or has no CRUSH weight, or would
-        use a failure domain twice; a single pair goes when CRUSH no longer chooses its source. Source:
+        not be one of the rule's; a single pair goes when CRUSH no longer chooses its source. Source:
         OSDMap::check_pg_upmaps.
         """
         touched: set[int] = set()
@@ -139,12 +139,10 @@ class OsdMap:
         for pg, pairs in list(self.upmaps.items()):
             index = self.index[pg]
             raw, pinned = self.raw(index), [o for o in self.pinned(index) if o != ITEM_NONE]
-            domain = self._domain_of(self._pool_of[index].rule)
-            domains = [domain.get(osd, osd) for osd in pinned]
             kept: tuple[tuple[int, int], ...] | None = tuple(pair for pair in pairs if pair[0] in raw)
             if (
                 pg in doomed
-                or len(set(domains)) < len(domains)
+                or self._against_the_rule(self._pool_of[index], pinned)
                 or any(not self.reweights.get(osd) or not self.crush_weight(osd) for osd in pinned)
                 or any(not self.reweights.get(to) or not self.crush_weight(to) for _, to in pairs)
             ):
@@ -162,7 +160,8 @@ class OsdMap:
 
     def same_domain(self, index: int, osd: int, members: Iterable[int]) -> bool:
         """Whether the OSD shares a failure domain of the PG's rule with one of `members`."""
-        domain = self._domain_of(self._pool_of[index].rule)
+        rule = self.crush.rules[self._pool_of[index].rule]
+        domain = self._domain_of(next(step.type for step in rule.steps if step.op.startswith("choose")))
         return domain.get(osd) in {domain.get(member) for member in members if member != ITEM_NONE}
 
     def _pinned_pgs(self) -> set[int]:
@@ -202,10 +201,23 @@ class OsdMap:
             if len(seeds):
                 self._raw[pool.id][seeds] = raw_sets(chooser, self.crush, pool, seeds)
 
-    def _domain_of(self, rule: int) -> dict[int, int]:
-        """OSD -> the bucket of the rule's failure domain above it."""
-        if rule not in self._domains:
-            kind = next(s.type for s in self.crush.rules[rule].steps if s.op.startswith("choose"))
+    def _against_the_rule(self, pool: Pool, pinned: list[int]) -> bool:
+        """No two members in one bucket of a chooseleaf's type, and no more buckets of a choose's type than it wants.
+        Source: CrushWrapper::verify_upmap.
+        """
+        for step in self.crush.rules[pool.rule].steps:
+            if not step.op.startswith("choose") or step.type == "osd":
+                continue
+            domain = self._domain_of(step.type)
+            buckets = len({domain.get(osd, osd) for osd in pinned})
+            most = step.num if step.num > 0 else pool.size + step.num
+            if buckets < len(pinned) if step.op.startswith("chooseleaf") else buckets > most:
+                return True
+        return False
+
+    def _domain_of(self, kind: str) -> dict[int, int]:
+        """OSD -> the bucket of a type above it."""
+        if kind not in self._domains:
             parents = {item: b.id for b in self.crush.buckets.values() for item in b.items}
             domain: dict[int, int] = {}
             for osd in self.reweights:
@@ -214,8 +226,8 @@ class OsdMap:
                     above = parents.get(above)
                 if above is not None:
                     domain[osd] = above
-            self._domains[rule] = domain
-        return self._domains[rule]
+            self._domains[kind] = domain
+        return self._domains[kind]
 
 
 def fixed_reweight(weight: float) -> int:

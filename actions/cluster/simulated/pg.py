@@ -52,6 +52,10 @@ class PlacementGroup:
     partial: dict[tuple[int, int], float] = field(default_factory=dict)
     """(position, OSD) being filled: bytes there."""
     peering: bool = False
+    peers_for: float = 0.0
+    """Seconds that it takes to peer, while it does."""
+    held: tuple[int, ...] = ()
+    """Whom the mon was told to let serve on (`osd pg-temp`) when the map next moves the PG."""
     interval: int = 0
     """Grows with each peering; an event of an older interval is void."""
     backfilling: bool = False

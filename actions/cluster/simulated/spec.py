@@ -23,6 +23,8 @@ class OsdSpec:
     device: DeviceId | None = None
     model: str | None = None
     device_class: str = "hdd"
+    shared_devices: tuple[DeviceId, ...] = ()
+    """What holds its DB and WAL, beside those of other OSDs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Physics:
     """
 
     peering_seconds: tuple[float, float] = (0.6, 2.2)
+    held_peering_seconds: tuple[float, float] = (0.5, 1.1)
+    """Where the mon is told beforehand who goes on serving: one round of the mon instead of two."""
     report_seconds: tuple[float, float] = (3.8, 5.4)
     statistics_period_seconds: float = 5.0
     pin_check_seconds: float = 2.0
@@ -83,8 +87,13 @@ class ClusterSpec:
     upmap_items: Mapping[PgId, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     release: str = "reef"
     scheduler: str = "wpq"
-    """`wpq` obeys the recovery throttles; `mclock` ignores them until the override is set first."""
+    """`wpq` obeys the recovery throttles; `mclock` ignores them until the override is set first, on Pacific always;
+    anything else stands for what is not known."""
+    reservations_read: bool = True
+    """Whether somebody with the right to it reads at the OSDs what is in force."""
     balancer: bool = False
+    self_heal: bool = True
+    """`mgr/devicehealth/self_heal`, on by default in every release."""
     settings: Mapping[str, str] = field(default_factory=dict)
     nearfull_ratio: float = 0.85
     backfillfull_ratio: float = 0.90

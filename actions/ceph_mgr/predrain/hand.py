@@ -1,0 +1,164 @@
+"""The hand: takes sealed steps from the service, judges each by its own guards, carries it out, answers in a sentence.
+
+A step is written to the store before its command goes out, and its answer after: one that was taken up once is never
+carried out again, by this mgr or by the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from .asking import Declined, Service, ask
+from .cluster import Mgr, Unread, halt_word, send, unstoppable, world
+from .guards import Verdict, judge, lasting
+from .orders import NotOnTheList, mon_commands, order
+from .reading import Fields, NotBelieved
+from .steps import EXPIRY_MAX_SECONDS, TEXT_MAX, NotOurs, Step, opened
+
+STORE = "steps"
+WAITING_MAX = 16
+REMEMBERED_SECONDS = 2 * EXPIRY_MAX_SECONDS
+SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a step. `refused`: by the hand itself, before anything was sent."""
+
+    ok: bool
+    text: str
+    epoch: int | None = None
+    refused: bool = False
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A step that was taken up at `at`; without an answer while its command is on the way."""
+
+    at: float
+    answer: Answer | None = None
+
+
+UNKNOWN = Answer(False, "the mgr ended while it was carried out; whether it was done is not known")
+
+
+class Hand:
+    """One hand over one cluster, used by `serve()` only."""
+
+    def __init__(self, mgr: Mgr) -> None:
+        self._mgr = mgr
+        self._taken = _remembered(mgr.get_store(STORE))
+        self.last = ""
+        """What it did last, in a sentence."""
+
+    def round(self, service: Service, key: str, now: float, peering_max: int) -> None:
+        """Take what waits, and answer. Raises what `ask` raises, NotBelieved, Unread."""
+        halted = halt_word(self._mgr)
+        path = "hand/steps" if halted is None else "hand/steps?" + urlencode({"halted": halted})
+        said = ask(service, "GET", path, seconds=SECONDS, limit=WAITING_MAX * 2 * TEXT_MAX)
+        for row in Fields(said.body, "the steps").rows("items", WAITING_MAX):
+            text, given = row.exact("step", TEXT_MAX), row.exact("signature", 64)
+            id_, answer = self.consider(key, text, given, now, peering_max)
+            if id_ and answer is not None:
+                self._tell(service, id_, answer)
+
+    def consider(
+        self, key: str, text: str, given: str, now: float, peering_max: int
+    ) -> tuple[str, Answer | None]:
+        """The step's id ("" where it cannot be known) and its answer; None while it waits."""
+        try:
+            step = opened(key, text, given)
+        except NotOurs as error:
+            return _claimed_id(text), self._say(
+                "?", Answer(False, f"the hand refuses it: {error}", refused=True)
+            )
+        known = self._taken.get(step.id)
+        if known is not None:
+            return step.id, known.answer or UNKNOWN
+        verdict = lasting(step, now)
+        if verdict.word == "go":
+            verdict, commands = self._judged(step, now, peering_max)
+        else:
+            commands = ()
+        if verdict.word == "wait":
+            return step.id, None
+        if verdict.word == "refuse":
+            answer = Answer(False, f"the hand refuses it: {verdict.sentence}", refused=True)
+        elif verdict.already:
+            answer = Answer(True, f"{step.key} is {step.value!r} already")
+        else:
+            self._note(step.id, Taken(now), now)
+            answer = Answer(*send(self._mgr, commands))
+        self._note(step.id, Taken(now, answer), now)
+        return step.id, self._say(step.key, answer)
+
+    def _judged(self, step: Step, now: float, peering_max: int) -> tuple[Verdict, tuple[dict[str, Any], ...]]:
+        """The verdict, and the commands that it lets go."""
+        try:
+            wanted = order(step.key, step.value)
+            halted = halt_word(self._mgr)
+            sent = sum(
+                1
+                for one in self._taken.values()
+                if one.at > now - 60 and not (one.answer and one.answer.refused)
+            )
+            verdict = judge(step, wanted, world(self._mgr), halted, sent, peering_max)
+            if verdict.word == "go" and not verdict.already and wanted.empties:
+                veto = unstoppable(self._mgr, wanted.osd)
+                if veto is not None:
+                    verdict = Verdict("refuse", veto)
+            return verdict, mon_commands(wanted)
+        except (NotOnTheList, Unread) as error:
+            return Verdict("refuse", str(error)), ()
+
+    def _tell(self, service: Service, id_: str, answer: Answer) -> None:
+        body = {"ok": answer.ok, "text": answer.text, "epoch": answer.epoch, "refused": answer.refused}
+        with suppress(Declined):  # it waits for the answer no longer
+            ask(service, "POST", f"hand/steps/{quote(id_, safe='')}/answer", body, seconds=SECONDS)
+
+    def _say(self, key: str, answer: Answer) -> Answer:
+        self.last = f"{key}: {answer.text}"
+        return answer
+
+    def _note(self, id_: str, taken: Taken, now: float) -> None:
+        self._taken = {k: one for k, one in self._taken.items() if one.at > now - REMEMBERED_SECONDS}
+        self._taken[id_] = taken
+        self._mgr.set_store(STORE, _kept(self._taken))
+
+
+def _kept(taken: Mapping[str, Taken]) -> str:
+    return json.dumps(
+        {
+            id_: [
+                one.at,
+                one.answer and [one.answer.ok, one.answer.text[:80], one.answer.epoch, one.answer.refused],
+            ]
+            for id_, one in taken.items()
+        }
+    )
+
+
+def _remembered(text: str | None) -> dict[str, Taken]:
+    try:
+        rows: dict[str, list[Any]] = json.loads(text or "{}")
+        return {
+            id_: Taken(
+                float(at), Answer(bool(said[0]), str(said[1]), said[2], bool(said[3])) if said else None
+            )
+            for id_, (at, said) in rows.items()
+        }
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return {}
+
+
+def _claimed_id(text: str) -> str:
+    """The id of a text whose seal is wrong, only to be answered."""
+    try:
+        return Fields(json.loads(text), "the step").exact("id", 64)
+    except (ValueError, RecursionError, NotBelieved):
+        return ""

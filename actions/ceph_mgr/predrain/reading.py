@@ -1,0 +1,104 @@
+"""JSON from outside, read strictly: every field has a type and bounds, and one that has not refuses the whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .asking import clean
+
+
+class NotBelieved(Exception):
+    """What was said cannot be so; the text names the field."""
+
+
+class Fields:
+    """One JSON object. `where` names it in what is refused. Each reader raises NotBelieved."""
+
+    def __init__(self, value: Any, where: str) -> None:
+        if not isinstance(value, dict):
+            raise NotBelieved(f"{where} is no object")
+        self._value, self._where = value, where
+
+    def text(self, name: str, most: int = 300) -> str:
+        """A text, made fit for a terminal and cut at `most` letters."""
+        found = self._value.get(name)
+        if not isinstance(found, str):
+            raise self._wrong(name, "no text")
+        return clean(found, most)
+
+    def maybe_text(self, name: str, most: int = 300) -> str | None:
+        """A text, or None where it is null or missing."""
+        return None if self._value.get(name) is None else self.text(name, most)
+
+    def exact(self, name: str, most: int) -> str:
+        """A text of at most `most` letters, to be handed back as it came: refused where it would need cleaning."""
+        found = self._value.get(name)
+        if not isinstance(found, str) or len(found) > most or not found.isprintable():
+            raise self._wrong(name, f"no text of at most {most} plain letters")
+        return found
+
+    def one_of(self, name: str, known: Sequence[str]) -> str:
+        """A word of a closed list."""
+        found = self._value.get(name)
+        if not isinstance(found, str) or found not in known:
+            raise self._wrong(name, "not one of " + ", ".join(known))
+        return found
+
+    def whole(self, name: str, low: int, high: int) -> int:
+        """A whole number in [low, high]."""
+        found = self._value.get(name)
+        if not isinstance(found, int) or isinstance(found, bool) or not low <= found <= high:
+            raise self._wrong(name, f"no whole number from {low} to {high}")
+        return found
+
+    def number(self, name: str, low: float, high: float) -> float:
+        """A finite number in [low, high]."""
+        found = self._value.get(name)
+        if not isinstance(found, (int, float)) or isinstance(found, bool) or not math.isfinite(found):
+            raise self._wrong(name, "no number")
+        if not low <= found <= high:
+            raise self._wrong(name, f"not from {low} to {high}")
+        return float(found)
+
+    def maybe_number(self, name: str, low: float, high: float) -> float | None:
+        """A finite number, or None where it is null or missing: unknown."""
+        return None if self._value.get(name) is None else self.number(name, low, high)
+
+    def inner(self, name: str) -> Fields:
+        """An object within."""
+        return Fields(self._value.get(name), f"{name} of {self._where}")
+
+    def maybe_inner(self, name: str) -> Fields | None:
+        """An object within, or None where it is null or missing."""
+        return None if self._value.get(name) is None else self.inner(name)
+
+    def rows(self, name: str, most: int) -> list[Fields]:
+        """A list of objects."""
+        return [Fields(row, f"{name} {at} of {self._where}") for at, row in enumerate(self._list(name, most))]
+
+    def texts(self, name: str, most: int, letters: int = 300) -> list[str]:
+        """A list of texts."""
+        found = self._list(name, most)
+        if not all(isinstance(one, str) for one in found):
+            raise self._wrong(name, "no list of texts")
+        return [clean(one, letters) for one in found]
+
+    def wholes(self, name: str, most: int) -> list[int]:
+        """A list of whole numbers that are not negative."""
+        found = self._list(name, most)
+        if not all(
+            isinstance(one, int) and not isinstance(one, bool) and 0 <= one < 1 << 31 for one in found
+        ):
+            raise self._wrong(name, "no list of ids")
+        return list(found)
+
+    def _list(self, name: str, most: int) -> list[Any]:
+        found = self._value.get(name)
+        if not isinstance(found, list) or len(found) > most:
+            raise self._wrong(name, f"no list of at most {most}")
+        return found
+
+    def _wrong(self, name: str, what: str) -> NotBelieved:
+        return NotBelieved(f"{name} of {self._where} is {what}")

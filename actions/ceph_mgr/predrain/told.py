@@ -1,0 +1,189 @@
+"""What the service told: its state, every OSD with its outlook, every drain; from REST, or from what was kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from .reading import Fields
+
+STATUSES: tuple[str, ...] = ("bad", "warning", "good", "unknown")
+STATES = (
+    "proposed", "approved", "preparing", "draining", "holding", "drained", "verified", "handed_over", "paused",
+    "cancelling", "cancelled", "failed",
+)  # fmt: skip
+ENDED = frozenset({"handed_over", "cancelled"})
+OSDS_MAX, DRAINS_MAX, SENTENCES_MAX = 100_000, 10_000, 100
+DAYS_MAX = 100_000.0
+ETAG_MAX = 2048
+
+
+@dataclass(frozen=True)
+class State:
+    """The service in a few words."""
+
+    cluster: str
+    mode: str
+    controller: str
+    halted: str | None
+    expected_30d: float | None
+    view_age_seconds: float | None
+
+
+@dataclass(frozen=True)
+class Osd:
+    """One OSD and what is forecast of its disk; None: not known."""
+
+    osd: int
+    host: str
+    device: str | None
+    status: str
+    p_fail_30d: float | None
+    life_p10_days: float | None
+    life_p90_days: float | None
+    why: tuple[str, ...]
+    prescription: str | None
+    drain: str | None
+    """Id of the drain that concerns it now."""
+
+
+@dataclass(frozen=True)
+class Drain:
+    """One drain. `etag` is what an approval shows to have been seen."""
+
+    id: str
+    device: str | None
+    osds: tuple[int, ...]
+    state: str
+    intent: str
+    reason: str
+    held_by: tuple[str, ...]
+    ended_why: str
+    etag: str
+    planned_pgs: int
+    moved_pgs: int
+    planned_bytes: int
+    moved_bytes: int
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more comes of it."""
+        return self.state in ENDED
+
+
+@dataclass(frozen=True)
+class Told:
+    """All of it. `cut`: OSDs of an answer that were not kept (config-key holds 64 KiB)."""
+
+    state: State
+    osds: tuple[Osd, ...]
+    drains: tuple[Drain, ...]
+    cut: int = 0
+
+    def counts(self) -> dict[str, int]:
+        """How many OSDs have each status."""
+        found: dict[str, int] = dict.fromkeys(STATUSES, 0)
+        for osd in self.osds:
+            found[osd.status] += 1
+        return found
+
+    def worst(self, most: int) -> Told:
+        """What matters most in few words: bad disks before warnings, drains that have not ended."""
+        kept = sorted(
+            (osd for osd in self.osds if osd.status in ("bad", "warning")),
+            key=lambda osd: STATUSES.index(osd.status),
+        )
+        short = tuple(replace(osd, why=osd.why[:1], prescription=None) for osd in kept[:most])
+        open_ = tuple(
+            replace(drain, held_by=drain.held_by[:1], etag="") for drain in self.drains if not drain.ended
+        )
+        state = replace(self.state, view_age_seconds=None)  # it would never be twice the same
+        return Told(state, short, open_[:most], self.cut + len(self.osds) - len(short))
+
+
+def state_of(body: Any) -> State:
+    """`GET status`. Raises NotBelieved."""
+    row = Fields(body, "the status")
+    forecast = row.maybe_inner("forecast")
+    return State(
+        cluster=row.text("cluster", 100),
+        mode=row.one_of("mode", ("observe", "propose", "act")),
+        controller=row.text("controller", 400),
+        halted=row.maybe_text("halted", 500),
+        expected_30d=forecast.maybe_number("expected_30d", 0, 1e6) if forecast else None,
+        view_age_seconds=row.maybe_number("view_age_seconds", -1e9, 1e12),
+    )
+
+
+def osds_of(body: Any) -> tuple[Osd, ...]:
+    """`GET osds`. Raises NotBelieved."""
+    return tuple(_osd(row) for row in Fields(body, "the OSDs").rows("items", OSDS_MAX))
+
+
+def drains_of(body: Any) -> tuple[Drain, ...]:
+    """`GET drains`. Raises NotBelieved."""
+    return tuple(_drain(row) for row in Fields(body, "the drains").rows("items", DRAINS_MAX))
+
+
+def packed(told: Told) -> dict[str, Any]:
+    """As JSON of the service's own shape, so that one parser reads both."""
+    state = told.state
+    return {
+        "status": dict(asdict(state), forecast={"expected_30d": state.expected_30d}),
+        "osds": [dict(asdict(osd), drain={"id": osd.drain} if osd.drain else None) for osd in told.osds],
+        "drains": [dict(asdict(drain), progress=_progress(drain)) for drain in told.drains],
+        "cut": told.cut,
+    }
+
+
+def unpacked(body: Mapping[str, Any]) -> Told:
+    """The inverse of `packed`. Raises NotBelieved."""
+    row = Fields(body, "what was kept")
+    return Told(
+        state_of(body.get("status")),
+        tuple(_osd(one) for one in row.rows("osds", OSDS_MAX)),
+        tuple(_drain(one) for one in row.rows("drains", DRAINS_MAX)),
+        row.whole("cut", 0, OSDS_MAX),
+    )
+
+
+def _osd(row: Fields) -> Osd:
+    drain = row.maybe_inner("drain")
+    return Osd(
+        osd=row.whole("osd", 0, (1 << 31) - 1),
+        host=row.text("host", 255),
+        device=row.maybe_text("device", 256),
+        status=row.one_of("status", STATUSES),
+        p_fail_30d=row.maybe_number("p_fail_30d", 0, 1),
+        life_p10_days=row.maybe_number("life_p10_days", 0, DAYS_MAX),
+        life_p90_days=row.maybe_number("life_p90_days", 0, DAYS_MAX),
+        why=tuple(row.texts("why", SENTENCES_MAX)),
+        prescription=row.maybe_text("prescription"),
+        drain=drain.exact("id", 200) if drain else None,
+    )
+
+
+def _drain(row: Fields) -> Drain:
+    progress = row.inner("progress")
+    return Drain(
+        id=row.exact("id", 200),
+        device=row.maybe_text("device", 256),
+        osds=tuple(row.wholes("osds", 1000)),
+        state=row.one_of("state", STATES),
+        intent=row.text("intent", 20),
+        reason=row.text("reason", 500),
+        held_by=tuple(row.texts("held_by", SENTENCES_MAX, 500)),
+        ended_why=row.text("ended_why", 500),
+        etag=row.exact("etag", ETAG_MAX),
+        planned_pgs=progress.whole("planned_pgs", 0, 1 << 40),
+        moved_pgs=progress.whole("moved_pgs", 0, 1 << 40),
+        planned_bytes=progress.whole("planned_bytes", 0, 1 << 60),
+        moved_bytes=progress.whole("moved_bytes", 0, 1 << 60),
+    )
+
+
+def _progress(drain: Drain) -> dict[str, int]:
+    return {
+        name: getattr(drain, name) for name in ("planned_pgs", "moved_pgs", "planned_bytes", "moved_bytes")
+    }

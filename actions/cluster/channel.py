@@ -1,0 +1,65 @@
+"""The channel: one command to a real cluster and its answer, in raw bytes; what `rados.py` speaks and tests break."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+Argument = str | int | float | bool | list[str] | list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a daemon answered. `rc` is 0 or a negative errno; some commands answer 0 and do nothing: read back."""
+
+    rc: int
+    out: bytes
+    err: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the daemon said that it was done."""
+        return self.rc == 0
+
+
+class Channel(Protocol):
+    """Commands to mon, mgr and OSDs, and the few object operations that lease and probe need.
+
+    Every call ends by its deadline: an answer, or `ClusterUnreachable` (then it is not known whether it was done).
+    Safe from any thread; calls of several threads take turns.
+    """
+
+    def ask(
+        self,
+        to: str,
+        prefix: str,
+        arguments: Mapping[str, Argument] | None = None,
+        *,
+        given: bytes = b"",
+        seconds: float | None = None,
+    ) -> Reply:
+        """Send one command to `mon`, `mgr` or `osd.N`. JSON answers need `format: json` among the arguments."""
+        ...
+
+    def ask_all(self, asked: tuple[tuple[str, str, Mapping[str, Argument]], ...]) -> tuple[Reply, ...]:
+        """Send several commands (to, prefix, arguments) before waiting for any: they reach the mon together, so that
+        it may put them into one map. Answers in the order asked."""
+        ...
+
+    def lock(self, pool: str, name: str, cookie: str, seconds: float, *, renew: bool = False) -> Reply:
+        """Take or renew the exclusive RADOS lock `name` on the object of that name, for `seconds`.
+        rc: 0 held, -16 another holds it, -17 held by this cookie already (renew it), -2 nothing to renew."""
+        ...
+
+    def unlock(self, pool: str, name: str, cookie: str) -> Reply:
+        """Give the lock back; -2 when it is not held."""
+        ...
+
+    def probe(self, pool: str, name: str, size: int) -> float:
+        """Seconds that writing, then reading `size` bytes of the object `name` took. Raises ClusterUnreachable."""
+        ...
+
+    def close(self) -> None:
+        """Let the connection go."""
+        ...

@@ -1,0 +1,10 @@
+"""From what a cluster answers to a `ClusterView`. In: the answers' bytes, of three releases. Out: a view, or one
+sentence that says what was not understood.
+"""
+
+from actions.cluster.dumps.answers import Answers, Question, asked
+from actions.cluster.dumps.decoding import NotUnderstood
+from actions.cluster.dumps.questions import QUESTIONS
+from actions.cluster.dumps.reader import Reader
+
+__all__ = ["QUESTIONS", "Answers", "NotUnderstood", "Question", "Reader", "asked"]

@@ -1,0 +1,195 @@
+"""`ceph osd dump`: the map. Its OSDs, pools, upmaps, flags and ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from actions.cluster.dumps.decoding import decoded, not_understood, within
+from actions.cluster.view import Pool
+from data.ids import OsdId, PgId
+
+_NAME = "osd_dump"
+_ERASURE = 3
+_KINDS = (1, _ERASURE)
+_MOST_PGS = 1 << 20
+_MOST_SHARDS = 255
+_HASHPSPOOL, _HASHPSPOOL_BIT = "hashpspool", 1
+_LOCAL_FLAGS = frozenset({"noup", "nodown", "noout", "noin"})
+
+
+class _OsdRow(msgspec.Struct):
+    osd: int
+    up: int
+    weight: float
+    primary_affinity: float = 1.0
+    state: list[str] = []
+
+
+class _PoolRow(msgspec.Struct):
+    pool: int
+    pool_name: str
+    type: int
+    size: int
+    min_size: int
+    crush_rule: int
+    pg_num: int
+    pg_num_target: int
+    pg_placement_num: int
+    erasure_code_profile: str = ""
+    flags: int | None = None
+    flags_names: str = _HASHPSPOOL
+
+
+class _Pair(msgspec.Struct, rename={"source": "from", "target": "to"}):
+    source: int
+    target: int
+
+
+class _Upmap(msgspec.Struct):
+    pgid: str
+    mappings: list[_Pair]
+
+
+class _Dump(msgspec.Struct):
+    epoch: int
+    flags_set: list[str]
+    full_ratio: float
+    backfillfull_ratio: float
+    nearfull_ratio: float
+    require_min_compat_client: str
+    require_osd_release: str
+    pools: list[_PoolRow]
+    osds: list[_OsdRow]
+    pg_upmap: list[msgspec.Raw]
+    pg_upmap_items: list[_Upmap]
+    erasure_code_profiles: dict[str, dict[str, Any]] = {}
+    crush_node_flags: dict[str, list[str]] = {}
+    device_class_flags: dict[str, list[str]] = {}
+
+
+_DECODER = msgspec.json.Decoder(_Dump)
+
+
+@dataclass(frozen=True, slots=True)
+class MapOsd:
+    """One OSD as the map has it."""
+
+    up: bool
+    reweight: float
+    primary_affinity: float
+    flags: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class OsdDump:
+    """The map without its CRUSH tree."""
+
+    epoch: int
+    release: str
+    """`require_osd_release`: what every OSD can do."""
+    osds: Mapping[OsdId, MapOsd]
+    pools: Mapping[int, Pool]
+    data_shards: Mapping[int, int]
+    """Shards over which a pool spreads an object's bytes: k of an erasure code whose profile is known, else 1."""
+    upmap_items: Mapping[PgId, tuple[tuple[int, int], ...]]
+    has_full_upmaps: bool
+    require_min_compat_client: str
+    nearfull_ratio: float
+    backfillfull_ratio: float
+    full_ratio: float
+    flags: frozenset[str]
+    bucket_flags: Mapping[str, frozenset[str]]
+    """Flags set on a CRUSH bucket, by its name; they hold for every OSD below it."""
+    class_flags: Mapping[str, frozenset[str]]
+
+    @property
+    def pg_count(self) -> int:
+        """PGs of all pools."""
+        return sum(pool.pg_num for pool in self.pools.values())
+
+
+def osd_dump(raw: bytes) -> OsdDump:
+    """The map. Raises NotUnderstood."""
+    dump = decoded(_NAME, raw, _DECODER)
+    osds = {OsdId(row.osd): _osd(row) for row in dump.osds}
+    pools = {row.pool: _pool(row) for row in dump.pools}
+    if len(osds) != len(dump.osds) or len(pools) != len(dump.pools):
+        raise not_understood(_NAME, "an OSD or a pool is in it twice")
+    return OsdDump(
+        epoch=int(within(_NAME, "epoch", dump.epoch, 1)),
+        release=dump.require_osd_release,
+        osds=osds,
+        pools=pools,
+        data_shards={row.pool: _data_shards(row, dump.erasure_code_profiles) for row in dump.pools},
+        upmap_items={
+            PgId(row.pgid): tuple((pair.source, pair.target) for pair in row.mappings)
+            for row in dump.pg_upmap_items
+        },
+        has_full_upmaps=bool(dump.pg_upmap),
+        require_min_compat_client=dump.require_min_compat_client,
+        nearfull_ratio=_ratio("nearfull_ratio", dump.nearfull_ratio),
+        backfillfull_ratio=_ratio("backfillfull_ratio", dump.backfillfull_ratio),
+        full_ratio=_ratio("full_ratio", dump.full_ratio),
+        flags=_global(dump.flags_set),
+        bucket_flags={name: frozenset(flags) for name, flags in dump.crush_node_flags.items()},
+        class_flags={name: frozenset(flags) for name, flags in dump.device_class_flags.items()},
+    )
+
+
+def _osd(row: _OsdRow) -> MapOsd:
+    within(_NAME, "an OSD's number", row.osd, 0, (1 << 31) - 2)
+    return MapOsd(
+        up=row.up == 1,
+        reweight=within(_NAME, f"weight of osd.{row.osd}", row.weight, 0, 1),
+        primary_affinity=within(_NAME, f"primary_affinity of osd.{row.osd}", row.primary_affinity, 0, 1),
+        flags=_LOCAL_FLAGS.intersection(row.state),
+    )
+
+
+def _pool(row: _PoolRow) -> Pool:
+    name = f"pool {row.pool_name}"
+    if row.type not in _KINDS:
+        raise not_understood(_NAME, f"{name} is of type {row.type}, neither replicated nor erasure-coded")
+    within(_NAME, f"the number of {name}", row.pool, 0)
+    within(_NAME, f"size of {name}", row.size, 1, _MOST_SHARDS)
+    within(_NAME, f"min_size of {name}", row.min_size, 0, row.size)
+    within(_NAME, f"pg_num of {name}", row.pg_num, 0, _MOST_PGS)
+    on_its_way = row.pg_num_target if row.pg_num_target != row.pg_num else row.pg_placement_num
+    return Pool(
+        id=row.pool,
+        name=row.pool_name,
+        size=row.size,
+        min_size=row.min_size,
+        pg_num=row.pg_num,
+        pg_num_target=on_its_way,  # PGs that are split but not yet spread are still on their way
+        rule=row.crush_rule,
+        erasure=row.type == _ERASURE,
+        hashpspool=_has_hashpspool(row),
+    )
+
+
+def _has_hashpspool(row: _PoolRow) -> bool:
+    if row.flags is None:
+        return _HASHPSPOOL in row.flags_names.split(",")
+    return bool(row.flags & _HASHPSPOOL_BIT)
+
+
+def _data_shards(row: _PoolRow, profiles: Mapping[str, Mapping[str, Any]]) -> int:
+    """Without its profile a shard counts as its whole PG: too much room is asked for, never too little."""
+    if row.type != _ERASURE:
+        return 1
+    told = str(profiles.get(row.erasure_code_profile, {}).get("k", ""))
+    return int(told) if told.isascii() and told.isdigit() and 0 < int(told) <= row.size else 1
+
+
+def _ratio(field: str, value: float) -> float:
+    return round(within(_NAME, field, value, 0, 1), 6)  # printed from 32 bits: 0.8500000238418579
+
+
+def _global(flags: list[str]) -> frozenset[str]:
+    """`osd set pause` is shown as its two halves."""
+    return frozenset(flags) | (frozenset({"pause"}) if {"pauserd", "pausewr"} & set(flags) else frozenset())

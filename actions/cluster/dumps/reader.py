@@ -1,0 +1,227 @@
+"""The reader: answers of a cluster to a view of it, look after look, keeping what did not change."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from actions.cluster.dumps.answers import Answers, Question
+from actions.cluster.dumps.daemons import active_mgr, balancer_active, health, running, upgrading
+from actions.cluster.dumps.decoding import Kept, not_answered, not_understood
+from actions.cluster.dumps.devices import Body, DeviceList, Parts, device_ls, osd_metadata, parts
+from actions.cluster.dumps.osd_df import Fill, osd_df
+from actions.cluster.dumps.osd_dump import OsdDump, osd_dump
+from actions.cluster.dumps.pg_dump import Heard, PgTable, heard, rows
+from actions.cluster.dumps.questions import EACH_LOOK, PG_BRIEF, PG_DUMP, PG_SUM, SELDOM
+from actions.cluster.dumps.schedule import BRIEF_ABOVE, Schedule
+from actions.cluster.dumps.settings import config_dump, scheduler, self_heal, shown_scheduler
+from actions.cluster.dumps.tree import Tree, tree
+from actions.cluster.port import Command
+from actions.cluster.view import ClusterView, Osd
+from data.ids import HostName, OsdId
+
+_NEVER = datetime.fromtimestamp(0, UTC)
+_CLOCK_LOOKS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Statistics:
+    """What the mgr says of PGs, and whether it says enough."""
+
+    heard: Heard
+    known: bool
+
+
+class Reader:
+    """Reads one cluster. Not safe for several threads at once.
+
+    The same bytes are parsed once, and a PG or OSD of which the same is said stays the identical object, which
+    `actions.survey` relies on.
+    """
+
+    def __init__(self, brief_above: int = BRIEF_ABOVE) -> None:
+        """brief_above: the number of PGs beyond which a look does not ask for all of them whole."""
+        self._schedule = Schedule(brief_above)
+        self._osd_dump, self._tree = Kept(osd_dump), Kept(tree)
+        self._device_ls, self._osd_metadata = Kept(device_ls), Kept(osd_metadata)
+        self._config_dump = Kept(config_dump)
+        self._seldom: dict[str, bytes] = {}
+        self._shown: dict[OsdId, str] = {}
+        self._table = PgTable()
+        self._osds: dict[OsdId, Osd] = {}
+        self._parts: dict[OsdId, Parts] = {}
+        self._parts_of: tuple[object, ...] = ()
+        self._ahead: deque[timedelta] = deque(maxlen=_CLOCK_LOOKS)
+        self._mgr_id = ""
+        self._view: ClusterView | None = None
+
+    def due(self, now: datetime) -> tuple[Question, ...]:
+        """What to ask now, in this order (`answers.asked`)."""
+        return self._schedule.due(self._view, now)
+
+    def sent(self, command: Command, now: datetime) -> None:
+        """A command of ours was sent, perhaps without an answer; the next looks watch what it changes. Whoever
+        forgets to say it waits longer for the change to show."""
+        self._schedule.sent(command, self._view, now)
+
+    def view(self, answers: Answers) -> ClusterView:
+        """The cluster as these answers, and older ones to what is asked seldom, show it. Raises NotUnderstood."""
+        raw = self._all(answers)
+        osdmap = self._osd_dump(raw["osd_dump"])
+        places = self._tree(raw["osd_crush_dump"])
+        _belong_together(osdmap, places)
+        settings = self._config_dump(raw["config_dump"])
+        release = running(raw.get("versions"), osdmap.release)
+        status, upgrade = health(raw["status"])
+        self._note_mgr(active_mgr(raw["mgr_dump"]))
+        statistics = self._statistics(raw, osdmap)
+        fills = osd_df(raw["osd_df"])
+        devices = self._device_ls(raw["device_ls"]) if "device_ls" in raw else None
+        bodies = self._osd_metadata(raw["osd_metadata"]) if "osd_metadata" in raw else None
+        self._note_schedulers(raw)
+        # `osd df` shows 0 kb of an OSD that is out, too.
+        sizes_known = all(osd in fills for osd, row in osdmap.osds.items() if row.up and row.reweight > 0)
+        self._view = ClusterView(
+            as_of=self._by_our_clock(statistics.heard.stamp, answers.at),
+            epoch=osdmap.epoch,
+            release=release.release,
+            osds=self._all_osds(osdmap, places, fills, devices, bodies),
+            pools=osdmap.pools,
+            pgs=self._table.pgs,
+            crush=places.crush,
+            upmap_items=osdmap.upmap_items,
+            has_full_upmaps=osdmap.has_full_upmaps,
+            require_min_compat_client=osdmap.require_min_compat_client,
+            nearfull_ratio=osdmap.nearfull_ratio,
+            backfillfull_ratio=osdmap.backfillfull_ratio,
+            full_ratio=osdmap.full_ratio,
+            health=status,
+            flags=osdmap.flags,
+            osd_flags=_flags(osdmap, places),
+            balancer_active=balancer_active(raw.get("balancer_status")),
+            mixed_versions=release.mixed,
+            upgrade_running=upgrade or upgrading(raw.get("orch_upgrade_status")),
+            settings=settings,
+            statistics_known=statistics.known and sizes_known and self._mgr_id != "",
+            mgr_id=self._mgr_id,
+            dump_version=statistics.heard.version,
+            scheduler=scheduler(self._shown, settings, release.release),
+            self_heal=self_heal(settings),
+            lives=devices.lives if devices else {},
+        )
+        self._schedule.answered(answers)
+        return self._view
+
+    def _all(self, answers: Answers) -> Mapping[str, bytes]:
+        """The answers, with the last ones to what was not asked this time."""
+        raw = answers.raw
+        whole = raw.keys() & {PG_DUMP.name, PG_BRIEF.name}
+        for question in EACH_LOOK:
+            if question.needed and question is not PG_SUM and question.name not in raw:
+                raise not_answered(question.name)
+        if not whole:
+            raise not_answered(PG_DUMP.name)
+        for question in SELDOM:
+            if question.name in raw:
+                self._seldom[question.name] = raw[question.name]
+        return {**self._seldom, **raw}
+
+    def _statistics(self, raw: Mapping[str, bytes], osdmap: OsdDump) -> _Statistics:
+        name = PG_DUMP.name if PG_DUMP.name in raw else PG_BRIEF.name
+        found = rows(name, raw[name])
+        last_heard = found.heard
+        if PG_SUM.name in raw:
+            last_heard = heard(PG_SUM.name, raw[PG_SUM.name])
+        if last_heard is None:
+            raise not_answered(PG_SUM.name)
+        if name == PG_DUMP.name:
+            self._table.take_whole(name, found.rows, osdmap)
+        else:
+            self._table.take_brief(name, found.rows, osdmap)
+            for part in sorted(key for key in raw if key.startswith("pg_ls_by_osd.")):
+                self._table.refine(part, rows(part, raw[part]).rows, osdmap)
+        if self._table.unweighed:
+            self._schedule.whole_wanted = True
+        ready = found.ready and last_heard.ready and last_heard.stamp > _NEVER
+        return _Statistics(last_heard, ready and self._table.known(osdmap))
+
+    def _note_mgr(self, mgr_id: str) -> None:
+        if mgr_id != self._mgr_id:
+            self._mgr_id = mgr_id
+            self._ahead.clear()
+            self._schedule.whole_wanted = True
+
+    def _by_our_clock(self, stamp: datetime, at: datetime) -> datetime:
+        """A stamp cannot lie in our future: the stamps of a mgr whose clock runs ahead are taken back by as much as
+        the last ones did, or its old statistics would pass for fresh."""
+        self._ahead.append(stamp - at)
+        return stamp - max(timedelta(0), *self._ahead)
+
+    def _note_schedulers(self, raw: Mapping[str, bytes]) -> None:
+        for name, answer in raw.items():
+            kind, _, number = name.partition(".")
+            if kind == "config_show" and (told := shown_scheduler(answer)):
+                self._shown[OsdId(int(number or 0))] = told
+
+    def _all_osds(
+        self,
+        osdmap: OsdDump,
+        places: Tree,
+        fills: Mapping[OsdId, Fill],
+        devices: DeviceList | None,
+        bodies: Mapping[OsdId, Body] | None,
+    ) -> dict[OsdId, Osd]:
+        if self._parts_of != (made_of := (devices, bodies)):
+            self._parts_of, self._parts = made_of, {}
+        osds: dict[OsdId, Osd] = {}
+        classes = places.crush.classes or {}
+        for id_, row in osdmap.osds.items():
+            place, fill = places.places.get(id_), fills.get(id_)
+            body = bodies.get(id_) if bodies else None
+            own = self._parts.get(id_)
+            if own is None:
+                own = self._parts[id_] = parts(id_, devices, bodies)
+            told = body.host if body else None
+            osd = Osd(
+                id=id_,
+                host=(place.host if place else None) or told or HostName(""),
+                rack=place.rack if place else None,
+                device=own.data,
+                up=row.up,
+                reweight=row.reweight,
+                crush_weight=place.weight if place else 0.0,
+                primary_affinity=row.primary_affinity,
+                size_bytes=fill.size if fill else None,
+                used_bytes=fill.used if fill else None,
+                device_class=classes.get(id_),
+                model=own.model,
+                shared_devices=own.beside,
+            )
+            old = self._osds.get(id_)
+            osds[id_] = old if old is not None and old == osd else osd
+        self._osds = osds
+        return osds
+
+
+def _belong_together(osdmap: OsdDump, places: Tree) -> None:
+    """Map and CRUSH map are asked for one after the other; a pool made between them has no rule yet."""
+    for pool in osdmap.pools.values():
+        if pool.rule not in places.crush.rules:
+            raise not_understood("osd_crush_dump", f"rule {pool.rule} of pool {pool.name} is not in it")
+
+
+def _flags(osdmap: OsdDump, places: Tree) -> Mapping[OsdId, frozenset[str]]:
+    """What is set on an OSD, on a bucket above it, or on its class holds for it."""
+    flags: dict[OsdId, frozenset[str]] = {}
+    classes = places.crush.classes or {}
+    for id_, row in osdmap.osds.items():
+        mine = row.flags | osdmap.class_flags.get(classes.get(id_, ""), frozenset())
+        place = places.places.get(id_)
+        if osdmap.bucket_flags and place is not None:
+            for name in place.above & osdmap.bucket_flags.keys():
+                mine |= osdmap.bucket_flags[name]
+        if mine:
+            flags[id_] = mine
+    return flags

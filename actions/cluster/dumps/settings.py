@@ -1,0 +1,90 @@
+"""`ceph config dump` and `ceph config show`: recovery settings, and which scheduler the OSDs run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from actions.cluster.dumps.decoding import decoded
+from actions.cluster.view import BALANCER
+from data.ids import OsdId
+
+QUEUE = "osd_op_queue"
+_SELF_HEAL = "mgr/devicehealth/self_heal"
+_KEPT = ("osd_", "mon_osd_", "mgr/devicehealth/", BALANCER, "mgr_stats_period")
+_FALSE = frozenset({"false", "0", "no", "off"})
+
+
+class ConfigRow(msgspec.Struct):
+    """One row of the mon's config."""
+
+    section: str
+    name: str
+    value: str
+    mask: str = ""
+
+
+_ROWS = msgspec.json.Decoder(list[ConfigRow])
+_ENCODER = msgspec.json.Encoder()
+
+
+def config_dump(raw: bytes) -> Mapping[str, str]:
+    """Rows that have to do with OSDs, keyed `SECTION/NAME` or `SECTION/MASK/NAME`: `osd/osd_max_backfills`,
+    `osd.3/osd_max_backfills`, `osd/host:stor-1/osd_max_backfills`. Raises NotUnderstood."""
+    kept = (row for row in decoded("config_dump", raw, _ROWS) if _is_kept(row))
+    return {"/".join(part for part in (row.section, row.mask, row.name) if part): row.value for row in kept}
+
+
+def without_secrets(raw: bytes) -> bytes:
+    """The same dump with only the rows that `config_dump` keeps: others may hold passwords. Raises NotUnderstood."""
+    return _ENCODER.encode([row for row in decoded("config_dump", raw, _ROWS) if _is_kept(row)])
+
+
+def _is_kept(row: ConfigRow) -> bool:
+    return row.name.startswith(_KEPT)
+
+
+def self_heal(settings: Mapping[str, str]) -> bool:
+    """Whether the mgr outs a device for its published life expectancy, which it does unless it is told not to."""
+    told = [settings.get(f"{section}/{_SELF_HEAL}") for section in ("mgr", "global")]
+    return next((value.lower() not in _FALSE for value in told if value is not None), True)
+
+
+class _Shown(msgspec.Struct):
+    name: str
+    value: str
+
+
+_SHOWN = msgspec.json.Decoder(list[_Shown])
+
+
+def shown_scheduler(raw: bytes) -> str | None:
+    """The scheduler in an answer to `config show osd.N osd_op_queue`, a bare word, or in the whole `config show`,
+    which lists only what is not default: None when it is not among that. Raises NotUnderstood."""
+    text = raw.strip()
+    if not text.startswith(b"["):
+        word = text.strip(b'"').decode("ascii", "replace")
+        return word if word.replace("_", "").isalnum() else None
+    return next((row.value for row in decoded("config_show", text, _SHOWN) if row.name == QUEUE), None)
+
+
+def scheduler(shown: Mapping[OsdId, str], settings: Mapping[str, str], release: str) -> str:
+    """What the OSDs run: as those asked told, else as the mon would start them, else the release's default. `mixed`
+    when that is not one; empty when it is not known."""
+    general = {f"osd/{QUEUE}", f"global/{QUEUE}"}
+    rows = {key: value for key, value in settings.items() if key.endswith(f"/{QUEUE}")}
+    told = {value for key, value in rows.items() if key not in general}
+    usual = [rows[key] for key in sorted(general & rows.keys(), reverse=True)] or [_DEFAULTS.get(release, "")]
+    told |= set(shown.values()) or {usual[0]}
+    return told.pop() if len(told) == 1 else "mixed"
+
+
+_DEFAULTS = {
+    "octopus": "wpq",
+    "pacific": "wpq",
+    "quincy": "mclock_scheduler",
+    "reef": "mclock_scheduler",
+    "squid": "mclock_scheduler",
+    "tentacle": "mclock_scheduler",
+}

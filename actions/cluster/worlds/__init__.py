@@ -1,0 +1,39 @@
+"""Named clusters to simulate. A world is a function of a seed; `--cluster NAME` looks it up in `WORLDS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from actions.cluster.simulated.spec import ClusterSpec
+from actions.cluster.worlds.cisco import cisco
+from actions.cluster.worlds.cnaf import cnaf_sdds, cnaf_t1
+from actions.cluster.worlds.echo import echo
+from actions.cluster.worlds.osg import osg
+from actions.cluster.worlds.shapes import GB, TB, disks, levelled
+from actions.cluster.worlds.small import ec_no_spare, ec_two_a_host, tiny
+from data.refusal import Refusal
+
+__all__ = ["GB", "TB", "WORLDS", "UnknownWorld", "cisco", "disks", "echo", "levelled", "tiny", "world"]
+
+
+class UnknownWorld(Refusal):
+    """No cluster goes by that name."""
+
+
+WORLDS: Mapping[str, Callable[[int], ClusterSpec]] = {
+    "cisco": cisco,
+    "echo": echo,
+    "cnaf-sdds": cnaf_sdds,
+    "cnaf-t1": cnaf_t1,
+    "osg": osg,
+    "tiny": tiny,
+    "ec_no_spare": ec_no_spare,
+    "ec_two_a_host": ec_two_a_host,
+}
+
+
+def world(name: str, seed: int) -> ClusterSpec:
+    """The named cluster. Raises UnknownWorld."""
+    if name not in WORLDS:
+        raise UnknownWorld(f"There is no simulated cluster {name!r}; choose one of {', '.join(WORLDS)}.")
+    return WORLDS[name](seed)

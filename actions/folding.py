@@ -1,0 +1,28 @@
+"""Equal holds are folded: a drain that waits for the same reasons, with other numbers, is not journalled again."""
+
+from __future__ import annotations
+
+from actions.guards import Refuse
+from data.drain import Drain
+
+
+def is_new(drain: Drain, drains: tuple[Drain, ...]) -> bool:
+    """Whether the drain differs from what was read (a hold that says nothing new is not written again)."""
+    old = next((known for known in drains if known.id == drain.id), None)
+    return old is None or drain.revision > old.revision
+
+
+def same_reasons(refusals: tuple[Refuse, ...], drain: Drain, drains: tuple[Drain, ...]) -> bool:
+    """Whether the hold is for the same guards as before, with other numbers: equal holds are folded
+    in the journal.
+    """
+    old = next((known for known in drains if known.id == drain.id), None)
+    if old is None or len(old.held_by) != len(refusals):
+        return False
+    return all(
+        _words(was) == _words(refuse.sentence) for was, refuse in zip(old.held_by, refusals, strict=True)
+    )
+
+
+def _words(sentence: str) -> tuple[str, ...]:
+    return tuple(word for word in sentence.split() if not any(letter.isdigit() for letter in word))

@@ -1,0 +1,97 @@
+"""What the map would make of a change, computed beforehand; and whether the map under a plan is still the same."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from actions.cluster.view import ClusterView
+from actions.crush.map import CrushMap
+from actions.crush.place import place
+from actions.crush.stirred import stirred
+from actions.topology import with_crush_weight
+from data.drain import Drain
+from data.ids import OsdId, PgId
+
+Placement = Mapping[PgId, tuple[int, ...]]
+
+_BEFORE_LUMINOUS = frozenset(
+    {
+        *("argonaut", "bobtail", "cuttlefish", "dumpling", "emperor", "firefly", "giant", "hammer"),
+        *("infernalis", "jewel", "kraken"),
+    }
+)
+
+
+def placed(
+    view: ClusterView,
+    out: Collection[OsdId] = (),
+    only: Collection[PgId] | None = None,
+    *,
+    pinned: bool = True,
+    weights: Mapping[OsdId, float] | None = None,
+    crush: CrushMap | None = None,
+) -> dict[PgId, tuple[int, ...]]:
+    """`up` of `only` (None: of every PG) as the view's map would make it with `out` at override 0.
+
+    weights: other overrides in force. crush: another tree. pinned=False: what CRUSH itself says, before upmaps,
+    primary affinity and OSDs that are down.
+    """
+    if only is not None and not only:
+        return {}
+    reweights = {osd.id: osd.reweight for osd in view.osds.values()}
+    reweights.update(weights or {})
+    reweights.update(dict.fromkeys(out, 0.0))
+    tree = crush if crush is not None else view.crush
+    if not pinned:
+        return place(tree, view.pools, reweights, {}, frozenset(), only)
+    down = frozenset(osd.id for osd in view.osds.values() if not osd.up)
+    affinities = {osd.id: osd.primary_affinity for osd in view.osds.values() if osd.primary_affinity < 1.0}
+    return place(tree, view.pools, reweights, view.upmap_items, down, only, affinities)
+
+
+def weighed(view: ClusterView, weights: Mapping[OsdId, float]) -> CrushMap:
+    """The view's CRUSH map with other weights of some OSDs."""
+    crush = view.crush
+    for osd, weight in weights.items():
+        crush = with_crush_weight(crush, osd, weight)
+    return crush
+
+
+def stirred_by(view: ClusterView, osds: Collection[OsdId], highest: Mapping[OsdId, float]) -> frozenset[PgId]:
+    """PGs of the view that may move while the CRUSH weights of `osds` go between `highest` and 0, either way."""
+    top = {osd: max(view.osds[osd].crush_weight, highest.get(osd, 0.0)) for osd in osds}
+    reweights = {osd.id: osd.reweight for osd in view.osds.values()}
+    bottom = weighed(view, dict.fromkeys(osds, 0.0))
+    return stirred(weighed(view, top), bottom, view.pools, reweights) & view.pgs.keys()
+
+
+def can_upmap(view: ClusterView) -> bool:
+    """Whether clients and map allow `pg-upmap-items` (never set by us)."""
+    return not why_no_upmap(view)
+
+
+def why_no_upmap(view: ClusterView) -> str:
+    """What forbids `pg-upmap-items`; empty when nothing does."""
+    if view.crush.has_choose_args:
+        return "the map has choose_args"
+    if view.has_full_upmaps:
+        return "full pg_upmap entries stand"
+    if view.require_min_compat_client in _BEFORE_LUMINOUS:
+        return f"require_min_compat_client is {view.require_min_compat_client}"
+    return ""
+
+
+def fingerprint(view: ClusterView, drain: Drain, draining: frozenset[OsdId]) -> int:
+    """Changes whenever the map under a plan does, except by what drains themselves set."""
+    leaving = draining | set(drain.osds)
+    osds = tuple(
+        (
+            osd.id,
+            osd.up,
+            0.0 if osd.id in leaving else osd.reweight,
+            0.0 if osd.id in leaving else osd.crush_weight,
+        )
+        for osd in view.osds.values()
+    )
+    pools = tuple((pool.id, pool.pg_num, pool.size, pool.rule) for pool in view.pools.values())
+    return hash((osds, pools, leaving, view.has_full_upmaps, view.crush.has_choose_args, can_upmap(view)))

@@ -1,0 +1,52 @@
+"""Lines of the journal, and single commands that move no data: their intent first, then what the cluster said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from actions.cluster.port import Cluster, ClusterUnreachable, Command
+from actions.leading import Lead
+from data.drain import JournalEntry
+from data.store.port import Store
+
+LIFE = "life"
+"""The journal of published life expectancies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journalled:
+    """The store's journal, and the cluster behind halt, lease and step counter."""
+
+    store: Store
+    cluster: Cluster
+    lead: Lead
+
+    def write(
+        self,
+        id_: str,
+        now: datetime,
+        seen: str,
+        decided: str,
+        *,
+        answered: str = "",
+        epoch: int | None = None,
+    ) -> None:
+        """One line of the journal of `id_`."""
+        self.store.add_journal([JournalEntry(id_, now, seen, decided, answered, epoch)])
+
+    def send(self, id_: str, command: Command, decided: str, now: datetime) -> bool:
+        """Send one command; whether an answer came. A refusal is an answer, and is written down as one."""
+        self.write(id_, now, "", decided)
+        refused = self.lead.step()
+        if refused is not None:
+            self.write(id_, now, "", "", answered=refused)
+            return False
+        try:
+            answer = self.cluster.apply(command)
+        except ClusterUnreachable as trouble:
+            said = f"no answer: {trouble}; whether it was done is not known"
+        else:
+            said = answer.text or ("ok" if answer.ok else "refused")
+        self.write(id_, now, "", "", answered=said)
+        return True

@@ -1,0 +1,123 @@
+"""Whether this controller may act now: no halt stands, the lease is ours, and nobody acted since we did.
+
+Commands of a controller that lost its lease still reach the mon (ceph.md i), so all three are read before each one.
+The step counter is what a controller that was stopped in the middle of a step finds changed when it goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from actions.cluster.port import ClusterUnreachable, Keep, Lease
+from data.store.port import Store
+
+HALT = "halt"
+_STEPS = "steps"
+
+
+@dataclass(slots=True)
+class Lead:
+    """The halt, the lease and the step counter as one answer. Without keep and lease this controller leads alone.
+
+    owner: this process, unlike any other's.
+    """
+
+    store: Store
+    keep: Keep | None = None
+    lease: Lease | None = None
+    owner: str = ""
+    _counter: str | None = None
+    _count: int = field(default=0)
+
+    def halted(self) -> str | None:
+        """Why everything is halted, by the store or the cluster's key; what cannot be read halts for now."""
+        why = self.store.halt_reason()
+        if why is not None or self.keep is None:
+            return why
+        try:
+            found = self.keep.read(HALT)
+        except ClusterUnreachable as trouble:
+            return f"whether the cluster says halt cannot be read ({trouble})"
+        return None if found is None else found.strip() or "no reason given"
+
+    def halt(self, why: str | None) -> None:
+        """Halt in both places, or lift both. Raises ClusterUnreachable; a halt then stands in the store, a lifted
+        one still stands.
+        """
+        if why is not None:
+            self.store.set_halt(why)
+            if self.keep is not None:
+                self.keep.write(HALT, why)
+            return
+        if self.keep is not None:
+            self.keep.remove(HALT)
+        self.store.set_halt(None)
+
+    def take(self) -> bool:
+        """Take or renew the lease; whether it is ours."""
+        if self.lease is None:
+            return True
+        if not self.lease.hold():
+            self._counter = None
+        return self.lease.held()
+
+    @property
+    def leads(self) -> bool:
+        """Whether the lease is ours by our own clock. Asks nobody."""
+        return self.lease is None or self.lease.held()
+
+    def lost(self) -> str:
+        """Why the lease is not ours; empty while it is."""
+        return "" if self.lease is None or self.lease.held() else self.lease.why
+
+    def unchallenged(self) -> bool:
+        """Whether nobody has counted a step since we did. Raises ClusterUnreachable."""
+        if self.lease is None or self.keep is None:
+            return True
+        return self._counter is not None and self.keep.read(_STEPS) == self._counter
+
+    def claim(self) -> None:
+        """Count on from whoever led before; from here on they find the counter changed. Raises ClusterUnreachable."""
+        assert self.keep is not None
+        text = self.keep.read(_STEPS) or "0"
+        first = text.split(" ")[0]
+        self._count = int(first) if first.isdecimal() else 0
+        self._advance()
+
+    def step(self) -> str | None:
+        """Count one step; a sentence when it must not be made. Nothing was counted then."""
+        refused = self.refusal()
+        if refused is not None or self.lease is None or self.keep is None:
+            return refused
+        try:
+            self._advance()
+        except ClusterUnreachable as trouble:
+            self._counter = None
+            return f"not sent, the step cannot be counted: {trouble}"
+        return None
+
+    def refusal(self) -> str | None:
+        """Why the next command must not be sent; None when it may."""
+        if (why := self.halted()) is not None:
+            return f"not sent, halted: {why}"
+        if self.lease is None:
+            return None
+        if self.keep is not None:
+            try:
+                found = self.keep.read(_STEPS)
+            except ClusterUnreachable as trouble:
+                return f"not sent, the step counter cannot be read: {trouble}"
+            if self._counter is None or found != self._counter:
+                self._counter = None
+                return f"not sent, another controller acted since (step {found or 'unknown'})"
+        if not self.lease.held():  # last, for it is what time takes away
+            self._counter = None
+            return "not sent, the lease ran out"
+        return None
+
+    def _advance(self) -> None:
+        assert self.keep is not None
+        self._count += 1
+        counter = f"{self._count} {self.owner}".strip()
+        self.keep.write(_STEPS, counter)
+        self._counter = counter

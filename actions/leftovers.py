@@ -1,0 +1,37 @@
+"""What drains that are over left standing in the cluster, for whoever comes next to put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from actions.cluster.port import Command
+from actions.cluster.view import ClusterView
+from actions.context import engaged
+from actions.flags import stale_flags
+from actions.ledger import BEFORE, command_for, found, key_of, same
+from actions.states import ENDED
+from actions.throttle import shared
+from data.drain import Drain
+
+
+def leftovers(drains: Iterable[Drain], view: ClusterView) -> tuple[tuple[str, Command], ...]:
+    """Commands that put back, each with the drain that set it: flags of any drain, which never outlast a step, and
+    throttles and balancer of ended ones. What shows another value than ours is somebody else's by now and stays.
+    """
+    drains = tuple(drains)
+    held = {key for drain in drains if engaged(drain) for key in drain.ours}
+    back: dict[str, tuple[str, Command]] = {}
+    for command in stale_flags(drains, view):
+        owner = next(drain.id for drain in drains if key_of(command) in drain.ours)
+        back[key_of(command)] = (owner, command)
+    for drain in drains:
+        if drain.state not in ENDED:
+            continue
+        for key, value in drain.ours.items():
+            was = drain.saved.get(key)
+            if was is None or key.endswith(BEFORE) or not shared(key) or key in held or key in back:
+                continue
+            now = found(view, key)
+            if same(key, now, value) and not same(key, now, was):
+                back[key] = (drain.id, command_for(key, was))
+    return tuple(back.values())

@@ -1,0 +1,117 @@
+"""Primary affinity in rungs: an OSD stops, or starts again, to lead PGs, a few at a time; no data moves.
+
+An OSD is passed over as leader of a PG when the PG's draw for it is not below its affinity, so the PGs that a rung
+changes are known beforehand. Source: OSDMap::_apply_primary_affinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from actions.cluster.port import PrimaryAffinity
+from actions.cluster.view import ClusterView
+from actions.crush.choose import FULL_WEIGHT
+from actions.crush.hashing import hash2
+from actions.crush.map import ITEM_NONE
+from actions.crush.place import place, placement_seeds
+from actions.flight import Allowance
+from actions.guards.verdict import count
+from actions.mechanics.batch import Batch
+from actions.mechanics.override import rung_down, rung_up
+from data.ids import OsdId, PgId, pg_seed
+
+_Draws = Mapping[PgId, Mapping[int, int]]
+
+
+def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) -> Batch:
+    """The next affinity from now towards `goal`, up or down, that changes the leader of no more PGs than may peer."""
+    now = view.osds[osd].primary_affinity
+    if round(now * FULL_WEIGHT) == round(goal * FULL_WEIGHT):
+        return Batch(waits_for=f"primary affinity of osd.{osd} is {goal:g}")
+    if allowance.peering < 1:
+        return Batch(waits_for="PGs still peer")
+    drawn = at_stake(view, osd)
+    step = rung_down if goal < now else rung_up
+    affinity = step(drawn, now, goal, allowance.peering)
+    low, high = sorted((round(now * FULL_WEIGHT), round(affinity * FULL_WEIGHT)))
+    pgs = frozenset(pg for pg, draw in drawn.items() if low <= draw < high)
+    if pgs & allowance.taken or (len(pgs) > allowance.peering and allowance.taken):
+        return Batch(waits_for="another drain's step on the same PGs")
+    allowance.stir(pgs)
+    decided = (
+        f"primary affinity of osd.{osd} {now:.4f} > {affinity:.4f}, {count(len(pgs), 'PG')} led by others"
+    )
+    if goal > now:
+        decided = f"primary affinity of osd.{osd} {now:.4f} > {affinity:.4f}, {count(len(pgs), 'PG')} led by it again"
+    return Batch((PrimaryAffinity(osd, affinity),), pgs, decided)
+
+
+def led(view: ClusterView, osd: OsdId) -> frozenset[PgId]:
+    """PGs that the OSD leads, as the map has it."""
+    held = [pg.id for pg in view.pgs.values() if osd in pg.up]
+    leads = leaders(view, held, {osd: view.osds[osd].primary_affinity})
+    return frozenset(
+        pg
+        for pg in held
+        if (leads[pg] if view.pools[view.pgs[pg].pool].erasure else view.pgs[pg].up[0]) == osd
+    )
+
+
+def at_stake(view: ClusterView, osd: OsdId) -> dict[PgId, int]:
+    """PGs that the OSD leads or not depending on its affinity, with the draw at which that turns."""
+    held = [pg.id for pg in view.pgs.values() if osd in pg.up]
+    always, never = leaders(view, held, {osd: 1.0}), leaders(view, held, {osd: 0.0})
+    as_is = leaders(view, held, {})
+    draws = _draws(view, dict.fromkeys(held, (osd,)))
+    return {
+        pg: draws[pg][osd] for pg in held if always[pg] != never[pg] or _unlike_the_map(view, pg, as_is[pg])
+    }
+
+
+def leaders(view: ClusterView, pgs: Collection[PgId], affinities: Mapping[OsdId, float]) -> dict[PgId, int]:
+    """Who leads each PG, with other primary affinities than the view's; ITEM_NONE where `up` is empty."""
+    if not pgs:
+        return {}
+    reweights = {osd.id: osd.reweight for osd in view.osds.values()}
+    down = frozenset(osd.id for osd in view.osds.values() if not osd.up)
+    ups = place(view.crush, view.pools, reweights, view.upmap_items, down, pgs)
+    limits = {int(osd.id): int(osd.primary_affinity * FULL_WEIGHT) for osd in view.osds.values()}
+    limits.update({int(osd): int(affinity * FULL_WEIGHT) for osd, affinity in affinities.items()})
+    doubtful = {
+        pg: [osd for osd in up if limits.get(osd, FULL_WEIGHT) < FULL_WEIGHT] for pg, up in ups.items()
+    }
+    draws = _draws(view, {pg: members for pg, members in doubtful.items() if members})
+    return {pg: _leader(up, limits, draws.get(pg, {})) for pg, up in ups.items()}
+
+
+def _leader(up: Sequence[int], limits: Mapping[int, int], draws: Mapping[int, int]) -> int:
+    members = [osd for osd in up if osd != ITEM_NONE]
+    willing = (osd for osd in members if osd not in draws or draws[osd] < limits[osd])
+    return next(willing, members[0] if members else ITEM_NONE)
+
+
+def _draws(view: ClusterView, asked: Mapping[PgId, Sequence[int]]) -> _Draws:
+    """Each PG's draw in [0, 65535] against the affinity of each of the OSDs asked for."""
+    rows = [(pg, osd) for pg, members in asked.items() for osd in members]
+    seeds = {pg: pg_seed(pg) for pg in asked}
+    places: dict[PgId, int] = {}
+    for pool in {pool for pool, _ in seeds.values()}:
+        mine = [pg for pg, (its, _) in seeds.items() if its == pool]
+        numbers = placement_seeds(view.pools[pool], np.array([seeds[pg][1] for pg in mine], dtype=np.int64))
+        places.update(zip(mine, numbers.tolist(), strict=True))
+    hashed = hash2(
+        np.array([places[pg] for pg, _ in rows], dtype=np.uint32),
+        np.array([osd for _, osd in rows], dtype=np.uint32),
+    )
+    found: dict[PgId, dict[int, int]] = {}
+    for (pg, osd), drawn in zip(rows, (hashed >> np.uint32(16)).tolist(), strict=True):
+        found.setdefault(pg, {})[osd] = drawn
+    return found
+
+
+def _unlike_the_map(view: ClusterView, pg: PgId, computed: int) -> bool:
+    """A copy's leader is not the one computed (`pg_upmap_primaries`, Reef and later): then it counts as at stake."""
+    found = view.pgs[pg]
+    return not view.pools[found.pool].erasure and bool(found.up) and found.up[0] != computed

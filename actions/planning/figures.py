@@ -1,0 +1,263 @@
+"""The figures of a plan: what each target receives, how full it gets, how long it takes and what bounds that.
+
+Source of the rates: `Policy.move_bytes_per_second`, `disk_bytes_per_second` and `host_bytes_per_second`. Data moves as
+long as the longest bound; what moves nothing comes after it: the override's rungs, and CRUSH weight 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+from actions.cluster.view import ClusterView
+from actions.context import Context
+from actions.foresight import placed
+from actions.guards.verdict import count
+from actions.planning.diff import in_units
+from actions.policy import Policy
+from actions.space import Room, cluster_after, waiting
+from data.drain import Bound, Drain, Mechanic, Move, Plan, Target
+from data.ids import OsdId, PgId
+from data.outlook import GRID_DAYS, Outlook
+
+_LOOKS, _LOOKS_AN_OSD = 4, 2
+"""Looks that nothing starts in: to begin, hold the balancer, give it back, verify; to see each OSD's last PGs arrive,
+and it empty.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What is to be done, before its figures."""
+
+    mechanic: Mechanic
+    why: str
+    moves: tuple[Move, ...] = ()
+    refusals: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
+    stirred: tuple[PgId, ...] = ()
+    tail_pgs: int = 0
+    """PGs of others that are pinned where they are when the CRUSH weight goes to 0 at the end."""
+
+
+def sealed(
+    view: ClusterView, drain: Drain, policy: Policy, context: Context, draft: Draft, space: Room
+) -> Plan:
+    """The plan with its figures. `space` holds every promise, this plan's among them."""
+    leaving = frozenset(drain.osds)
+    targets = _targets(view, draft.moves, space)
+    refusals = draft.refusals
+    fullest = next((target for target in targets if target.after is not None), None)
+    if fullest is not None and fullest.after is not None and fullest.after > space.limit and not refusals:
+        refusals = (f"osd.{fullest.osd} would be {fullest.after:.0%} full, limit {space.limit:.0%}.",)
+    unknown = [t.osd for t in targets if t.after is None and t.osd not in waiting(view, drain)]
+    if unknown:
+        refusals = (*refusals, f"osd.{unknown[0]} reports no sizes; its room is not known.")
+    bounds = _bounds(view, leaving, draft, targets, policy)
+    after = _after(view, leaving, draft, policy)
+    hours = max((bound.hours for bound in bounds), default=0.0) + sum(bound.hours for bound in after)
+    bounds = (*bounds, *after)
+    lives = survival(context.outlooks.get(drain.device) if drain.device else None, hours)
+    why = draft.why
+    if lives is not None:
+        why += f"; it takes about {hours:.1f} h, which the device outlives with a chance of {lives:.1%}"
+    return Plan(
+        mechanic=draft.mechanic,
+        why=why,
+        epoch=view.epoch,
+        moves=draft.moves,
+        fullest_osd=fullest.osd if fullest else None,
+        fullest_after=fullest.after if fullest else None,
+        cluster_after=cluster_after(view, leaving),
+        eta_hours=hours,
+        bottleneck=bounds[0].name if bounds else "nothing to move",
+        refusals=tuple(dict.fromkeys(refusals)),
+        targets=targets,
+        bounds=bounds,
+        ticks=math.ceil(hours * 3600 / policy.tick_seconds),
+        rejected=draft.rejected,
+        stirred=draft.stirred,
+        survives=lives,
+    )
+
+
+def _after(view: ClusterView, leaving: frozenset[OsdId], draft: Draft, policy: Policy) -> tuple[Bound, ...]:
+    """What still has to be done when no data is left, one after the other."""
+    if not draft.moves:
+        return ()
+    looks = _LOOKS + _LOOKS_AN_OSD * len({move.source for move in draft.moves} & leaving)
+    found = [Bound(f"then {looks} looks to begin and to end", looks * policy.tick_seconds / 3600)]
+    if draft.mechanic in (Mechanic.UPMAP_WALK, Mechanic.REBUILD):
+        turned = _turned(view, leaving, draft.moves)
+        hours = sum(steps_seconds(pgs, policy) for pgs in turned.values()) / 3600
+        found.append(Bound(f"then override 0: {count(turned.total(), 'PG')} peer once more", hours))
+    tail = steps_seconds(draft.tail_pgs, policy) / 3600
+    found.append(Bound(f"then CRUSH weight 0: {count(draft.tail_pgs, 'PG')} pinned where they are", tail))
+    return tuple(bound for bound in found if bound.hours)
+
+
+def _turned(view: ClusterView, leaving: frozenset[OsdId], moves: tuple[Move, ...]) -> Counter[OsdId]:
+    """How many PGs of each OSD its override turns: CRUSH's choice without it is not, place by place, where a pin
+    put them.
+    """
+    routes: dict[PgId, dict[int, int]] = {}
+    for move in moves:
+        routes.setdefault(move.pg, {})[int(move.source)] = int(move.target)
+    final = placed(view, leaving, routes)
+    turned: Counter[OsdId] = Counter()
+    for id_, way in routes.items():
+        pinned = tuple(way.get(osd, osd) for osd in view.pgs[id_].up)
+        turned.update(osd for osd in leaving if osd in way and final.get(id_, pinned) != pinned)
+    return turned
+
+
+def _targets(view: ClusterView, moves: tuple[Move, ...], space: Room) -> tuple[Target, ...]:
+    load: Counter[OsdId] = Counter()
+    pgs: Counter[OsdId] = Counter()
+    for move in moves:
+        load[move.target] += move.bytes
+        pgs[move.target] += 1
+    now = Room(view, space.limit, {})
+    found = [Target(osd, pgs[osd], load[osd], now.fullness(osd), space.fullness(osd)) for osd in load]
+    return tuple(sorted(found, key=lambda t: (t.after is None, -(t.after or 0.0), t.osd)))
+
+
+def _bounds(
+    view: ClusterView, leaving: frozenset[OsdId], draft: Draft, targets: tuple[Target, ...], policy: Policy
+) -> tuple[Bound, ...]:
+    """Everything that takes at least so long, the longest first."""
+    moves = draft.moves
+    if not moves:
+        return ()
+    disk, wire, rate = (
+        policy.disk_bytes_per_second,
+        policy.host_bytes_per_second,
+        policy.move_bytes_per_second,
+    )
+    total = sum(move.bytes for move in moves)
+    reads = _reads(view, moves)
+    reader = max(reads, key=lambda osd: (reads[osd], -osd), default=None)
+    led = _led(view, moves)
+    leader = max(led, key=lambda osd: (led[osd], -osd), default=None)
+    busiest = max(targets, key=lambda target: (target.bytes, -target.osd))
+    hosts: Counter[str] = Counter()
+    for osd, size in [*reads.items(), *((target.osd, target.bytes) for target in targets)]:
+        if osd in view.osds:
+            hosts[view.osds[osd].host] += size
+    host = max(hosts, key=lambda name: (hosts[name], name), default=None)
+    sought = max(targets, key=lambda target: (target.pgs, -target.osd))
+    bounds = [
+        Bound(
+            f"osd.{sought.osd}, which receives {count(sought.pgs, 'PG')}, {policy.per_target_max} on their way at once",
+            _steps(sought.pgs, policy.per_target_max, policy),
+        ),
+        Bound(
+            f"osd.{busiest.osd}, which receives {in_units(busiest.bytes)} at {rate / 1e6:.0f} MB/s",
+            busiest.bytes / rate,
+        ),
+    ]
+    if reader is not None:
+        bounds.append(
+            Bound(
+                f"osd.{reader}, which reads {in_units(reads[reader])} at {disk / 1e6:.0f} MB/s",
+                reads[reader] / disk,
+            )
+        )
+    if leader is not None:
+        bounds.append(
+            Bound(
+                f"osd.{leader}, which leads PGs of {in_units(led[leader])} and fills one at a time at "
+                f"{rate / 1e6:.0f} MB/s",
+                led[leader] / rate,
+            )
+        )
+    if host is not None:
+        bounds.append(
+            Bound(
+                f"the network of {host}, {in_units(hosts[host])} at {wire / 1e6:.0f} MB/s",
+                hosts[host] / wire,
+            )
+        )
+    if any(osd in view.latency_ratio for osd in leaving):
+        many = policy.in_flight_max
+        bounds.append(Bound(f"{many} PGs in flight at {rate / 1e6:.0f} MB/s each", total / rate / many))
+        pgs = len({move.pg for move in moves})
+        bounds.append(Bound(f"{policy.peering_max} PGs peering at once", steps_seconds(pgs, policy)))
+    else:
+        bounds.append(Bound("one PG at a time, for want of a latency signal", _one_by_one(moves, policy)))
+    share = _open_share(policy)
+    return tuple(
+        sorted((Bound(b.name, b.hours / 3600 / share) for b in bounds), key=lambda bound: -bound.hours)
+    )
+
+
+def _reads(view: ClusterView, moves: tuple[Move, ...]) -> Counter[OsdId]:
+    """Bytes that each OSD reads: a copy comes from the PG's primary, a shard from who holds it."""
+    reads: Counter[OsdId] = Counter()
+    for move in moves:
+        pg = view.pgs.get(move.pg)
+        primary = next((osd for osd in pg.acting if osd in view.osds), None) if pg else None
+        copied = pg is not None and not view.pools[pg.pool].erasure
+        reads[OsdId(primary) if copied and primary is not None else move.source] += move.bytes
+    return reads
+
+
+def _led(view: ClusterView, moves: tuple[Move, ...]) -> Counter[OsdId]:
+    """Bytes that go to one place each of the PGs that each OSD leads: with one backfill allowed, it lets one PG of
+    them fill at a time.
+    """
+    each: dict[PgId, int] = {}
+    for move in moves:
+        each[move.pg] = max(each.get(move.pg, 0), move.bytes)
+    led: Counter[OsdId] = Counter()
+    for id_, size in each.items():
+        pg = view.pgs.get(id_)
+        primary = next((osd for osd in pg.acting if osd in view.osds), None) if pg else None
+        if primary is not None:
+            led[OsdId(primary)] += size
+    return led
+
+
+def steps_seconds(pgs: int, policy: Policy) -> float:
+    """How long starting so many PGs takes: a few a step, and each step waits until statistics have caught up."""
+    return _steps(pgs, policy.peering_max, policy)
+
+
+def _steps(pgs: int, at_once: int, policy: Policy) -> float:
+    return math.ceil(pgs / at_once) * _whole_ticks(2 * policy.statistics_seconds, policy)
+
+
+def _one_by_one(moves: tuple[Move, ...], policy: Policy) -> float:
+    each: Counter[PgId] = Counter()
+    for move in moves:
+        each[move.pg] += move.bytes
+    settling = 2 * policy.statistics_seconds
+    return sum(_whole_ticks(size / policy.move_bytes_per_second + settling, policy) for size in each.values())
+
+
+def _whole_ticks(seconds: float, policy: Policy) -> float:
+    return math.ceil(seconds / policy.tick_seconds) * policy.tick_seconds
+
+
+def _open_share(policy: Policy) -> float:
+    """Share of the day in which PGs may move."""
+    if policy.window is None:
+        return 1.0
+    start, end = policy.window
+    return ((end - start) % 24 or 24) / 24
+
+
+def survival(outlook: Outlook | None, hours: float) -> float | None:
+    """Chance that the device still lives after `hours`, read from its survival curve; None without one."""
+    if outlook is None or outlook.survival is None:
+        return None
+    days = hours / 24
+    for (left, high), (right, low) in zip(
+        zip(GRID_DAYS, outlook.survival, strict=True),
+        zip(GRID_DAYS[1:], outlook.survival[1:], strict=True),
+        strict=False,
+    ):
+        if days <= right:
+            return high + (low - high) * (days - left) / (right - left)
+    return outlook.survival[-1]
