@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -79,6 +79,11 @@ class Announcements:
                 if last is None or last.as_of < alert.outlook.as_of:
                     self._last[alert.outlook.device] = alert.outlook
                     self._alerts.append(alert)
+
+    def last(self) -> Mapping[DeviceId, Outlook]:
+        """Each device's outlook as it was last announced."""
+        with self._lock:
+            return dict(self._last)
 
     def newest(self) -> tuple[Alert, ...]:
         """Newest first."""

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
+
+SOONEST_SECONDS, LONGEST_SECONDS = 0.25, 5.0
+APART_SECONDS = 0.02
+"""Between two listeners who hear of a change, on the average: some milliseconds of work are asked for each time."""
 
 
 class Kind(StrEnum):
@@ -27,6 +33,7 @@ class Changes:
         self._lock = threading.Lock()
         self._number = 0
         self._closed = False
+        self._listeners = 0
 
     @property
     def number(self) -> int:
@@ -37,6 +44,24 @@ class Changes:
     def closed(self) -> bool:
         """Whether the service is going down."""
         return self._closed
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """While somebody listens."""
+        with self._lock:
+            self._listeners += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._listeners -= 1
+
+    @property
+    def pace(self) -> float:
+        """Seconds for which a listener who heard of a change hears of no other: the longer, the more of them listen, so
+        that what 250 of them then ask costs no more than what a dozen do.
+        """
+        return min(LONGEST_SECONDS, max(SOONEST_SECONDS, APART_SECONDS * self._listeners))
 
     def tell(self, *kinds: Kind) -> None:
         """Something of these kinds changed."""

@@ -1,24 +1,63 @@
 """What is known now of every disk and OSD, held in memory: a projection of store and cluster.
 
-The store stays the truth; the fleet is rebuilt from it at each start, then fed by worker and controller.
+The store stays the truth; the fleet is rebuilt from it at each start, then fed by worker and controller, and by
+what other processes store (service.following).
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
 from actions.cluster.view import ClusterView
 from data.drain import Drain, DrainState
-from data.ids import DeviceId, OsdId
+from data.ids import DeviceId, HostName, OsdId
 from data.outlook import Outlook, Status
-from data.reading import Reading
+from data.reading import Reading, Smart
 from data.store.port import Store
 
 WEEK = timedelta(days=7)
+TURNS = 3
+"""Changes of a device's host within a day: a disk that moves changes once, one that was moved back twice."""
 OVER = frozenset({DrainState.CANCELLED, DrainState.HANDED_OVER})
+
+
+class Seats:
+    """Which OSDs live on which device, and where on their host: worked out once a view, however many sights ask."""
+
+    def __init__(self) -> None:
+        self._of: tuple[ClusterView | None, Mapping[DeviceId, tuple[OsdId, ...]], Mapping[OsdId, int]] = (
+            None,
+            {},
+            {},
+        )
+
+    def devices(self, view: ClusterView | None) -> Mapping[DeviceId, tuple[OsdId, ...]]:
+        """The OSDs that live on each device."""
+        return self._in(view)[1]
+
+    def slots(self, view: ClusterView | None) -> Mapping[OsdId, int]:
+        """Each OSD's place among those of its host, from 0 in order of their ids."""
+        return self._in(view)[2]
+
+    def _in(
+        self, view: ClusterView | None
+    ) -> tuple[ClusterView | None, Mapping[DeviceId, tuple[OsdId, ...]], Mapping[OsdId, int]]:
+        known = self._of
+        if known[0] is not view:
+            devices: dict[DeviceId, tuple[OsdId, ...]] = {}
+            hosts: dict[HostName, int] = {}
+            slots: dict[OsdId, int] = {}
+            for _, osd in sorted(view.osds.items()) if view else ():
+                if osd.device is not None:
+                    devices[osd.device] = (*devices.get(osd.device, ()), osd.id)
+                slots[osd.id] = hosts.get(osd.host, 0)
+                hosts[osd.host] = slots[osd.id] + 1
+            known = self._of = view, devices, slots
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +72,22 @@ class Sight:
     """Newest first."""
     halted: str | None
     view: ClusterView | None
+    twice: Mapping[DeviceId, tuple[HostName, ...]] = field(default_factory=dict)
+    """Devices that two hosts answer for in turns, with the hosts: two drives of one name, or one that both reach."""
+
+    seats: Seats = field(default_factory=Seats, compare=False)
 
     def osds_of(self) -> Mapping[DeviceId, tuple[OsdId, ...]]:
         """The OSDs that live on each device."""
-        found: dict[DeviceId, list[OsdId]] = {}
-        for osd in self.view.osds.values() if self.view else ():
-            if osd.device is not None:
-                found.setdefault(osd.device, []).append(osd.id)
-        return {device: tuple(sorted(osds)) for device, osds in found.items()}
+        return self.seats.devices(self.view)
+
+    def slots(self) -> Mapping[OsdId, int]:
+        """Each OSD's place among those of its host, from 0 in order of their ids."""
+        return self.seats.slots(self.view)
+
+    def racks_of_hosts(self) -> Mapping[HostName, str]:
+        """The rack of each host that the cluster has in one."""
+        return {osd.host: osd.rack for osd in self.view.osds.values() if osd.rack} if self.view else {}
 
     def drain_of(self) -> Mapping[OsdId, Drain]:
         """The drain that concerns each OSD now: its newest, unless that is over."""
@@ -54,13 +101,21 @@ class Sight:
 class Fleet:
     """Thread-safe. Writers hand in what is new; readers take a `Sight`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, whole: bool = True) -> None:
+        """whole: begin with every device of the store; else with none, as who works on a part of them does."""
         self._store = store
         self._lock = threading.Lock()
         self._view: ClusterView | None = None
-        self._readings = dict(store.latest_readings())
-        self._outlooks = dict(store.latest_outlooks())
+        news = store.news() if whole else None
+        self.mark = news.mark if news else None
+        """Of the store as this fleet began with it."""
+        self._readings = {one.device: one for one in news.readings} if news else {}
+        self._outlooks = {one.device: one for one in news.outlooks} if news else {}
+        self._turns: dict[DeviceId, deque[Reading]] = {}
+        """The newest readings that came from another host than the one before."""
         self._days: dict[DeviceId, dict[date, float]] = {}
+        self._week_ago: dict[DeviceId, float] = {}
+        self._seats = Seats()
         for device, outlook in self._outlooks.items():
             # A week of every disk would be read for nothing: the question is asked of those in trouble.
             troubled = outlook.status in (Status.WARNING, Status.BAD)
@@ -74,6 +129,8 @@ class Fleet:
                 known = self._readings.get(reading.device)
                 if known is None or known.taken_at <= reading.taken_at:
                     self._readings[reading.device] = reading
+                    if known is not None and known.host != reading.host and _answered(known, reading):
+                        self._turns.setdefault(reading.device, deque(maxlen=TURNS)).append(reading)
             fresh = []
             for outlook in outlooks:
                 before = self._outlooks.get(outlook.device)
@@ -106,28 +163,46 @@ class Fleet:
         with self._lock:
             return dict(self._outlooks)
 
-    def sight(self) -> Sight:
-        """Everything at this instant."""
-        drains, halted = self._store.drains(), self._store.halt_reason()
+    def sight(self, halted: str | None) -> Sight:
+        """Everything at this instant. halted: why nothing may move."""
+        drains = self._store.drains()
         with self._lock:
-            week_ago = {
-                device: p
-                for device, outlook in self._outlooks.items()
-                if (p := self._days.get(device, {}).get((outlook.as_of.astimezone(UTC) - WEEK).date()))
-                is not None
-            }
-            return Sight(dict(self._readings), dict(self._outlooks), week_ago, drains, halted, self._view)
+            return Sight(
+                dict(self._readings),
+                dict(self._outlooks),
+                dict(self._week_ago),
+                drains,
+                halted,
+                self._view,
+                self._twice(),
+                self._seats,
+            )
+
+    def _twice(self) -> dict[DeviceId, tuple[HostName, ...]]:
+        return {
+            device: tuple(sorted({turn.host for turn in turns}))
+            for device, turns in self._turns.items()
+            if len(turns) == TURNS and self._readings[device].taken_at - turns[0].taken_at < timedelta(days=1)
+        }
 
     def _remember(self, outlooks: Iterable[Outlook]) -> None:
-        """The day's last probability, for eight days."""
+        """The day's last probability, for eight days, and what it was a week before the newest outlook."""
         for outlook in outlooks:
-            if outlook.p_fail_30d is None:
-                continue
-            days = self._days.setdefault(outlook.device, {})
-            days[_day(outlook.as_of)] = outlook.p_fail_30d
             oldest = _day(outlook.as_of - WEEK)
+            days = self._days.setdefault(outlook.device, {})
+            if outlook.p_fail_30d is not None:
+                days[_day(outlook.as_of)] = outlook.p_fail_30d
             for day in [day for day in days if day < oldest]:
                 del days[day]
+            if (p := days.get(oldest)) is not None:
+                self._week_ago[outlook.device] = p
+            else:
+                self._week_ago.pop(outlook.device, None)
+
+
+def _answered(*readings: Reading) -> bool:
+    """A host that misses a disk which another one has now says nothing of where it is."""
+    return all(isinstance(reading.seen, Smart) for reading in readings)
 
 
 def _day(at: datetime) -> date:

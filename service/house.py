@@ -1,13 +1,14 @@
 """The house: log, store, forecaster and controller put together; stepped by hand or run by loops.
 
-`House` takes ports, so that one composition serves a machine (SQLite, the system's clock) and a simulation.
+`House` takes ports, so that one composition serves a machine (SQLite, the system's clock) and a simulation, and
+`Parts`, so that it serves one process that does everything and several that share the work.
 Every public method may be called from any thread, except that only one thread steps the worker.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
-from actions.cluster.port import Cluster
 from actions.policy import Policy
 from data.clock import Clock
 from data.drain import Drain, Intent, JournalEntry
@@ -32,44 +32,56 @@ from service.changes import Changes, Kind
 from service.draining.timeline import Timelines
 from service.draining.wishes import NoCluster
 from service.fleet import Fleet, Sight
-from service.loops import Loops
+from service.following import Following
+from service.latencies import Kept, Latencies
+from service.live import Live
 from service.memory import recall
+from service.parts import EVERYTHING, Parts
 from service.retention import Dropped, drop
 from service.scoring import succession
 from service.scoring.forecasting import Forecaster
 from service.scoring.lineup import Lineup
+from service.scoring.scorer import Scorer
 from service.scoring.sender import Sender
-from service.scoring.shadow import Shadow
-from service.scoring.worker import Worked, Worker
+from service.scoring.worker import Worked
 from service.settings import Settings
+from service.telling.cause import Scene
+from service.telling.channel import Channel, Deliveries
+from service.telling.daily import Daily
+from service.telling.notes import Notes
+from service.telling.scene import scene_of
+from service.telling.teller import Teller
+from service.turning import Turning
 
 if TYPE_CHECKING:
     from service.draining.control import Control
     from service.scoring.watch import Health
 
-IDLE_SECONDS = 1.0
-WATCH_SECONDS = 6 * 3_600.0
-DAY_SECONDS = 86_400.0
+MODEL = "model:"
+SIGHT = "sight"
+HALTS = "halt"
+"""The journal of halts, beside those of drains."""
 
 Built = TypeVar("Built")
-
-
-class NotReady(Refusal):
-    """The forecaster is not loaded yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
     """What a house stands on. `forecaster` is called once, late, since it imports heavy packages; it scores until a
-    bundle is promoted into the folder `installed`. Without a `scorebook` no bundle is compared with another."""
+    bundle is promoted into the folder `installed`. Without a `scorebook` no bundle is compared with another. `name`
+    stands on what is sent: processes that share a log have one each. People are told by `channels`, and once a day by
+    a `digest`, which is given the store."""
 
     log: Log
     store: Store
     clock: Clock
     forecaster: Callable[[], Forecaster[Any]]
-    cluster: Cluster | None = None
+    cluster: Live | None = None
     installed: Path | None = None
     scorebook: Scorebook | None = None
+    name: str = "predrain"
+    channels: Sequence[Channel] = ()
+    digest: Callable[[Notes], Daily] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +114,7 @@ class Ingested:
 
 
 class House:
-    """Everything in one process."""
+    """One process of the service: everything, or the parts that it is given."""
 
     def __init__(
         self,
@@ -110,35 +122,52 @@ class House:
         policy: Policy,
         settings: Settings,
         *,
+        parts: Parts = EVERYTHING,
         demo: Callable[[], DemoStatus | None] | None = None,
     ) -> None:
         self.log, self.store, self.clock = ports.log, ports.store, ports.clock
-        self.policy, self.settings, self.demo = policy, settings, demo
+        self.policy, self.settings, self.parts, self.demo = policy, settings, parts, demo
         self.changes, self.announcements, self.timelines = Changes(), Announcements(), Timelines()
         self.fleet = Fleet(ports.store)
         self.stale_after = timedelta(hours=2 * settings.forecast.reading_interval_hours)
         self.counts = {"accepted": 0, "refused": 0, "worked": 0, "dead": 0, "alerts": 0}
-        self._loops = Loops(lambda: self.changes.tell(Kind.STATUS))
-        self.faults = self._loops.faults
-        self._sender = Sender("predrain", ports.clock)
-        self.lineup, self.scorebook = Lineup(ports.forecaster, ports.installed), ports.scorebook
-        self.health: Health | None = None
-        self._shadow = Shadow(ports.scorebook) if ports.scorebook is not None else None
-        self._unwatched: str | None = None
-        self._scoring: tuple[Forecaster[Any] | None, Forecaster[Any] | None] = (None, None)
-        self._worker: Worker[Any] | None = None
+        self.counts |= {"latencies": 0, "latencies_dead": 0, "latencies_lost": 0}
+        self.waited: timedelta | None = None
+        """How long what the worker judged last had waited; None before its first step."""
+        self._turning = Turning(self)
+        self.faults = self._turning.faults
+        self._sender = Sender(ports.name, ports.clock)
+        self.latencies = Latencies(ports.log, ports.store, ports.clock, self._sender)
         self._control: Control | None = None
         if ports.cluster is not None:
             from service.draining.control import (
                 Control,  # with numpy, which a start without a cluster does not wait for
             )
 
-            self._control = Control(ports.cluster, ports.store, ports.log, policy, self.fleet, self.timelines)
-        self._seen: tuple[int, Sight] | None = None
-        self._derived: dict[str, Any] = {}
-        self._halted = ports.store.halt_reason()
+            self._control = Control(
+                ports.cluster, ports.store, ports.log, policy, self.fleet, self.timelines, parts.shares
+            )
+        self.scorer = Scorer(
+            ports.log,
+            ports.store,
+            ports.clock,
+            Lineup(ports.forecaster, ports.installed),
+            self.fleet,
+            self.announcements,
+            self._sender,
+            ports.scorebook,
+            self._reigns,
+        )
+        elsewhere = None if parts.acts else self.timelines
+        self._following = Following(
+            ports.log, ports.store, self.fleet, self.announcements, elsewhere, self.changes
+        )
+        digest = ports.digest(ports.store) if ports.digest is not None else None
+        self._teller, self._began = Teller(ports.store, ports.channels, digest), ports.clock.now()
+        self._halted = self.halted()
+        self._seen: tuple[int, dict[str, Any]] | None = None
+        """The number of the change that was seen last, and what was made of the sight then."""
         self._building = threading.Lock()
-        self._arrived = threading.Event()
         recall(self.log, self.announcements, self.timelines)
 
     @property
@@ -150,45 +179,63 @@ class House:
 
     @property
     def ready(self) -> bool:
-        """Whether the forecaster is loaded and every device's history read back."""
-        return self._worker is not None
+        """Whether the forecaster is loaded and every device's history read back, where disks are scored here."""
+        return self.scorer.ready or not self.parts.scores
+
+    @property
+    def lineup(self) -> Lineup:
+        """Who scores here."""
+        return self.scorer.lineup
 
     @property
     def bundle_name(self) -> str | None:
-        """The bundle that scores; None while it is not loaded."""
-        return self.lineup.champion.name if self._worker and self.lineup.champion else None
+        """The bundle that scores; of bundles that score elsewhere the one heard of last; None while none is known."""
+        if not self.parts.scores:
+            return self.derived("bundle", _heard_of)
+        return self.lineup.champion.name if self.scorer.ready and self.lineup.champion else None
+
+    @property
+    def health(self) -> Health | None:
+        """How well the forecast does; None before the first look."""
+        return self.scorer.health
 
     @property
     def troubles(self) -> dict[str, str]:
-        """What is wrong with the forecast's own upkeep, by part, while disks are scored all the same."""
-        told = {
-            "bundle": self.lineup.trouble,
-            "scorebook": self._shadow.trouble if self._shadow else None,
-            "watch": self._unwatched,
-        }
-        return {part: why for part, why in told.items() if why is not None}
+        """What is wrong by part while disks are scored all the same: the forecast's own upkeep, channels to people."""
+        return {**self.scorer.troubles, **self._teller.troubles}
 
     def controlling(self) -> str:
-        """`running`, or `holding: ` and why."""
+        """`running`, or `holding: ` and why, or that it is elsewhere."""
         if self._control is None:
             return "holding: no cluster configured, forecasts only"
+        if not self.parts.acts:
+            halted = self.halted()
+            return f"holding: halted ({halted})" if halted else "in another process; this one shows"
         return self.faults.get("controller") or self._control.says()
 
     def sight(self) -> Sight:
         """Everything known now; the same object until something changes."""
-        return self.derived("sight", lambda sight: sight)
+        return self.derived(SIGHT, lambda sight: sight)
 
     def derived(self, name: str, build: Callable[[Sight], Built]) -> Built:
         """What `build` makes of the sight, made once a change however many ask for it."""
         with self._building:
             number = self.changes.number
             if self._seen is None or self._seen[0] != number:
-                self._seen = (number, self.fleet.sight())
-                self._derived.clear()
-            if name not in self._derived:
-                self._derived[name] = build(self._seen[1])
-            built: Built = self._derived[name]
+                self._seen = number, {SIGHT: self.fleet.sight(self.halted())}
+            made = self._seen[1]
+            if name not in made:
+                made[name] = build(made[SIGHT])
+            built: Built = made[name]
             return built
+
+    def made(self, name: str) -> Any:
+        """What `derived` made under that name, unless something changed since; else None. Waits for nobody."""
+        return seen[1].get(name) if (seen := self._seen) and seen[0] == self.changes.number else None
+
+    def halted(self) -> str | None:
+        """Why everything stands still: halted in the store or in the cluster itself; None when it is not."""
+        return self._control.halted() if self._control is not None else self.store.halt_reason()
 
     @property
     def has_cluster(self) -> bool:
@@ -201,9 +248,13 @@ class House:
         self.changes.tell(Kind.DRAINS, Kind.OSDS)
         return drain
 
-    def propose(self, target: str, caller: str, reason: str, intent: Intent) -> Drain:
+    def propose(
+        self, target: str, caller: str, reason: str, intent: Intent, *, spare_reads: bool = False
+    ) -> Drain:
         """A person's drain of `osd.N` or of a device, to be approved."""
-        return self.ask(lambda control, now: control.propose(target, caller, reason, intent, now))
+        return self.ask(
+            lambda control, now: control.propose(target, caller, reason, intent, now, spare_reads=spare_reads)
+        )
 
     def ingest(self, readings: Sequence[Reading]) -> Ingested:
         """Accept readings into the log, where they are never lost. Raises LogFull; then none was accepted."""
@@ -216,17 +267,20 @@ class House:
         self.log.append(Topic.READINGS, accepted)
         self.counts["accepted"] += len(accepted)
         self.counts["refused"] += len(refused)
-        self._arrived.set()
+        self._turning.nudge()
         return Ingested(len(accepted), tuple(refused))
 
     def halt(self, why: str | None, caller: str) -> str | None:
         """Halt everything with a reason, or lift the halt (None); returns the reason that stands now."""
-        self.store.set_halt(why)
-        decided = f"halt: {why}" if why else "lift the halt"
-        self.store.add_journal([JournalEntry("halt", self.clock.now(), "", decided, caller=caller)])
+        if self._control is not None:
+            self._control.halt(why)
+        else:
+            self.store.set_halt(why)
+        decided = halting(why) if why else "lift the halt"
+        self.store.add_journal([JournalEntry(HALTS, self.clock.now(), "", decided, caller=caller)])
         structlog.get_logger().warning("halted" if why else "halt lifted", why=why, caller=caller)
         self.changes.tell(Kind.HALT, Kind.STATUS, Kind.DRAINS)
-        return self.store.halt_reason()
+        return self.halted()
 
     def conclude(self, outcome: Outcome) -> None:
         """Keep a statement about a device's end."""
@@ -235,80 +289,29 @@ class House:
 
     def start(self) -> None:
         """Load the forecaster and read back what is remembered; until then readings only queue in the log."""
-        self.lineup.follow()
-        champion = self.lineup.champion
-        assert champion is not None
-        worker = Worker(
-            self.log,
-            self.store,
-            self.clock,
-            champion,
-            self.fleet,
-            self.announcements,
-            self._sender,
-            self._shadow,
-        )
-        devices = worker.rebuild()
-        self._reign(champion)
-        self._worker = worker
-        structlog.get_logger().info("scoring", bundle=champion.name, devices=devices)
+        self.scorer.start(whole=not self.parts.shares)
         self.changes.tell(Kind.STATUS)
 
     def follow(self) -> bool:
         """Score with what is promoted now; returns whether champion or challenger changed. For the worker's thread."""
-        if self._worker is None:
-            return False
-        self.lineup.follow()
-        champion = self.lineup.champion
-        if champion is None or self._scoring == (champion, self.lineup.challenger):
-            return False
-        self._reign(champion)
-        self._worker.succeed(champion)
-        shadowed = self.lineup.challenger.name if self.lineup.challenger else None
-        structlog.get_logger().info("scoring", bundle=champion.name, challenger=shadowed)
-        self.changes.tell(Kind.STATUS)
-        return True
+        changed = self.scorer.follow()
+        if changed:
+            self.changes.tell(Kind.STATUS)
+        return changed
 
     def watch(self) -> None:
         """Judge the forecast by the drives in service and by what became of drives."""
-        from service.scoring.watch import look
-
-        worker, champion = self._worker, self.lineup.champion
-        if worker is None or champion is None:
-            return
-        try:
-            found = look(
-                champion,
-                self.lineup.challenger,
-                worker.states(),
-                self.scorebook,
-                self.store,
-                self.clock.now(),
-            )
-        except Refusal as refusal:
-            self._unwatched = str(refusal)
-            return
-        self.health, self._unwatched = found.after(self.health), None
-        self.changes.tell(Kind.STATUS)
-
-    def _reign(self, champion: Forecaster[Any]) -> None:
-        """Write a new champion down before its first outlook, so that no proposal rests on it too soon."""
-        began = succession.since(self.store, champion.fingerprint, self.clock.now())
-        if self._control is not None:
-            self._control.new_bundle(began)
-        if self._shadow is not None:
-            self._shadow.champion, self._shadow.challenger = champion.fingerprint, self.lineup.challenger
-        self._scoring = champion, self.lineup.challenger
+        if self.scorer.watch():
+            self.changes.tell(Kind.STATUS)
 
     def family_survival(self, device: DeviceId) -> tuple[float, ...] | None:
         """How long drives of this device's family and age live, on the fixed grid; None where that is not known."""
-        return self._worker.family(device) if self._worker else None
+        return self.scorer.family(device)
 
     def step_worker(self) -> Worked:
         """Take one batch from the log. Raises NotReady before `start`."""
-        if self._worker is None:
-            raise NotReady("The forecaster is not loaded yet; ask again in a few seconds.")
-        worked = self._worker.step()
+        worked = self.scorer.step()
+        self.waited = worked.waited
         self.counts["worked"] += worked.taken
         self.counts["dead"] += worked.dead
         self.counts["alerts"] += worked.alerts
@@ -317,57 +320,81 @@ class House:
             self.changes.tell(Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS, *alerts)
         return worked
 
+    def step_latencies(self) -> Kept:
+        """Take one batch of hosts' latencies from the log."""
+        kept = self.latencies.step()
+        self.counts["latencies"] += kept.summaries
+        self.counts["latencies_dead"] += kept.dead
+        self.counts["latencies_lost"] += kept.lost
+        return kept
+
+    def step_others(self) -> None:
+        """Take over what other processes stored since the last step."""
+        self._following.step()
+        self.notice_halt()
+
+    def scene(self) -> Scene:
+        """All of which people may have to hear."""
+        return scene_of(self, self._began)
+
+    def step_telling(self) -> None:
+        """Tell people what is news."""
+        self._teller.look(self.scene())
+
+    @property
+    def deliveries(self) -> Mapping[str, Deliveries]:
+        """What each channel was given by this process."""
+        return self._teller.deliveries
+
+    @property
+    def tells(self) -> bool:
+        """Whether there is any way to tell people."""
+        return bool(self._teller.deliveries)
+
     def step_controller(self) -> None:
         """Look at the cluster once and do what may be done; nothing without a cluster."""
-        if self._control is not None and self._control.step(self.clock.now()):
+        if self._control is None:
+            return
+        if self.parts.shares:
+            reign = succession.reign(self.store)
+            self._reigns(reign.at if reign and reign.seen else None)
+        if self._control.step(self.clock.now()):
             self.changes.tell(Kind.DRAINS, Kind.OSDS, Kind.STATUS)
 
-    def retain(self) -> Dropped:
-        """Drop what is older than the settings keep."""
-        dropped = drop(self.log, self.store, self.settings.retention, self.clock.now(), self.scorebook)
-        if dropped.rows or dropped.records:
-            structlog.get_logger().info("dropped what is old", rows=dropped.rows, records=dropped.records)
-        return dropped
-
-    def run(self) -> None:
-        """Start the loops; `stop` ends them."""
-        self._loops.begin("worker", self._work)
-        self._loops.begin("retention", self._daily)
-        self._loops.begin("watch", self._watching)
-        if self._control is not None:
-            self._loops.begin("controller", self._tick)
-
-    def stop(self, seconds: float = 1.5) -> None:
-        """End the loops, let listeners go."""
-        self._loops.end()
-        self._arrived.set()
-        self.changes.close()
-        self._loops.join(seconds)
-
-    def _work(self) -> None:
-        if self._worker is None:
-            self.start()
-        self._arrived.clear()
-        self._notice_halt()
-        self.follow()
-        if not self.step_worker().taken:
-            self._arrived.wait(IDLE_SECONDS)
-
-    def _notice_halt(self) -> None:
-        """`predrain halt` may write the store directly (the service was down); listeners learn it here."""
-        halted = self.store.halt_reason()
+    def notice_halt(self) -> None:
+        """A halt may come past the service (into the store, into the cluster); listeners learn it here."""
+        halted = self.halted()
         if halted != self._halted:
             self._halted = halted
             self.changes.tell(Kind.HALT, Kind.STATUS, Kind.DRAINS)
 
-    def _tick(self) -> None:
-        self.step_controller()
-        self._loops.wait(self.policy.tick_seconds)
+    def retain(self, *, tidying: bool = True) -> Dropped:
+        """Drop what is older than the settings keep; of the store only when `tidying`."""
+        store = self.store if tidying else None
+        dropped = drop(self.log, store, self.settings.retention, self.clock.now(), self.scorer.scorebook)
+        if dropped.rows or dropped.records:
+            structlog.get_logger().info("dropped what is old", rows=dropped.rows, records=dropped.records)
+        return dropped
 
-    def _watching(self) -> None:
-        self.watch()
-        self._loops.wait(WATCH_SECONDS if self.ready else IDLE_SECONDS)
+    def run(self, *, scoring: bool = True) -> None:
+        """Start the loops; `stop` ends them. Without `scoring` only the controller works."""
+        self._turning.run(scoring=scoring)
 
-    def _daily(self) -> None:
-        self.retain()
-        self._loops.wait(DAY_SECONDS)
+    def stop(self, seconds: float = 1.5) -> None:
+        """End the loops, let listeners go."""
+        self._turning.stop(seconds)
+
+    def _reigns(self, since: datetime | None) -> None:
+        if self._control is not None:
+            self._control.new_bundle(since)
+
+
+def halting(why: str) -> str:
+    """How a journal tells a halt."""
+    return f"halt: {why}"
+
+
+def _heard_of(sight: Sight) -> str | None:
+    by_model = (one for one in sight.outlooks.values() if one.source.startswith(MODEL))
+    newest = max(by_model, key=lambda one: one.as_of, default=None)
+    return newest.source.removeprefix(MODEL) if newest is not None else None

@@ -5,15 +5,19 @@ from __future__ import annotations
 import errno
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 
+import structlog
 import uvicorn
 
+from data.clock import Clock
 from data.refusal import Refusal
+from service.access.certificate import Certificate, CertificateUnusable
+from service.connections import bounded, room
 from service.house import House
 from service.rest.app import create_app
 from service.rest.guarding import is_loopback
@@ -21,6 +25,7 @@ from service.settings import ServiceTable
 from service.tokens import Tokens
 
 GRACE_SECONDS = 1
+TICKS_A_LOOK = 50
 
 
 class CannotListen(Refusal):
@@ -78,9 +83,12 @@ class Server(uvicorn.Server):
         listener: socket.socket,
         *,
         started: Callable[[], None] | None = None,
+        people: Clock | None = None,
     ) -> None:
         service = house.settings.service
-        app = create_app(house, tokens, host=service.host)
+        app = create_app(house, tokens, host=service.host, people=people)
+        self._certificate = certificate_of(service)
+        factory = None if self._certificate is None else _given(self._certificate.context)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -91,8 +99,9 @@ class Server(uvicorn.Server):
                 date_header=True,
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 timeout_keep_alive=15,
-                ssl_certfile=_path(service.tls_certificate),
-                ssl_keyfile=_path(service.tls_key),
+                http=bounded(most=room()),
+                ws="none",
+                ssl_context_factory=factory,
             )
         )
         self._house, self._listener, self._started = house, listener, started
@@ -119,6 +128,22 @@ class Server(uvicorn.Server):
         if self._started is not None and not self.should_exit:
             self._started()
 
+    async def on_tick(self, counter: int) -> bool:
+        """Every tenth of a second; the count begins anew every day."""
+        if self._certificate is not None and counter % TICKS_A_LOOK == 0:
+            self._follow(self._certificate, daily=counter == 0)
+        return await super().on_tick(counter)
+
+    def _follow(self, certificate: Certificate, *, daily: bool) -> None:
+        try:
+            changed = certificate.follow()
+        except CertificateUnusable as unusable:
+            structlog.get_logger().error("the certificate before stays in force", why=str(unusable))
+            return
+        complaint = certificate.complaint(self._house.clock.now())
+        if complaint and (changed or daily):
+            structlog.get_logger().warning(complaint)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Listeners of events would hold the server up for ever: let them go first."""
         self._house.changes.close()
@@ -140,5 +165,14 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def _path(path: Path | None) -> str | None:
-    return str(path) if path else None
+def certificate_of(service: ServiceTable) -> Certificate | None:
+    """The certificate of the settings; None where there is none. Raises CertificateUnusable."""
+    if service.tls_certificate is None or service.tls_key is None:
+        return None
+    return Certificate(service.tls_certificate, service.tls_key)
+
+
+def _given(
+    context: ssl.SSLContext,
+) -> Callable[[uvicorn.Config, Callable[[], ssl.SSLContext]], ssl.SSLContext]:
+    return lambda _config, _default: context

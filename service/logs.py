@@ -27,3 +27,5 @@ def configure(*, debug: bool = False) -> None:
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
     )
+    # Kafka's client tells of a broker that is away up to eight times a second; the loop that met it tells it once.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)

@@ -1,5 +1,8 @@
 """What is dropped once it is too old: history and latency from the store, records from the log.
 
+What stays in the store is thinned as it ages: readings and outlooks to one a day, latencies to one in ten minutes. Of
+several services on one store one does so: who holds TIDYING, until the next day.
+
 Records are dropped in the order in which they were sent, once their topic's age is over and every group of
 readers has taken them. The groups that only look back never take anything: for them it is the age that ends it.
 """
@@ -15,11 +18,18 @@ from data.log.port import Delivered, Log, Topic
 from data.scorebook import Scorebook
 from data.store.port import Store
 from service import memory
+from service.access.audit import AUDIT
 from service.scoring.deadletters import REPLAYING
 from service.settings import RetentionTable
 
 GROUP = "retention"
+TIDYING = "retention"
+"""The task (`Store.alone`) of who drops and thins what the store holds."""
 EPOCH = date(1970, 1, 1)
+HOURLY = timedelta(days=90)
+"""Age at which readings and outlooks are thinned to one a day: the features look back no further by the hour."""
+BY_WINDOW = timedelta(days=1)
+"""Age at which an OSD's latencies become one summary in ten minutes."""
 BATCH = 2_000
 """Records looked at and dropped in one go: who appends waits no longer than for these."""
 BEYOND_ALL = 2**62
@@ -47,19 +57,36 @@ class _Sent(msgspec.Struct):
 
 
 def drop(
-    log: Log, store: Store, kept: RetentionTable, now: datetime, scorebook: Scorebook | None = None
+    log: Log, store: Store | None, kept: RetentionTable, now: datetime, scorebook: Scorebook | None = None
 ) -> Dropped:
-    """Drop all that is older at `now` than `kept` says. Raises what log and store raise; then it goes on later."""
+    """Drop all that is older at `now` than `kept` says; `store`: None where another process tidies it.
+
+    Raises what log and store raise; then it goes on later.
+    """
     history = now - timedelta(days=kept.history_days)
-    rows = store.prune(history=history, latency=now - timedelta(days=kept.latency_days))
+    rows = _tidy(store, kept, now) if store is not None else 0
     if scorebook is not None:
         rows += scorebook.prune((history.astimezone(UTC).date() - EPOCH).days)
     records = 0
-    for topic in Topic:
+    for topic in Topic if log.trims else ():
         back = LOOKING_BACK.get(topic)
         before = history if back else now - timedelta(days=kept.log_days)
         records += _trim(log, topic, (GROUP, *(back or ())), before)
     return Dropped(rows, records)
+
+
+def _tidy(store: Store, kept: RetentionTable, now: datetime) -> int:
+    """Drop rows of the store, and thin those that stay; returns how many rows are no more."""
+    latency = now - timedelta(days=kept.latency_days)
+    return (
+        store.prune(
+            history=now - timedelta(days=kept.history_days),
+            latency=latency,
+            journal=(AUDIT, now - timedelta(days=kept.audit_days)),
+        )
+        + store.thin((now - HOURLY).astimezone(UTC).date())
+        + store.coarsen(now - BY_WINDOW)
+    )
 
 
 def _trim(log: Log, topic: Topic, groups: tuple[str, ...], before: datetime) -> int:
@@ -69,7 +96,7 @@ def _trim(log: Log, topic: Topic, groups: tuple[str, ...], before: datetime) -> 
         if last is None:
             break
         for group in groups:
-            log.commit(topic, group, last.offset)
+            log.commit(topic, group, [last])
         gone += log.trim(topic, last.offset + 1)
     # A reader that was slow the last time may have taken by now what was old enough then; what this group has
     # not committed stays in any case.

@@ -6,18 +6,22 @@ import difflib
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
-from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from actions.policy import Mode, Policy
+from actions.policy import Policy
 from data.refusal import Refusal
+from service.limits import PolicyTable
+from service.state import default_state
+from service.tables import collector
+from service.tables.access import AccessTable, OidcTable
+from service.tables.kafka import KafkaTable
+from service.tables.store import StoreTable
+from service.tables.telling import MailTable, WebhookTable
 
-DURATIONS = frozenset(field.name for field in fields(Policy) if isinstance(field.default, timedelta))
 SYSTEM_FILE = Path("/etc/predrain/predrain.toml")
 PREFIX = "PREDRAIN_"
 NOT_SETTINGS = frozenset({"PREDRAIN_DATA", "PREDRAIN_SIM_SEED", "PREDRAIN_SIM_SEEDS"})
@@ -26,15 +30,6 @@ NOT_SETTINGS = frozenset({"PREDRAIN_DATA", "PREDRAIN_SIM_SEED", "PREDRAIN_SIM_SE
 
 class BadSettings(Refusal):
     """A settings file or variable that cannot be used; the sentence names the key and the cure."""
-
-
-def default_state() -> Path:
-    """Where state lies unless it is said: systemd's directory, else the XDG state home of the user."""
-    given = os.environ.get("STATE_DIRECTORY")
-    if given:
-        return Path(given.split(":")[0])
-    home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "state") / "predrain"
 
 
 class _Table(BaseModel):
@@ -51,7 +46,12 @@ class ServiceTable(_Table):
         description="Directory of log, store and token (default: systemd's `STATE_DIRECTORY`, else "
         "`~/.local/state/predrain`).",
     )
-    cluster_name: str = Field(default="ceph", description="What the page calls the cluster.")
+    cluster_name: str = Field(default="ceph", description="What the page and messages call the cluster.")
+    address: str = Field(
+        default="",
+        pattern=r"^$|^https?://[^\s/]+",
+        description="Where people find the page, `https://predrain.example.org`: the links of messages.",
+    )
     tls_certificate: Path | None = Field(
         default=None, description="PEM file of the certificate chain; TLS when it is set."
     )
@@ -104,134 +104,59 @@ class RetentionTable(_Table):
         "letters are kept; "
         "a disk's newest reading and outlook, drains, their journals and outcomes stay for ever.",
     )
+    audit_days: float = Field(
+        default=400.0, ge=30, description="Days that the audit of what was asked, and by whom, is kept."
+    )
     latency_days: float = Field(default=7.0, ge=1, description="Days that OSDs' latencies are kept.")
     log_days: float = Field(
         default=7.0, ge=0, description="Days that the log keeps readings that the worker has taken."
     )
 
 
-class PolicyTable(_Table):
-    """`[policy]`: the limits every drain lives under; shares and ratios of fullness are in [0, 1]."""
+class CephTable(_Table):
+    """`[ceph]`: the cluster, found as Ceph's own tools find it; without one there are forecasts only."""
 
-    mode: Literal["observe", "propose", "act"] = Field(
-        default="propose",
-        description="`observe`: forecasts only; `propose`: a person approves each drain; `act`: bad disks "
-        "are drained by themselves.",
-    )
-    tick_seconds: float = Field(
-        default=10.0, gt=0, description="Seconds between two looks of the controller."
-    )
-    drains_per_host: int = Field(default=1, ge=0, description="Drains at once on one host.")
-    drains_per_rack: int = Field(default=2, ge=0, description="Drains at once in one rack.")
-    drains_per_cluster: int = Field(default=4, ge=0, description="Drains at once in the cluster.")
-    out_share_max: float = Field(
-        default=0.02, ge=0, le=1, description="Share of all OSDs that may be out or draining."
-    )
-    peering_max: int = Field(default=3, ge=1, description="PGs that may peer at once because of predrain.")
-    in_flight_max: int = Field(default=8, ge=1, description="PGs in flight at once, over all drains.")
-    per_target_max: int = Field(default=2, ge=1, description="PGs on their way to one OSD.")
-    backfillfull_margin: float = Field(
-        default=0.05, ge=0, le=1, description="A target's limit is min(nearfull, backfillfull - this)."
-    )
-    window: tuple[int, int] | None = Field(
+    conf: Path | None = Field(
         default=None,
-        description="Hours of the day (UTC, from and to) in which PGs may move, such as `[22, 6]`.",
+        description="Ceph's configuration file; `CEPH_CONF`, else `/etc/ceph/NAME.conf`, when it is not set.",
     )
-    suspicion_min: int = Field(
-        default=3, ge=1, description="Newly bad drives of one model that are still believed."
+    cluster_name: str = Field(default="ceph", description="Name of the cluster, as in its file names.")
+    name: str = Field(
+        default="client.predrain", description="Cephx user (`predrain ceph auth` prints how to make it)."
     )
-    suspicion_share: float = Field(
-        default=0.05, ge=0, le=1, description="Share of a model newly bad above which the model is suspected."
+    keyring: Path | None = Field(
+        default=None, description="File with its key; where `conf` says when it is not set."
     )
-    suspicion_window_days: float = Field(
-        default=7.0, gt=0, description="Days over which newly bad drives are counted."
+    python: tuple[str, ...] = Field(
+        default=(),
+        description="Interpreter, with arguments, that has the cluster's release of python3-rados, such as "
+        '`["/usr/bin/python3"]`; this one, else `/usr/bin/python3`, when it is empty.',
     )
-    trust_readings: int = Field(
-        default=3, ge=1, description="Readings in a row that must bear an outlook out."
+    pool: str = Field(
+        default="predrain",
+        description="Pool of the lease and of the latency probe; it holds a few kilobytes.",
     )
-    trust_hours: float = Field(default=24.0, ge=0, description="Hours over which they must lie.")
-    hard_readings: int = Field(default=2, ge=1, description="The same for hard evidence: readings.")
-    hard_hours: float = Field(default=1.0, ge=0, description="The same for hard evidence: hours.")
-    outlook_age_max_hours: float = Field(
-        default=36.0, gt=0, description="Hours after which an outlook is too old to act on."
+    hand_key: Path | None = Field(
+        default=None,
+        description="File with the key that the mgr module has as `hand_key`: commands then go through the module, "
+        "and the cephx user needs to read only.",
     )
-    view_age_max_seconds: float = Field(
-        default=60.0, gt=0, description="Seconds after which a view of the cluster is too old to act on."
+    timeout_seconds: float = Field(
+        default=20.0, gt=0, description="Seconds that one question to the cluster may take."
     )
-    statistics_seconds: float = Field(
-        default=5.0,
-        gt=0,
-        description="Ceph's `mgr_stats_period` in seconds; twice this is waited for after a change.",
-    )
-    pin_attempts: int = Field(
-        default=3, ge=1, description="How often a pin that the mon dropped is set again."
-    )
-    new_bundle_quiet_hours: float = Field(
-        default=72.0, ge=0, description="Hours after a new bundle without automatic proposals."
-    )
-    new_bundle_bad_share: float = Field(
-        default=0.005,
-        ge=0,
-        le=1,
-        description="No automatic proposals while a new bundle calls more devices newly bad.",
-    )
-    withdraw_after_days: float = Field(
-        default=3.0,
-        ge=0,
-        description="Days after which a proposal is withdrawn whose device is no longer bad.",
-    )
-    propose_again_after_days: float = Field(
-        default=7.0,
-        ge=0,
-        description="Days without an automatic proposal after a person cancelled a device's drain.",
-    )
-    plan_again_after_minutes: float = Field(
-        default=10.0,
-        gt=0,
-        description="Minutes after which a refused plan is tried anew on an unchanged map.",
-    )
-    latency_hold: float = Field(default=1.2, ge=1, description="Latency ratio above which a drain holds.")
-    latency_halve: float = Field(
-        default=1.5, ge=1, description="Latency ratio above which the next batch is halved."
-    )
-    latency_pull_back: float = Field(
-        default=2.0, ge=1, description="Latency ratio above which waiting PGs are pulled back."
-    )
-    latency_grow: float = Field(
-        default=1.1, ge=1, description="Latency ratio below which one more PG may move."
-    )
-    urgent_days: float = Field(
-        default=7.0, ge=0, description="Median life in days below which a drive is urgent."
-    )
-    urgent_stretch: float = Field(
-        default=1.5, ge=1, description="How many times the latency excess an urgent one may spend."
-    )
-    move_bytes_per_second: float = Field(
-        default=40e6,
-        gt=0,
-        description="Assumed rate of one backfill in bytes/s, for the ETA and for replays.",
+    lease_seconds: float = Field(
+        default=60.0,
+        ge=15,
+        description="Seconds after which another controller may take over from a silent one.",
     )
 
-    def policy(self) -> Policy:
-        """The same limits as the actions room speaks of them; a duration's unit is the end of its key."""
-        limits: dict[str, Any] = {}
-        for key, value in self.model_dump().items():
-            name, _, unit = key.rpartition("_")
-            if name in DURATIONS:
-                limits[name] = timedelta(**{unit: value})
-            else:
-                limits[key] = Mode(value) if key == "mode" else value
-        return Policy(**limits)
 
-
-class TokenTable(_Table):
-    """`[[tokens]]`: a further token, kept as its hash (`predrain config token` makes one)."""
-
-    name: str = Field(description="Who holds it; shown in journals.")
-    scopes: tuple[Literal["read", "ingest", "act", "admin"], ...] = Field(
-        description="What it may do: `read`, `ingest`, `act`, or `admin` for all of them."
-    )
-    sha256: str = Field(pattern="^[0-9a-f]{64}$", description="SHA-256 of the token, lower-case hex.")
+def _as_collectors_read_it(values: dict[str, Any]) -> dict[str, Any]:
+    try:
+        collector.check(values)
+    except collector.BadCollectorSettings as refused:
+        raise ValueError(str(refused).removeprefix("the settings: ")) from refused
+    return values
 
 
 class Settings(BaseSettings):
@@ -248,8 +173,23 @@ class Settings(BaseSettings):
     service: ServiceTable = ServiceTable()
     forecast: ForecastTable = ForecastTable()
     retention: RetentionTable = RetentionTable()
+    ceph: CephTable = CephTable()
+    kafka: KafkaTable = KafkaTable()
+    store: StoreTable = StoreTable()
+    collector: Annotated[dict[str, Any], AfterValidator(_as_collectors_read_it)] = Field(default_factory=dict)
+    mail: MailTable = MailTable()
+    webhook: WebhookTable = WebhookTable()
+    access: AccessTable = AccessTable()
+    oidc: OidcTable = OidcTable()
     policy: PolicyTable = PolicyTable()
-    tokens: tuple[TokenTable, ...] = ()
+
+    @model_validator(mode="after")
+    def _people_come_back(self) -> Settings:
+        if self.oidc.issuer and not self.service.address:
+            raise ValueError(
+                "issuer of [oidc] needs address of [service], where the provider sends people back to"
+            )
+        return self
 
     @classmethod
     def settings_customise_sources(
@@ -294,18 +234,26 @@ def read_policy(file: Path) -> Policy:
 
 
 def keys() -> Iterator[tuple[str, str, Any, str]]:
-    """(table, key, default, description) of every setting, in order; `[[tokens]]` has no defaults."""
+    """(table, key, default, description) of every setting, in order."""
     tables: tuple[tuple[str, type[BaseModel]], ...] = (
         ("service", ServiceTable),
         ("forecast", ForecastTable),
         ("retention", RetentionTable),
+        ("ceph", CephTable),
+        ("kafka", KafkaTable),
+        ("store", StoreTable),
+        ("mail", MailTable),
+        ("webhook", WebhookTable),
+        ("access", AccessTable),
+        ("oidc", OidcTable),
         ("policy", PolicyTable),
-        ("tokens", TokenTable),
     )
     for table, model in tables:
         for name, field in model.model_fields.items():
             default = None if field.is_required() or field.default_factory else field.default
             yield table, name, default, field.description or ""
+    for name, default, told in collector.described():
+        yield "collector", name, default, told
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 
 from data.refusal import Refusal
+
+
+def default_state(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where state lies unless it is said: systemd's directory, else the XDG state home of the user."""
+    given = environment.get("STATE_DIRECTORY")
+    if given:
+        return Path(given.split(":")[0])
+    home = environment.get("XDG_STATE_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "state") / "predrain"
 
 
 class StateInUse(Refusal):
@@ -33,8 +44,9 @@ class StateDir:
         self.bundles = path / "bundles"
         self.scorebook = path / "scorebook.sqlite"
         self.registry = path / "models.sqlite"
+        self.restoring = path / ".restoring"
         self._lock = path / "lock"
-        self._held: int | None = None
+        self._held = ExitStack()
 
     def make(self) -> StateDir:
         """Create the directory (0700) when it is missing. Raises StateUnusable."""
@@ -50,28 +62,39 @@ class StateDir:
             )
         return self
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the lock; the kernel gives it back when the process dies. Raises StateInUse."""
+        handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                owner = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
+                raise StateInUse(
+                    f"{self.path} is in use by process {owner}; stop it, or give --state another directory"
+                ) from None
+            os.ftruncate(handle, 0)
+            os.write(handle, f"{os.getpid()}\n".encode())
+            yield
+        finally:
+            os.close(handle)
+
     def __enter__(self) -> StateDir:
         """Take the lock. Raises StateInUse, StateUnusable."""
         self.make()
-        handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            owner = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
-            os.close(handle)
-            raise StateInUse(
-                f"{self.path} is in use by process {owner}; stop it, or give --state another directory"
-            ) from None
-        os.ftruncate(handle, 0)
-        os.write(handle, f"{os.getpid()}\n".encode())
-        self._held = handle
+        with ExitStack() as held:
+            held.enter_context(self.alone())
+            if self.restoring.exists():
+                raise StateUnusable(
+                    f"a restore into {self.path} did not end; empty it, and run `predrain restore` again"
+                )
+            self._held = held.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the lock back; the kernel does so too when the process dies."""
+        """Give the lock back."""
         self.url.unlink(missing_ok=True)
-        if self._held is not None:
-            os.close(self._held)
-            self._held = None
+        self._held.close()

@@ -1,4 +1,4 @@
-"""Who may do what: bearer tokens with scopes, compared in constant time and held only as hashes."""
+"""Who may do what: scopes, callers, and the tokens of this process, held only as hashes. Others are in the book."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -15,16 +14,21 @@ from data.refusal import Refusal
 
 
 class Scope(StrEnum):
-    """READ looks, INGEST delivers readings, ACT asks and approves, ADMIN may do all of them."""
+    """READ looks, INGEST delivers readings, ACT asks and approves, HAND takes steps for the mgr; ADMIN may do all."""
 
     READ = "read"
     INGEST = "ingest"
     ACT = "act"
+    HAND = "hand"
     ADMIN = "admin"
 
 
 class TokenFileOpen(Refusal):
     """The token file can be read by others."""
+
+
+class ForeignHost(Refusal):
+    """A host delivered what another one has read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +37,21 @@ class Caller:
 
     name: str
     scopes: frozenset[Scope]
+    id: str = ""
+    """SHA-256 of what they came with, in hex; empty where they came with nothing."""
+    host: str | None = None
+    """The only host whose readings they may deliver; None: any."""
 
     def may(self, scope: Scope) -> bool:
         """Whether this caller holds `scope`."""
         return scope in self.scopes or Scope.ADMIN in self.scopes
+
+    def speaks_for(self, host: str) -> None:
+        """Raises ForeignHost where this caller may deliver for another host only."""
+        if self.host is not None and host != self.host:
+            raise ForeignHost(
+                f"it names host {host}, and the token is host {self.host}'s; that host must send it itself"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +65,14 @@ class Tokens:
     def caller(self, token: str) -> Caller | None:
         """The holder of `token`, or None. Every known hash is compared, so that time tells nothing."""
         digest = hashlib.sha256(token.encode()).digest()
-        found = [caller for known, caller in self.known if hmac.compare_digest(known, digest)]
+        found = [
+            replace(one, id=digest.hex()) for known, one in self.known if hmac.compare_digest(known, digest)
+        ]
         return found[0] if found else None
+
+    def knows(self, id: str) -> bool:  # noqa: A002
+        """Whether the token of this hash, in hex, is one of these."""
+        return any(known.hex() == id for known, _ in self.known)
 
     def adding(self, token: str, caller: Caller) -> Tokens:
         """The same with one more."""
@@ -89,11 +110,6 @@ def read(path: Path) -> str:
     return token
 
 
-def gather(path: Path, others: Iterable[tuple[str, Iterable[str], str]] = ()) -> Tokens:
-    """The file's token (all scopes) and `others`: (name, scopes, SHA-256 in hex)."""
-    known = Tokens((), path).adding(read_or_make(path), Caller("token-file", frozenset({Scope.ADMIN})))
-    more = tuple(
-        (bytes.fromhex(digest), Caller(name, frozenset(Scope(scope) for scope in scopes)))
-        for name, scopes, digest in others
-    )
-    return Tokens((*known.known, *more), path)
+def gather(path: Path) -> Tokens:
+    """The file's token, which may do all. Raises TokenFileOpen."""
+    return Tokens((), path).adding(read_or_make(path), Caller("token-file", frozenset({Scope.ADMIN})))

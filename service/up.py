@@ -1,66 +1,196 @@
-"""`predrain up`: everything in one process, answering before the heavy packages are imported."""
+"""A house on this machine: everything in one process, or one of several that share a log and a store.
+
+What answers over HTTP does so before the heavy packages are imported.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from data.clock import SystemClock
-from data.log.sqlite import SqliteLog
+from data.refusal import Refusal
 from data.scorebook import Scorebook, ScorebookUnusable
-from data.store.sqlite import SqliteStore
+from data.store.port import Store
 from service import tokens
+from service.adapters import open_log, open_store, shared
+from service.draining.onlooking import onlooking
+from service.draining.wishes import NoCluster
 from service.house import House, Ports
 from service.listening import Server, bind, url_of
+from service.live import Live, conf_of, live
+from service.parts import CONTROLLING, EVERYTHING, SERVING, SHARING, Parts
 from service.scoring.forecasting import Forecaster
-from service.settings import Settings
+from service.settings import CephTable, Settings
 from service.state import StateDir
+from service.telling.channel import Channel
+
+
+class HandNeedsAPage(Refusal):
+    """The mgr's hand takes its steps over REST."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A house on this machine's files, and who may enter it. `once`: a token that dies with the process."""
+
+    house: House
+    state: StateDir
+    known: tokens.Tokens
+    once: str
 
 
 def up(settings: Settings, tell: Callable[[str], None], *, watched: bool) -> None:
-    """Run until SIGINT or SIGTERM. Raises what is in the way as a Refusal, before anything was started.
+    """Everything in this process, until SIGINT or SIGTERM; beside others where the store is one that is shared.
 
-    `watched`: a person reads what is told, and gets an address that may act; a journal must not keep one.
+    Raises what is in the way as a Refusal, before anything was started. `watched`: a person reads what is told, and
+    gets an address that may act; a journal must not keep one.
     """
+    _answering(settings, tell, None, lambda store: live(settings.ceph, store), watched=watched)
+
+
+def serve(settings: Settings, tell: Callable[[str], None], *, watched: bool) -> None:
+    """The page, REST and ingest alone, any number of times, until SIGINT or SIGTERM. Raises as `up`, NothingToShare."""
+    shared(settings)
+    _answering(settings, tell, SERVING, lambda store: _looking(settings.ceph, store), watched=watched)
+
+
+def control(settings: Settings, started: Callable[[], None], stopping: threading.Event) -> None:
+    """The controller alone, until `stopping` is set. Of several the one that holds the lease acts.
+
+    Raises as `up`, NothingToShare, NoCluster, HandNeedsAPage.
+    """
+    shared(settings)
+    if conf_of(settings.ceph) is None:
+        raise NoCluster("there is no cluster to control: set conf of [ceph]")
+    if settings.ceph.hand_key is not None:
+        raise HandNeedsAPage(
+            "the mgr module takes its steps over REST, where `predrain control` does not answer: run `predrain up`, or "
+            "take hand_key out of [ceph]"
+        )
+    with ExitStack() as closing:
+        state = StateDir(settings.service.state).make()
+        house = closing.enter_context(
+            _housed(settings, state, lambda store: live(settings.ceph, store), CONTROLLING, None)
+        )
+        house.run()
+        started()
+        stopping.wait()
+
+
+def _answering(
+    settings: Settings,
+    tell: Callable[[str], None],
+    parts: Parts | None,
+    cluster: Callable[[Store], Live | None],
+    *,
+    watched: bool,
+) -> None:
     with ExitStack() as closing:
         listener = bind(settings.service)
         closing.callback(listener.close)
+        built = closing.enter_context(build(settings, tell, cluster, parts))
+        house, url = built.house, url_of(listener, settings.service)
+
+        def started() -> None:
+            built.state.url.write_text(url + "\n")
+            tell(f"predrain answers at {url}\nprograms act with the token in {built.state.token}")
+            if watched:
+                tell(f"open {url}/#token={built.once}\n(this address may act until the process ends)")
+            house.run()
+
+        Server(house, built.known, listener, started=started).serve_here()
+
+
+@contextmanager
+def build(
+    settings: Settings,
+    tell: Callable[[str], None],
+    cluster: Callable[[Store], Live | None],
+    parts: Parts | None = None,
+) -> Iterator[Built]:
+    """Open the state directory and put a house on it; nothing runs yet. Closes all of it, the cluster too.
+
+    parts: everything when it is not said, beside others where the store is a database. Raises what is in the way as a
+    Refusal.
+    """
+    if parts is None:
+        parts = SHARING if settings.store.url is not None else EVERYTHING
+    with ExitStack() as closing:
         state = closing.enter_context(StateDir(settings.service.state))
-        log = SqliteLog(state.log)
-        closing.callback(log.close)
-        store = SqliteStore(state.store)
-        closing.callback(store.close)
-        known = tokens.gather(state.token, ((one.name, one.scopes, one.sha256) for one in settings.tokens))
-        once = tokens.new_token()
-        known = known.adding(once, tokens.Caller("page", frozenset({tokens.Scope.READ, tokens.Scope.ACT})))
         scorebook = None
         try:
-            scorebook = Scorebook(state.scorebook)
-            closing.callback(scorebook.close)
+            if parts.scores:
+                scorebook = Scorebook(state.scorebook)
+                closing.callback(scorebook.close)
         except ScorebookUnusable as unusable:
             tell(f"bundles are not compared: {unusable}")
+        house = closing.enter_context(_housed(settings, state, cluster, parts, scorebook))
+        known = tokens.gather(state.token)
+        once = tokens.new_token()
+        known = known.adding(once, tokens.Caller("page", frozenset({tokens.Scope.READ, tokens.Scope.ACT})))
+        yield Built(house, state, known, once)
+
+
+@contextmanager
+def _housed(
+    settings: Settings,
+    state: StateDir,
+    cluster: Callable[[Store], Live | None],
+    parts: Parts,
+    scorebook: Scorebook | None,
+) -> Iterator[House]:
+    """A house on what the settings name."""
+    with ExitStack() as closing:
+        log = open_log(settings, state)
+        closing.callback(log.close)
+        store = open_store(settings, state)
+        closing.callback(store.close)
+        found = cluster(store)
+        if found is not None:
+            closing.callback(found.close)
         ports = Ports(
             log,
             store,
             SystemClock(),
             forecaster_of(settings.forecast.bundle),
+            cluster=found,
             installed=state.bundles,
             scorebook=scorebook,
+            name=this_process("predrain") if parts.shares else "predrain",
+            channels=_channels(settings),
+            digest=settings.mail.digest(settings.service.cluster_name, settings.service.address),
         )
-        house = House(ports, settings.policy.policy(), settings)
+        house = House(ports, settings.policy.policy(), settings, parts=parts)
         closing.callback(house.stop)
-        url = url_of(listener, settings.service)
+        yield house
 
-        def started() -> None:
-            state.url.write_text(url + "\n")
-            tell(f"predrain answers at {url}\nprograms act with the token in {state.token}")
-            if watched:
-                tell(f"open {url}/#token={once}\n(this address may act until the process ends)")
-            house.run()
 
-        Server(house, known, listener, started=started).serve_here()
+def _channels(settings: Settings) -> tuple[Channel, ...]:
+    """The ways to tell people that are set. Raises NoSecret."""
+    cluster, address = settings.service.cluster_name, settings.service.address
+    found = (
+        settings.mail.channel(cluster, address),
+        settings.webhook.channel(cluster, address, SystemClock().now),
+    )
+    return tuple(one for one in found if one is not None)
+
+
+def _looking(ceph: CephTable, store: Store) -> Live | None:
+    """The cluster of the settings, only to be looked at: the hand, too, is another process's."""
+    found = live(ceph.model_copy(update={"hand_key": None}), store)
+    return None if found is None else onlooking(found)
+
+
+def this_process(part: str) -> str:
+    """A name for a process that no other one on any machine has."""
+    return f"{part}-{socket.gethostname()}-{os.getpid()}"
 
 
 def forecaster_of(bundle: Path | None) -> Callable[[], Forecaster[Any]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import metadata
 
 from cyclopts import App, CycloptsError
 
@@ -25,22 +26,56 @@ for name, value in (
 app = App(
     name="predrain",
     help="Forecasts disk failures in Ceph clusters and drains the dying OSDs before they fail.",
+    version=lambda: metadata.version("predrain"),
     version_flags=["--version"],
 )
 smart = App(name="smart", help="Read smartctl's output.")
 drain = App(name="drain", help="Plan, ask for, approve and watch drains.")
-config = App(name="config", help="Check settings, list them, make tokens.")
+config = App(name="config", help="Check settings, list them.")
+token = App(name="token", help="Who may enter: make tokens, list them, revoke them; enrol collectors.")
 deadletter = App(name="deadletter", help="Readings that could not be taken: list them, send them again.")
+latency = App(name="latency", help="Latencies of disks: who is slow beside its peers.")
+cluster = App(name="cluster", help="How the cluster is; record it to plan against.")
+ceph = App(name="ceph", help="What the cluster must allow.")
+kept = App(name="data", help="Bring in history that others kept.")
+imports = App(name="import", help="Readings from Backblaze's tables, smartctl's outputs, Ceph, any SQL.")
+kept.command(imports)
+topics = App(name="topics", help="The log's topics in Kafka.")
+store = App(name="store", help="Where history is kept: bring it up, look at it, take it out for training.")
 models = App(name="models", help="Bundles: list, put on trial, promote, go back, compare.")
-for group in (smart, drain, config, deadletter, models):
+silence = App(name="silence", help="What nobody wants to hear of for a while.")
+for group in (
+    smart,
+    drain,
+    config,
+    token,
+    deadletter,
+    latency,
+    cluster,
+    ceph,
+    kept,
+    topics,
+    store,
+    models,
+    silence,
+):
     app.command(group)
 
 app.command("service.cli.up:up", name="up")
 app.command("service.cli.demo:demo", name="demo")
+app.command("service.cli.collect:collect", name="collect")
+app.command("service.cli.work:work", name="work")
+app.command("service.cli.control:control", name="control")
+app.command("service.cli.serve:serve", name="serve")
+app.command("service.cli.fill:fill", name="fill")
 app.command("service.cli.halt:halt", name="halt")
 app.command("service.cli.halt:unhalt", name="unhalt")
 app.command("service.cli.outcome:outcome", name="outcome")
+app.command("service.cli.silence:causes", name="causes")
 app.command("service.cli.doctor:doctor", name="doctor")
+app.command("service.cli.audit:audit", name="audit")
+app.command("service.cli.backup:backup", name="backup")
+app.command("service.cli.backup:restore", name="restore")
 app.command("service.cli.score:score", name="score")
 app.command("service.cli.train:train", name="train")
 app.command("service.cli.evaluate:evaluate", name="evaluate")
@@ -54,26 +89,64 @@ drain.command("service.cli.drain:pause", name="pause")
 drain.command("service.cli.drain:resume", name="resume")
 drain.command("service.cli.drain:cancel", name="cancel")
 drain.command("service.cli.drain:explain", name="explain")
+drain.command("service.cli.drain:done", name="done")
 config.command("service.cli.config:check", name="check")
 config.command("service.cli.config:show", name="show")
-config.command("service.cli.config:token", name="token")
+token.command("service.cli.token:make", name="make")
+token.command("service.cli.token:listing", name="list")
+token.command("service.cli.token:revoke", name="revoke")
+token.command("service.cli.token:enrol", name="enrol")
+latency.command("service.cli.latency:score", name="score")
+cluster.command("service.cli.cluster:status", name="status")
+cluster.command("service.cli.cluster:record", name="record")
+ceph.command("service.cli.ceph:auth", name="auth")
 models.command("service.cli.models:listing", name="list")
 models.command("service.cli.models:challenge", name="challenge")
 models.command("service.cli.models:promote", name="promote")
 models.command("service.cli.models:rollback", name="rollback")
 models.command("service.cli.models:compare", name="compare")
+imports.command("service.cli.data:backblaze", name="backblaze")
+imports.command("service.cli.data:smartctl_json", name="smartctl-json")
+imports.command("service.cli.data:smartctl_text", name="smartctl-text")
+imports.command("service.cli.data:ceph_health_metrics", name="ceph-health-metrics")
+imports.command("service.cli.data:sql", name="sql")
 deadletter.command("service.cli.deadletter:listing", name="list")
 deadletter.command("service.cli.deadletter:replay", name="replay")
+topics.command("service.cli.topics:create", name="create")
+topics.command("service.cli.topics:listing", name="list")
+silence.command("service.cli.silence:add", name="add")
+silence.command("service.cli.silence:listing", name="list")
+silence.command("service.cli.silence:lift", name="lift")
+for name in ("migrate", "status", "export"):
+    store.command(f"service.cli.store:{name}", name=name)
 
 
-GROUPS = (app, smart, drain, config, deadletter, models)
+GROUPS = (
+    app,
+    smart,
+    drain,
+    config,
+    token,
+    deadletter,
+    latency,
+    cluster,
+    ceph,
+    imports,
+    topics,
+    store,
+    models,
+    silence,
+)
 
 
 def _describe() -> None:
     """Import every command, so that a list of commands has the first line of each docstring."""
     for group in GROUPS:
-        for name in group:
-            group[name]
+        for name in [*group]:
+            try:
+                group[name]
+            except ImportError:  # where only the collector is installed, its command alone can run
+                del group[name]
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import http.client
-import json
-import urllib.error
-import urllib.request
-from dataclasses import dataclass
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from data.refusal import Refusal
 from service import tokens
+from service.access.certificate import own
+from service.client.wire import Answer, Problem, Unreachable, Wire
 from service.settings import Settings
 from service.state import StateDir
 
 Json: TypeAlias = Any
 """What an answer holds; commands print it and read single fields of it."""
-TIMEOUT_SECONDS = 30.0
 
 
 class NotRunning(Refusal):
@@ -26,7 +25,7 @@ class NotRunning(Refusal):
 class Answered(Refusal):
     """The service refused; the text is its own."""
 
-    def __init__(self, status: int, detail: str, body: dict[str, Json]) -> None:
+    def __init__(self, status: int, detail: str, body: Json) -> None:
         self.status, self.body = status, body
         super().__init__(detail)
 
@@ -41,14 +40,20 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One running service. Raises NotRunning, Answered."""
+    """One running service; `tls` says whom to trust where it speaks it. Raises NotRunning, Answered."""
 
     url: str
     token: str | None
+    tls: ssl.SSLContext | None = None
+    _wire: Wire = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Who typed the command may repeat it; a halt must not wait for a service that is not there.
+        object.__setattr__(self, "_wire", Wire(self.url, self.token, tls=self.tls, waits=()))
 
     @classmethod
     def of(cls, settings: Settings) -> Client:
-        """The service on this machine that keeps its state where `settings` say."""
+        """The service on this machine that keeps its state where `settings` say. Raises CertificateUnusable, too."""
         state = StateDir(settings.service.state)
         try:
             url = state.url.read_text().strip()
@@ -57,44 +62,31 @@ class Client:
         if not url.startswith(("http://", "https://")):
             raise NotRunning(f"no service runs on {state.path}; start it (predrain up), or say --state")
         try:
-            return cls(url, tokens.read(state.token))
+            token = tokens.read(state.token)
         except OSError as error:
             raise NotRunning(
                 f"{state.token} cannot be read: {error.strerror}; run as the service's user"
             ) from error
+        chain = settings.service.tls_certificate if url.startswith("https://") else None
+        return cls(url, token, None if chain is None else own(chain))
 
     def get(self, path: str) -> Json:
         """GET below /api/v1."""
-        return self._send("GET", path, None, {}).body
+        return self._said(lambda: self._wire.get(path)).body
 
     def post(self, path: str, body: Json = None, *, if_match: str | None = None) -> Reply:
-        """POST below /api/v1."""
-        return self._send("POST", path, body, {"If-Match": if_match} if if_match else {})
+        """POST below /api/v1, carried out once."""
+        return self._said(lambda: self._wire.act("POST", path, body, if_match=if_match))
 
-    def _send(self, method: str, path: str, body: Json, headers: dict[str, str]) -> Reply:
-        request = urllib.request.Request(  # noqa: S310  (the scheme was checked with the address)
-            f"{self.url}/api/v1/{path}",
-            None if body is None and method == "GET" else json.dumps(body or {}).encode(),
-            {"Content-Type": "application/json", **headers},
-            method=method,
-        )
-        if self.token:
-            request.add_header("Authorization", f"Bearer {self.token}")
+    def delete(self, path: str) -> None:
+        """DELETE below /api/v1, carried out once."""
+        self._said(lambda: self._wire.act("DELETE", path))
+
+    def _said(self, ask: Callable[[], Answer]) -> Reply:
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
-                return Reply(answer.status, json.load(answer))
-        except urllib.error.HTTPError as error:
-            with error:
-                raise _problem(error) from None
-        except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
-            raise NotRunning(
-                f"no service answers at {self.url} ({error}); start it (predrain up), or see whether it hangs"
-            ) from error
-
-
-def _problem(error: urllib.error.HTTPError) -> Answered:
-    try:
-        body = json.load(error)
-        return Answered(error.code, str(body["detail"]), body)
-    except (ValueError, KeyError, TypeError):
-        return Answered(error.code, f"the service answered {error.code} {error.reason}", {})
+            answer = ask()
+            return Reply(answer.status, answer.json())
+        except Problem as problem:
+            raise Answered(problem.status, str(problem), problem.body) from problem
+        except (Unreachable, ValueError) as error:
+            raise NotRunning(f"{error}; start it (predrain up), or see whether it hangs") from error

@@ -1,16 +1,11 @@
-"""`predrain config`: check the settings, list them, make a token."""
+"""`predrain config`: check the settings, list them."""
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
-from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
-from service.cli.options import AsJson, print_json
+from service.cli.options import AsJson, print_json, terminal
 from service.settings import keys, load
-from service.tokens import new_token
 
 
 def check(*, config: Path | None = None) -> int:
@@ -32,48 +27,27 @@ def show(*, config: Path | None = None, as_json: AsJson = False) -> int:
     rows = [
         {
             "key": f"{table}.{key}",
-            "value": getattr(getattr(settings, table), key),
+            "value": settings.collector.get(key, default)
+            if table == "collector"
+            else getattr(getattr(settings, table), key),
             "default": default,
             "means": told,
         }
         for table, key, default, told in keys()
-        if table != "tokens"
     ]
     if as_json:
         print_json(
             [{**row, "value": _plain(row["value"]), "default": _plain(row["default"])} for row in rows]
         )
         return 0
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table("key", "value", "meaning", box=None)
     for row in rows:
         changed = row["value"] != row["default"] and row["default"] is not None
-        table.add_row(
-            str(row["key"]), f"[bold]{row['value']}[/]" if changed else str(row["value"]), str(row["means"])
-        )
-    Console().print(table)
-    return 0
-
-
-def token(
-    *,
-    name: Annotated[str, Parameter(help="Who will hold it.")],
-    scope: Annotated[
-        tuple[Literal["read", "ingest", "act", "admin"], ...], Parameter(help="What it may do.")
-    ],
-) -> int:
-    """Print a new token once, and the lines for the settings file that let it in; only its hash is kept.
-
-    Example: predrain config token --name collectors --scope ingest
-    """
-    made = new_token()
-    scopes = ", ".join(f'"{one}"' for one in scope)
-    print(f"token: {made}\n")
-    print("Give it to its holder now, it is not shown again. Add this to the settings file and restart:\n")
-    digest = hashlib.sha256(made.encode()).hexdigest()
-    print(f'[[tokens]]\nname = "{name}"\nscopes = [{scopes}]\nsha256 = "{digest}"')
+        table.add_row(str(row["key"]), Text(str(row["value"]), "bold" if changed else ""), str(row["means"]))
+    terminal().print(table)
     return 0
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from data.refusal import Refusal
 from service.cli.options import HERE, AsJson, Where, print_json
-from service.state import StateDir
 
 if TYPE_CHECKING:
-    from data.log.sqlite import SqliteLog
+    from data.log.port import Log
 
 
 class NoLog(Refusal):
@@ -26,20 +26,21 @@ def listing(*, where: Where = HERE, as_json: AsJson = False) -> int:
     from service.scoring.deadletters import standing
 
     with _log(where) as log:
-        letters = standing(log)
+        found = standing(log)
     if as_json:
         print_json(
             [
-                {"topic": one.topic, "offset": one.offset, "key": one.key, "at": one.at.isoformat(),
-                 "reason": one.reason, "bytes": len(one.value), "whole": one.whole}
-                for one in letters
+                {"topic": one.topic, "partition": one.partition, "offset": one.offset, "key": one.key,
+                 "at": one.at.isoformat(), "reason": one.reason, "bytes": len(one.value), "whole": one.whole}
+                for one in found.letters
             ]
         )  # fmt: skip
-        return 0
-    for one in letters:
-        print(f"{one.at:%Y-%m-%d %H:%M:%SZ}  {one.topic} {one.offset}  {one.key}: {one.reason}")
-    print(f"{len(letters)} dead letters" if letters else "no dead letters")
-    return 0
+    else:
+        for one in found.letters:
+            place = f"{one.topic}/{one.partition} {one.offset}"
+            print(f"{one.at:%Y-%m-%d %H:%M:%SZ}  {place}  {_line(one.key)}: {_line(one.reason)}")
+        print(f"{len(found.letters)} dead letters" if found.letters else "no dead letters")
+    return _told(found.sealed)
 
 
 def replay(*, where: Where = HERE, as_json: AsJson = False) -> int:
@@ -52,24 +53,33 @@ def replay(*, where: Where = HERE, as_json: AsJson = False) -> int:
     with _log(where) as log:
         replayed = send_again(log)
     if as_json:
-        print_json({"sent": replayed.sent, "kept": replayed.kept})
+        print_json({"sent": replayed.sent, "kept": replayed.kept, "sealed": replayed.sealed})
     else:
-        print(
-            f"{replayed.sent} sent again"
-            + (f", {replayed.kept} too long to be sent" if replayed.kept else "")
-        )
-    return 3 if replayed.kept else 0
+        said = [f"{replayed.sent} sent again"]
+        said += [f"{count} {what}" for count, what in (
+            (replayed.kept, "stay, whose record is not there whole"),
+            (replayed.sealed, "stay, which this predrain cannot open")) if count]  # fmt: skip
+        print(", ".join(said))
+    return 3 if replayed.kept or replayed.sealed else 0
+
+
+def _told(sealed: Sequence[str]) -> int:
+    for sentence in sealed:
+        print(sentence, file=sys.stderr)
+    return 3 if sealed else 0
+
+
+def _line(text: str) -> str:
+    """Whoever sent the record may have put a terminal's commands in it."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 @contextmanager
-def _log(where: Where) -> Iterator[SqliteLog]:
-    from data.log.sqlite import SqliteLog
+def _log(where: Where) -> Iterator[Log]:
+    from service.adapters import standing_log
 
-    state = StateDir(where.settings().service.state)
-    if not state.log.exists():
-        raise NoLog(f"{state.path} holds no log; say --state or --config")
-    log = SqliteLog(state.log)
-    try:
+    settings = where.settings()
+    with standing_log(settings) as log:
+        if log is None:
+            raise NoLog(f"{settings.service.state} holds no log; say --state or --config")
         yield log
-    finally:
-        log.close()

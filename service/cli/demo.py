@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import tempfile
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,7 +16,7 @@ def demo(
     once: Annotated[
         bool, Parameter(negative="", help="as fast as it can, print the table, exit with 0")
     ] = False,
-    cluster: Annotated[str, Parameter(help="the simulated cluster")] = "cisco",
+    cluster: Annotated[str, Parameter(help="cisco, echo, cnaf-sdds, cnaf-t1 or osg")] = "cisco",
     replay: Annotated[Path | None, Parameter(help="folder of real histories to replay instead")] = None,
     start: Annotated[date | None, Parameter(name="--from", help="first day shown")] = None,
     days: Annotated[int | None, Parameter(help="days to show")] = None,
@@ -27,6 +28,9 @@ def demo(
     ] = "act",
     host: str = "127.0.0.1",
     port: int = 8080,
+    state: Annotated[
+        Path | None, Parameter(help="folder by which other commands find it (their --state)")
+    ] = None,
 ) -> int:
     """Watch a simulated cluster with the lives of real drives: read, scored, drained before they fail.
 
@@ -45,8 +49,6 @@ def demo(
     console = Console()
     settings = with_options(Settings(), host=host, port=port, state=None)
     daily = settings.forecast.model_copy(update={"reading_interval_hours": 24.0})
-    named = settings.service.model_copy(update={"cluster_name": f"{cluster} (simulated)"})
-    settings = settings.model_copy(update={"forecast": daily, "service": named})
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     wanted = Demo(
         cluster=cluster,
@@ -60,10 +62,13 @@ def demo(
         from service.demo.replay import replayed
 
         wanted = replayed(wanted, replay, lambda line: console.print(line, highlight=False))
-    with show.Progress(console) as progress:
+    with tempfile.TemporaryDirectory(prefix="predrain-demo-") as scratch, show.Progress(console) as progress:
+        named = settings.service.model_copy(
+            update={"cluster_name": f"{cluster} (simulated)", "state": state or Path(scratch)}
+        )
         run(
             wanted,
-            settings,
+            settings.model_copy(update={"forecast": daily, "service": named}),
             served=not once,
             tell=progress.say,
             day_over=progress.day_over,

@@ -17,26 +17,30 @@ def doctor(
     *,
     state: Annotated[Path | None, Parameter(help="State directory of the service.")] = None,
     config: Annotated[Path | None, Parameter(help="Settings file.")] = None,
+    send: Annotated[bool, Parameter(negative="", help="Send a test message by mail and webhook.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Look at settings, state, bundle, page and the running service; say what is wrong and the cure.
+    """Look at all that predrain stands on, here and on other machines; say what is wrong and the cure.
 
-    Exits with 1 when something is wrong. Nothing is changed.
+    Settings, state, certificate, bundle, service, collectors, Kafka, PostgreSQL, Ceph and the rights held there,
+    mail, webhook, clocks. Exits with 1 when something is wrong. Nothing is changed, and nothing sent without --send.
 
     Example: predrain doctor
     """
-    from service.cli.examination import examine
+    from data.clock import SystemClock
+    from service.examining.examination import examine
 
     settings = load(config)
-    findings = list(examine(settings, state or settings.service.state))
+    findings = examine(settings, state or settings.service.state, SystemClock(), send=send)
     if as_json:
         print_json([{"what": one.what, "state": one.state, "told": one.told} for one in findings])
     else:
         from rich.console import Console
+        from rich.markup import escape
         from rich.table import Table
 
         table = Table("", "", "", box=None, show_header=False)
         for one in findings:
-            table.add_row(MARKS[one.state], one.what, one.told)
+            table.add_row(MARKS[one.state], one.what, escape(one.told))
         Console().print(table)
     return 1 if any(one.state == "wrong" for one in findings) else 0

@@ -1,32 +1,38 @@
-"""`predrain drain`: lists, plans, wishes, and what became of them; all through the running service."""
+"""`predrain drain`: lists, plans, wishes, and what became of them; through the running service, or straight."""
 
 from __future__ import annotations
 
 import sys
 import time
 import urllib.parse
+from datetime import datetime
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.table import Table
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Column, Table
+from rich.text import Text
 
 from service.cli.client import Answered, Client, Json
-from service.cli.options import HERE, AsJson, Where, print_json, share, tebibytes
+from service.cli.connect import Reach
+from service.cli.options import AsJson, print_json, tebibytes, terminal
+from service.cli.planned import print_plan
 
 Intent = Literal["replace", "remove"]
+HERE = Reach()
 DONE, OVER = frozenset({"verified", "handed_over"}), frozenset({"cancelled", "failed"})
 STUCK = frozenset({"holding", "paused", "approved"})
 PATIENCE_SECONDS = 60.0
 """How long `--wait` watches a drain that holds before it gives up waiting; the drain itself goes on."""
 
 
-def listing(*, where: Where = HERE, as_json: AsJson = False) -> int:
+def listing(*, where: Reach = HERE, as_json: AsJson = False) -> int:
     """All drains, newest first.
 
     Example: predrain drain list
     """
-    items = where.client().get("drains")["items"]
+    with where.service() as client:
+        items = client.get("drains")["items"]
     if as_json:
         print_json(items)
         return 0
@@ -41,18 +47,25 @@ def listing(*, where: Where = HERE, as_json: AsJson = False) -> int:
             tebibytes(progress["planned_bytes"]),
             told,
         )
-    Console().print(table if items else "no drains")
+    terminal().print(table if items else "no drains")
     return 0
 
 
-def plan(target: str, /, *, intent: Intent = "replace", where: Where = HERE, as_json: AsJson = False) -> int:
+def plan(
+    target: str,
+    /,
+    *,
+    intent: Intent = "replace",
+    diff: Annotated[bool, Parameter(negative="", help="Every PG's way, line by line.")] = False,
+    where: Reach = HERE,
+    as_json: AsJson = False,
+) -> int:
     """What draining TARGET (`osd.N` or a device id) would do. Nothing is changed.
 
-    Example: predrain drain plan osd.217
+    Example: predrain drain plan osd.217 --diff
     """
-    query = urllib.parse.urlencode({"target": target, "intent": intent})
-    made = where.client().get(f"plan?{query}")
-    print_json(made) if as_json else _print_plan(target, made)
+    made = _drafted(where, target, intent)
+    print_json(made) if as_json else print_plan(target, made, lines=diff)
     return 3 if made["refusals"] else 0
 
 
@@ -64,7 +77,13 @@ def apply(
     wait: Annotated[
         bool, Parameter(negative="", help="Watch until it is drained and verified, or held.")
     ] = False,
-    where: Where = HERE,
+    dry_run: Annotated[
+        bool, Parameter(negative="", help="Print the plan and its lines, ask for nothing.")
+    ] = False,
+    spare_reads: Annotated[
+        bool, Parameter(negative="", help="Reading the disk hurts clients: it stops leading PGs first.")
+    ] = False,
+    where: Reach = HERE,
     as_json: AsJson = False,
 ) -> int:
     """Ask for a drain of each TARGET; with --yes approve it, with --wait watch it.
@@ -76,21 +95,55 @@ def apply(
     if not targets:
         print("predrain: say which osd.N or device id to drain", file=sys.stderr)
         return 2
-    client = where.client()
-    asked, refused = [], False
-    for target in targets:
-        try:
-            body = {"target": target, "intent": intent, "reason": reason}
-            one = client.post("drains", body).body
-            asked.append(_approved(client, one) if yes else one)
-        except Answered as answer:
-            print(f"predrain: {target}: {answer}", file=sys.stderr)
-            refused = True
-    if wait and yes:
-        asked = [_watched(client, one["id"], quiet=as_json) for one in asked]
+    return asked(
+        targets,
+        intent,
+        reason,
+        where,
+        yes=yes,
+        wait=wait,
+        dry_run=dry_run,
+        spare_reads=spare_reads,
+        as_json=as_json,
+    )
+
+
+def asked(
+    targets: tuple[str, ...],
+    intent: str,
+    reason: str,
+    where: Reach,
+    *,
+    yes: bool,
+    wait: bool,
+    dry_run: bool,
+    spare_reads: bool,
+    as_json: bool,
+) -> int:
+    """Ask for a drain (or a fill) of each target, as the options say; the exit code."""
+    if dry_run:
+        plans = [_drafted(where, target, intent) for target in targets]
+        if as_json:
+            print_json(plans)
+        else:
+            for target, made in zip(targets, plans, strict=True):
+                print_plan(target, made, lines=True)
+        return 3 if any(made["refusals"] for made in plans) else 0
+    drains, refused = [], False
+    with where.service(acting=yes and wait) as client:
+        for target in targets:
+            try:
+                body = {"target": target, "intent": intent, "reason": reason, "spare_reads": spare_reads}
+                one = client.post("drains", body).body
+                drains.append(_approved(client, one) if yes else one)
+            except Answered as answer:
+                print(f"predrain: {target}: {answer}", file=sys.stderr)
+                refused = True
+        if wait and yes:
+            drains = [_watched(client, one["id"], quiet=as_json) for one in drains]
     if as_json:
-        print_json(asked)
-    for one in asked:
+        print_json(drains)
+    for one in drains:
         if not as_json:
             print(
                 f"{one['id']}: {one['state']}"
@@ -103,16 +156,22 @@ def apply(
     return 3 if refused else 0
 
 
-def approve(drain: str, /, *, where: Where = HERE, as_json: AsJson = False) -> int:
+def _drafted(where: Reach, target: str, intent: str) -> Json:
+    query = urllib.parse.urlencode({"target": target, "intent": intent})
+    with where.service() as client:
+        return client.get(f"plan?{query}")
+
+
+def approve(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
     """Let a proposed drain begin, on the plan that it has now.
 
     Example: predrain drain approve osd.217-20180412-120000
     """
-    client = where.client()
-    return _said(_approved(client, client.get(f"drains/{_quoted(drain)}")), as_json)
+    with where.service() as client:
+        return _said(_approved(client, client.get(f"drains/{_quoted(drain)}")), as_json)
 
 
-def pause(drain: str, /, *, where: Where = HERE, as_json: AsJson = False) -> int:
+def pause(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
     """Hold a drain until it is resumed; PGs in flight arrive.
 
     Example: predrain drain pause osd.217-20180412-120000
@@ -120,7 +179,7 @@ def pause(drain: str, /, *, where: Where = HERE, as_json: AsJson = False) -> int
     return _wish(where, drain, "pause", as_json)
 
 
-def resume(drain: str, /, *, where: Where = HERE, as_json: AsJson = False) -> int:
+def resume(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
     """Let a paused or failed drain go on.
 
     Example: predrain drain resume osd.217-20180412-120000
@@ -128,7 +187,7 @@ def resume(drain: str, /, *, where: Where = HERE, as_json: AsJson = False) -> in
     return _wish(where, drain, "resume", as_json)
 
 
-def cancel(drain: str, /, *, where: Where = HERE, as_json: AsJson = False) -> int:
+def cancel(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
     """Give a drain up; weights, upmaps, flags and settings are put back as they were.
 
     Example: predrain drain cancel osd.217-20180412-120000
@@ -136,20 +195,40 @@ def cancel(drain: str, /, *, where: Where = HERE, as_json: AsJson = False) -> in
     return _wish(where, drain, "cancel", as_json)
 
 
-def explain(drain: str, /, *, lines: int = 10, where: Where = HERE, as_json: AsJson = False) -> int:
+def done(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
+    """Say that a verified disk may be pulled; prints what is left to do, by cephadm, by Rook or by hand.
+
+    Exits with 1 while a guard refuses.
+
+    Example: predrain drain done osd.217-20180412-120000
+    """
+    with where.service() as client:
+        left = client.post(f"drains/{_quoted(drain)}/hand_over").body
+    if as_json:
+        print_json(left)
+        return 0
+    print(f"{left['id']}: {left['state']}. What is left to do:")
+    for number, task in enumerate(left["tasks"], 1):
+        print(f"{number}. {task['what']}" + (f"\n   {task['command']}" if task["command"] else ""))
+    return 0
+
+
+def explain(drain: str, /, *, lines: int = 10, where: Reach = HERE, as_json: AsJson = False) -> int:
     """Where a drain stands, what every guard says, and the end of its journal.
 
     Example: predrain drain explain osd.217-20180412-120000
     """
-    client = where.client()
-    whole = client.get(f"drains/{_quoted(drain)}")
-    whole["journal"] = client.get(f"drains/{_quoted(drain)}/journal?limit={lines}")["items"]
+    with where.service() as client:
+        whole = client.get(f"drains/{_quoted(drain)}")
+        whole["journal"] = client.get(f"drains/{_quoted(drain)}/journal?limit={lines}")["items"]
     if as_json:
         print_json(whole)
         return 0
-    console, progress = Console(), whole["progress"]
+    console, progress = terminal(), whole["progress"]
     console.print(
-        f"[bold]{whole['id']}[/] is {whole['state']}: {whole['reason']} (asked by {whole['asked_by']})"
+        Text.assemble(
+            (whole["id"], "bold"), f" is {whole['state']}: {whole['reason']} (asked by {whole['asked_by']})"
+        )
     )
     console.print(
         f"{progress['moved_pgs']} of {progress['planned_pgs']} PGs, {tebibytes(progress['moved_bytes'])} of "
@@ -157,20 +236,32 @@ def explain(drain: str, /, *, lines: int = 10, where: Where = HERE, as_json: AsJ
         f"{progress['in_flight']} PGs in flight of {progress['budget']}"
     )
     if whole["plan"]:
-        _print_plan(whole["id"], whole["plan"])
+        print_plan(whole["id"], whole["plan"])
     guards = Table("guard", "", "what it says", box=None)
     for guard in whole["guards"]:
-        guards.add_row(guard["code"], "ok" if guard["ok"] else "[bold]refuses[/]", guard["sentence"])
+        guards.add_row(guard["code"], "ok" if guard["ok"] else Text("refuses", "bold"), guard["sentence"])
     console.print(guards)
-    journal = Table("at", "seen", "decided", "answered", "by", box=None)
+    journal = Table(Column("at", no_wrap=True), "decided, answered, by whom; seen", box=None)
     for line in whole["journal"]:
-        journal.add_row(line["at"], line["seen"], line["decided"], line["answered"], line["caller"])
+        journal.add_row(f"{datetime.fromisoformat(line['at']):%Y-%m-%d %H:%M:%S}Z", _journalled(line))
     console.print(journal)
     return 0
 
 
-def _wish(where: Where, drain: str, wish: str, as_json: bool) -> int:
-    return _said(where.client().post(f"drains/{_quoted(drain)}/{wish}").body, as_json)
+def _journalled(line: Json) -> Text:
+    told = Text(line["decided"])
+    if line["answered"]:
+        told.append(f": {line['answered']}")
+    if line["caller"]:
+        told.append(f" ({line['caller']})")
+    if line["seen"]:
+        told.append(f"\n{line['seen']}", "dim")
+    return told
+
+
+def _wish(where: Reach, drain: str, wish: str, as_json: bool) -> int:
+    with where.service() as client:
+        return _said(client.post(f"drains/{_quoted(drain)}/{wish}").body, as_json)
 
 
 def _approved(client: Client, one: Json) -> Json:
@@ -185,37 +276,36 @@ def _said(one: Json, as_json: bool) -> int:
 def _watched(client: Client, drain: str, *, quiet: bool) -> Json:
     """The drain once it is done, over, or has not moved for a while although it should."""
     last, since = None, time.monotonic()
-    while True:
-        one = client.get(f"drains/{_quoted(drain)}")
-        progress = one["progress"]
-        now = (one["state"], progress["moved_pgs"], progress["in_flight"])
-        if now != last:
-            last, since = now, time.monotonic()
-            if not quiet:
-                print(
-                    f"{drain}: {one['state']}, {progress['moved_pgs']} of {progress['planned_pgs']} PGs",
-                    file=sys.stderr,
+    console = terminal(stderr=True, quiet=quiet)
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]}", markup=False)
+    with Progress(*columns, console=console) as bar:
+        row = bar.add_task(drain, total=None, now="")
+        while True:
+            one = client.get(f"drains/{_quoted(drain)}")
+            progress = one["progress"]
+            now = (one["state"], progress["moved_pgs"], progress["in_flight"])
+            if now != last:
+                last, since = now, time.monotonic()
+                told = _told(one)
+                bar.update(
+                    row, total=progress["planned_pgs"] or None, completed=progress["moved_pgs"], now=told
                 )
-        waited = time.monotonic() - since > PATIENCE_SECONDS
-        if one["state"] in DONE | OVER or (waited and one["state"] in STUCK):
-            return one
-        time.sleep(1.0)
+                if not console.is_terminal:
+                    console.print(f"{drain}: {told}", soft_wrap=True)
+            waited = time.monotonic() - since > PATIENCE_SECONDS
+            if one["state"] in DONE | OVER or (waited and one["state"] in STUCK):
+                return one
+            time.sleep(1.0)
 
 
-def _print_plan(target: str, made: Json) -> None:
-    eta = (
-        "unknown" if made["eta_hours"] is None else f"about {made['eta_hours']:.1f} h ({made['bottleneck']})"
+def _told(one: Json) -> str:
+    progress = one["progress"]
+    moved, of = tebibytes(progress["moved_bytes"]), tebibytes(progress["planned_bytes"])
+    held = f"; held: {one['held_by'][0]}" if one["held_by"] else ""
+    return (
+        f"{one['state']}, {progress['moved_pgs']} of {progress['planned_pgs']} PGs, {moved} of {of}, "
+        f"{progress['in_flight']} in flight{held}"
     )
-    print(f"{target}: {made['mechanic']}, since {made['why']}")
-    print(f"moves {tebibytes(made['bytes'])} in {made['pgs']} PGs; takes {eta}")
-    fullest = "unknown" if made["fullest_osd"] is None else f"osd.{made['fullest_osd']}"
-    print(f"fullest target after it: {fullest}, {share(made['fullest_after'])} full")
-    print(f"cluster after it: {share(made['cluster_after'])} full")
-    for rack in made["targets"]:
-        name, size = rack["rack"] or "no rack", tebibytes(rack["bytes"])
-        print(f"  {name}: {size} on {rack['osds']} OSDs of {rack['hosts']} hosts")
-    for refusal in made["refusals"]:
-        print(f"  refused: {refusal}")
 
 
 def _quoted(drain: str) -> str:

@@ -10,7 +10,6 @@ from cyclopts import Parameter
 from data.refusal import Refusal
 from service.cli.client import Client
 from service.cli.options import HERE, AsJson, Where, print_json
-from service.state import StateDir
 
 
 class NothingToHalt(Refusal):
@@ -52,16 +51,13 @@ def _set(where: Where, why: str | None, as_json: bool) -> int:
 
 
 def _store(where: Where, why: str | None) -> str | None:
-    from data.store.sqlite import SqliteStore
+    from service.adapters import standing_store
 
-    state = StateDir(where.settings().service.state)
-    if not state.store.exists():
-        raise NothingToHalt(
-            f"{state.path} holds no store, so there is nothing to halt; say --state or --config"
-        )
-    store = SqliteStore(state.store)
-    try:
+    settings = where.settings()
+    with standing_store(settings) as store:
+        if store is None:
+            raise NothingToHalt(
+                f"{settings.service.state} holds no store, so there is nothing to halt; say --state or --config"
+            )
         store.set_halt(why)
         return store.halt_reason()
-    finally:
-        store.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from data.refusal import Refusal
-from service.cli.options import HERE, AsJson, Where, print_json
+from service.cli.options import HERE, AsJson, Where, print_json, terminal
 from service.state import StateDir
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from models.shelf import Roles, Shelf
     from models.standing import Comparison
     from service.scoring.lineup import Lineup
+    from service.settings import Settings
 
 Track = Annotated[
     str | None,
@@ -40,6 +41,7 @@ class Place:
     track: str | None
     base: Path | None
     """The bundle of the settings, which scores until one is promoted."""
+    settings: Settings
 
     @property
     def shelf(self) -> Shelf:
@@ -171,7 +173,6 @@ def compare(*, where: Where = HERE, as_json: AsJson = False) -> int:
 
             print_json(comparison_body(comparison).model_dump(mode="json"))
             return 0
-        from rich.console import Console
         from rich.table import Table
 
         table = Table("", "bundle", "foretold", "of them bad", "false alarms", "of them bad", "Brier", "expected",
@@ -189,7 +190,7 @@ def compare(*, where: Where = HERE, as_json: AsJson = False) -> int:
                 f"{one.expected:.1f} for {comparison.observed}",
                 "not known" if one.lead_days is None else f"{one.lead_days:.0f} days",
             )
-        Console().print(table)
+        terminal().print(table)
         print(
             f"{comparison.rows} forecasts with a known outcome; healthy windows are a disk's 30 days. "
             + comparison.sentence()
@@ -201,14 +202,14 @@ def compare(*, where: Where = HERE, as_json: AsJson = False) -> int:
 def _compared(place: Place) -> Iterator[tuple[Lineup, Comparison]]:
     from data.clock import SystemClock
     from data.scorebook import Scorebook
-    from data.store.sqlite import SqliteStore
     from models.shelf import NoSuchBundle
+    from service.adapters import standing_store
     from service.scoring.lineup import Lineup
     from service.scoring.watch import compared
     from service.up import forecaster_of
 
     state = place.state
-    if not state.store.is_file() or not state.scorebook.is_file():
+    if not state.scorebook.is_file():
         raise NoSuchBundle(f"{state.path} holds no forecasts yet; start the service there (predrain up).")
     print("reading forecasts and outcomes", file=sys.stderr, flush=True)
     lineup = Lineup(forecaster_of(place.base), state.bundles)
@@ -216,19 +217,20 @@ def _compared(place: Place) -> Iterator[tuple[Lineup, Comparison]]:
     assert lineup.champion is not None
     if lineup.trouble is not None:
         raise NoSuchBundle(lineup.trouble)
-    store, scorebook = SqliteStore(state.store), Scorebook(state.scorebook)
-    try:
+    with standing_store(place.settings) as store, closing(Scorebook(state.scorebook)) as scorebook:
+        if store is None:
+            raise NoSuchBundle(f"{state.path} holds no forecasts yet; start the service there (predrain up).")
         now = SystemClock().now()
         yield lineup, compared(lineup.champion, lineup.challenger, scorebook, store, now)[0]
-    finally:
-        scorebook.close()
-        store.close()
 
 
 def _place(where: Where, track: str | None) -> Place:
     settings = where.settings()
     return Place(
-        StateDir(settings.service.state), track or settings.forecast.tracking, settings.forecast.bundle
+        StateDir(settings.service.state),
+        track or settings.forecast.tracking,
+        settings.forecast.bundle,
+        settings,
     )
 
 
@@ -277,7 +279,6 @@ def _mirrored(place: Place) -> int:
 
 
 def _print(told: list[dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("version", "name", "known until", "deaths", "made", "aliases", "here", "digest", box=None)
@@ -292,7 +293,7 @@ def _print(told: list[dict[str, Any]]) -> None:
             str(one["here"] or ""),
             str(one["digest"])[:12],
         )
-    console = Console()
+    console = terminal()
     if not console.is_terminal:
         console.width = 140
     if told:

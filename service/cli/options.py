@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from service.cli.client import Client
 from service.settings import Settings, load
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @Parameter(name="*")
@@ -38,16 +41,26 @@ HERE = Where()
 AsJson = Annotated[bool, Parameter(name="--json", negative="", help="One JSON object for programs.")]
 
 
+def terminal(*, stderr: bool = False, quiet: bool = False) -> Console:
+    """For people. What people, drives and clusters wrote stands as they wrote it: brackets in it are no markup."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, quiet=quiet, markup=False, highlight=False)
+
+
 def print_json(value: Any) -> None:
     """For programs: one object, keys as REST names them."""
     print(json.dumps(value, indent=2, sort_keys=False))
 
 
 def tebibytes(count: int | None) -> str:
-    """TiB with one decimal, smaller sizes in GiB."""
+    """TiB with one decimal, smaller sizes in GiB or MiB."""
     if count is None:
         return "unknown"
-    return f"{count / 2**40:.1f} TiB" if count >= 2**40 else f"{count / 2**30:.1f} GiB"
+    for unit, size in (("TiB", 2**40), ("GiB", 2**30)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count / 2**20:.0f} MiB" if count else "nothing"
 
 
 def share(part: float | None) -> str:

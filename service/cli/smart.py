@@ -15,7 +15,7 @@ from data.smart import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
 
 
 def parse(*files: Annotated[Path, Parameter(allow_leading_hyphen=True)]) -> int:
-    """Decode the output of `smartctl -x --json`, one JSON object a line, in the order given.
+    """Decode what `smartctl -x` printed, with `--json` or as text, one JSON object a line, in the order given.
 
     A file that tells nothing gives `"ok": false` with the reason; the exit code is then 3.
 

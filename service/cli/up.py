@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from service import logs
+from service import interpreter, logs
 from service.settings import Settings, load
 
 
@@ -21,6 +21,8 @@ def up(
     insecure_without_tls: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     """Run everything in one process: readings in, forecasts, drains, REST and the page.
+
+    Where the settings name Kafka and PostgreSQL it shares the work with other processes (work, control, serve, up).
 
     Example: predrain up --port 8080 --state ./state
 
@@ -39,6 +41,7 @@ def up(
 
     settings = with_options(load(config), host=host, port=port, state=state, insecure=insecure_without_tls)
     logs.configure()
+    interpreter.tune()
     run(settings, lambda text: print(text, file=sys.stderr, flush=True), watched=sys.stderr.isatty())
     return 0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -38,6 +38,10 @@ DOOMED_AT_MOST = 20
 """One slot in so many may hold a drive that will die: histories of a large fleet hold hundreds of them."""
 
 
+SEATS_AT_MOST = 16
+"""In so many slots may the life of one living drive be shown, each time under a serial of its own."""
+
+
 class TooFewDrives(Refusal):
     """The histories hold too few drives for the cluster."""
 
@@ -59,7 +63,8 @@ class Fleet:
     def __init__(self, known: Histories, osds: Sequence[OsdId], seed: int, start: date) -> None:
         """Put drives that will die after `start` into random slots, and living ones into the rest.
 
-        Raises TooFewDrives.
+        Where the cluster is larger than the histories, living drives sit in several slots (`shown_most` tells in
+        how many). Raises TooFewDrives.
         """
         history, spans = known.history, known.spans
         self._history = history
@@ -83,13 +88,15 @@ class Fleet:
                 living.append(Drive(index, name, serial, model, None))
         most = max(1, len(osds) // DOOMED_AT_MOST)
         doomed = [doomed[i] for i in sorted(rng.permutation(len(doomed))[:most])]
-        if len(doomed) + len(living) < len(osds):
+        first_living = len(osds) - len(doomed)
+        self.shown_most = -(-first_living // max(1, len(living)))
+        if first_living and (not living or self.shown_most > SEATS_AT_MOST):
             raise TooFewDrives(
                 f"the histories hold {len(doomed) + len(living)} usable drives on {start}, the cluster has "
                 f"{len(osds)} OSDs; name a smaller cluster or a folder with more drives"
             )
         order = [living[i] for i in rng.permutation(len(living))]
-        first_living = len(osds) - len(doomed)
+        order += [_again(drive, turn) for turn in range(1, self.shown_most) for drive in order]
         seated = [*doomed, *order[:first_living]]
         slots = [osds[i] for i in rng.permutation(len(osds))]
         self.spares = deque(order[first_living:])
@@ -145,6 +152,14 @@ class Fleet:
     def _count(self, number: int, row: int) -> int | None:
         column = self._history.raw.get(number)
         return None if column is None or np.isnan(column[row]) else int(column[row])
+
+
+def _again(drive: Drive, turn: int) -> Drive:
+    """The same life under another serial."""
+    serial = f"{drive.serial}-{turn + 1}"
+    name = device_id(None, drive.model, serial)
+    assert name is not None
+    return replace(drive, device=name, serial=serial)
 
 
 def _day(when: date) -> int:

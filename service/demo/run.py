@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -12,13 +11,16 @@ from datetime import date, timedelta
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from actions.cluster.simulated import ClusterSpec
 from actions.cluster.worlds import world
 from actions.policy import Mode, Policy
+from data.clock import SystemClock
 from data.history import EPOCH
 from data.log.memory import MemoryLog
 from data.refusal import Refusal
+from data.scorebook import Scorebook
 from data.store.sqlite import SqliteStore
 from service import tokens
 from service.changes import Kind
@@ -28,13 +30,17 @@ from service.demo.ledger import Ledger, table
 from service.demo.world import Calendar, World
 from service.house import DemoRow, DemoStatus, House, Ports
 from service.listening import Server, bind, url_of
+from service.live import Live
 from service.settings import Settings
+from service.state import StateDir
 from service.up import forecaster_of
 
 FLEET = Path(__file__).resolve().parents[2] / "data" / "fleets" / "demo.parquet"
 WARM_UP = timedelta(days=21)
 REMEMBERED = timedelta(days=120)
 """How much history before the first day is read in, where the histories have it."""
+WATCH_DAYS = 5
+"""The page asks how the forecast fares; a service on a real clock looks every six hours."""
 NOTE = (
     "Every disk lives the real life of an ST4000DM000 of 2018 that the bundle has never seen; more of them "
     "die than in a fleet of this size. About 4 in 10 real failures show no sign first: those cannot be foretold."
@@ -68,7 +74,8 @@ class Demo:
         end = last + timedelta(days=1)
         if self.days is not None:
             end = min(end, start + timedelta(days=self.days))
-        fleet = Fleet(known, [osd.id for osd in spec.osds], self.seed, start)
+        disks = [osd.id for osd in spec.osds if osd.device_class == "hdd"]
+        fleet = Fleet(known, disks, self.seed, start)
         return World(spec, fleet, Calendar(start, end), self.seed), first
 
     def spec(self) -> ClusterSpec:
@@ -111,7 +118,8 @@ def run(
     day_over: Callable[[DayTold], None],
     table_stands: Callable[[tuple[DemoRow, ...]], None],
 ) -> None:
-    """Run to the end of the calendar. With `served` the page answers meanwhile, and on until Ctrl-C.
+    """Run to the end of the calendar. With `served` the page answers meanwhile, and on until Ctrl-C, and commands
+    find it by the state directory of `settings`, where nothing but its address and a token is kept.
 
     Raises what is in the way (a taken port, too few drives, a corrupt bundle) as a Refusal, before it starts.
     """
@@ -119,11 +127,16 @@ def run(
         listener = closing.enter_context(bind(settings.service)) if served else None
         world_, first = demo.build()
         unwatched = Beside(demo)
-        status = DemoStatus(0, world_.calendar.days, demo.seed, demo.seconds_per_day or 0.0, demo.note)
+        note = demo.note
+        if (times := world_.fleet.shown_most) > 1:
+            note += f" The cluster has more slots than there are drives: a living one is shown up to {times} times."
+        status = DemoStatus(0, world_.calendar.days, demo.seed, demo.seconds_per_day or 0.0, note)
         box = [status]
         store = SqliteStore(":memory:")
         closing.callback(store.close)
-        ports = Ports(MemoryLog(), store, world_.clock, forecaster_of(demo.bundle), world_.cluster)
+        scorebook = _scorebook(closing) if served else None
+        forecaster, cluster = forecaster_of(demo.bundle), Live(world_.cluster)
+        ports = Ports(MemoryLog(), store, world_.clock, forecaster, cluster, scorebook=scorebook)
         house = House(ports, replace(Policy(), mode=demo.mode), settings, demo=lambda: box[0])
         closing.callback(house.stop)
         world_.warm_up(house, max(first, world_.calendar.start - REMEMBERED))
@@ -134,6 +147,8 @@ def run(
         for day in world_.days(house, pace.wait):
             box[0] = replace(status, day=day)
             day_over(_told(day, world_, house))
+            if served and day % WATCH_DAYS == 0:
+                house.watch()
         rows = table(closed(world_), unwatched.ledger())
         box[0] = replace(box[0], rows=rows)
         house.changes.tell(Kind.STATUS)
@@ -141,6 +156,13 @@ def run(
         if served:
             tell("the page stays until Ctrl-C")
             threading.Event().wait()
+
+
+def _scorebook(closing: ExitStack) -> Scorebook:
+    folder = closing.enter_context(TemporaryDirectory(prefix="predrain-demo-"))
+    scorebook = Scorebook(Path(folder) / "scorebook.sqlite")
+    closing.callback(scorebook.close)
+    return scorebook
 
 
 class Beside:
@@ -178,11 +200,16 @@ def _serve(
 ) -> Callable[[], None]:
     """Answer on `listener` in a thread; returns what stops it."""
     once = tokens.new_token()
-    folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="predrain-demo-")))
+    state = closing.enter_context(StateDir(house.settings.service.state))
     caller = tokens.Caller("demo", frozenset({tokens.Scope.READ, tokens.Scope.ACT}))
-    known = tokens.gather(folder / "token", ()).adding(once, caller)
-    url = f"{url_of(listener, house.settings.service)}/#token={once}"
-    return Server(house, known, listener, started=lambda: tell(f"the page: {url}")).serve_aside()
+    known = tokens.gather(state.token).adding(once, caller)
+    url = url_of(listener, house.settings.service)
+
+    def started() -> None:
+        state.url.write_text(url + "\n")
+        tell(f"the page: {url}/#token={once}")
+
+    return Server(house, known, listener, started=started, people=SystemClock()).serve_aside()
 
 
 def _told(day: int, world_: World, house: House) -> DayTold:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import structlog
 
-from actions.cluster.port import Cluster
+from actions.cluster.port import ClusterUnreachable
 from actions.cluster.view import ClusterView
 from actions.context import Context, Memory
 from actions.controller import Controller, TickReport
-from actions.guards import Refuse
+from actions.guards import GUARDS, Refuse
+from actions.handover import HandOver, Orchestrator, hand_over, orchestrator
+from actions.petitions import Petition, Wish
 from actions.policy import Policy
 from actions.proposals import NoSuchTarget, drafted, target_of
+from actions.steps import Hold, Refusal
 from actions.survey import survey
 from data.drain import Drain, Intent
 from data.ids import DeviceId
@@ -21,9 +28,12 @@ from data.log.port import Log, LogFull, Topic
 from data.outcome import Fate, Outcome
 from data.store.port import Store
 from service.draining import seals
+from service.draining.elsewhere import Elsewhere
 from service.draining.timeline import RUNNING, Timelines, record
-from service.draining.wishes import Judged, NotSeen, PlanMoved, UnknownTarget
+from service.draining.wishes import CannotLift, Judged, NotSeen, PlanMoved, UnknownTarget
 from service.fleet import Fleet
+from service.live import Live
+from service.slowness import SlowOsds
 
 DOWN_RULE = "rule:osd-down"
 
@@ -32,19 +42,29 @@ DOWN_RULE = "rule:osd-down"
 class Control:
     """One controller over one cluster. Any thread may call; the controller takes turns by itself."""
 
-    cluster: Cluster
+    live: Live
     store: Store
     log: Log
     policy: Policy
     fleet: Fleet
     timelines: Timelines
+    shared: bool = False
+    """Whether other controllers keep the same store and log: then what it saw is written there by who leads."""
     _controller: Controller = field(init=False)
+    _slow: SlowOsds = field(init=False)
+    _elsewhere: Elsewhere | None = field(init=False, default=None)
     _report: TickReport | None = None
     _down: set[DeviceId] = field(default_factory=set)
     _curving: bool = True
 
     def __post_init__(self) -> None:
-        self._controller = Controller(self.cluster, self.store, self.policy)
+        live = self.live
+        self._slow = SlowOsds(self.store)
+        self._controller = Controller(
+            live.cluster, self.store, self.policy, keep=live.keep, lease=live.lease, owner=live.owner
+        )
+        if live.keep is not None and live.lease is not None:
+            self._elsewhere = Elsewhere(self.store, live.keep, live.lease)
         self._down = {one.device for one in self.store.outcomes() if one.source == DOWN_RULE}
 
     def new_bundle(self, since: datetime | None) -> None:
@@ -54,31 +74,85 @@ class Control:
     def step(self, now: datetime) -> bool:
         """One look and what follows; returns whether a listener would see a difference."""
         before = self.fleet.view
+        if before is not None:
+            self._controller.slow = self._slow.look(before, now)
         report = self._controller.tick(now, self.fleet.outlooks())
         if report.view is not None:
             self.fleet.look(report.view)
             self._suspect(report.view, now)
-        if report.answers or self._curving:
+        if self._writes() and (report.answers or self._curving):
             self._keep_curves(now)
-        differs = self._report is None or report.answers or report.trouble != self._report.trouble
+        spread = self._elsewhere is not None and self._elsewhere.step(self._carry_out, now)
+        differs = spread or self._report is None or report.answers or report.trouble != self._report.trouble
         self._report = report
         return bool(differs) or _differ(before, report.view)
+
+    def halted(self) -> str | None:
+        """Why nothing may move: what the last look found, or the store says by now."""
+        return self.store.halt_reason() or (self._report.halted if self._report is not None else None)
+
+    def halt(self, why: str | None) -> None:
+        """Halt, or lift the halt (None), in the store and in the cluster. A halt stands from the store on.
+
+        Raises CannotLift when the halt in the cluster stands, since it does not answer.
+        """
+        try:
+            self._controller.halt(why)
+        except ClusterUnreachable as silent:
+            if why is None:
+                told = f"The halt in the cluster stands, since it does not answer: {silent}"
+                raise CannotLift(told) from silent
+            structlog.get_logger().warning("halted here; the cluster's own key is not set", why=str(silent))
+        if self._report is not None:
+            self._report = replace(self._report, halted=why)
+
+    def look(self, now: datetime) -> None:
+        """See the cluster, decide nothing. Raises NotSeen."""
+        try:
+            self.fleet.look(self._controller.look(now))
+            if self._elsewhere is not None:
+                self._elsewhere.mirror(now)
+        except ClusterUnreachable as silent:
+            raise NotSeen(f"The cluster does not answer: {silent}") from silent
 
     def says(self) -> str:
         """`running`, or `holding: ` and why nothing moves at all."""
         report = self._report
         if report is None:
             return "holding: the cluster has not been looked at yet"
-        if (why := self.store.halt_reason()) is not None:
+        if (why := self.halted()) is not None:
             return f"holding: halted ({why})"
         return f"holding: {report.trouble}" if report.trouble else "running"
 
-    def propose(self, target: str, caller: str, reason: str, intent: Intent, now: datetime) -> Drain:
+    def refusing(self) -> Mapping[str, int]:
+        """How many drains and bad disks each guard held back at the last look, by its code; 0 for the others."""
+        answers = self._report.answers if self._report is not None else ()
+        held = [answer.refusals for answer in answers if isinstance(answer, Hold | Refusal)]
+        counted = Counter(code for refusals in held for code in {one.code for one in refusals})
+        return {guard.code: counted[guard.code] for guard in GUARDS}
+
+    def propose(
+        self,
+        target: str,
+        caller: str,
+        reason: str,
+        intent: Intent,
+        now: datetime,
+        *,
+        spare_reads: bool = False,
+    ) -> Drain:
         """A person's drain, with its plan, to be approved. Raises what the actions room refuses."""
-        try:
-            return self._controller.propose(target, caller, reason, now, intent=intent.value)
-        except NoSuchTarget as unknown:
-            raise UnknownTarget(str(unknown)) from unknown
+        wish = Petition(
+            _unlike_any(),
+            Wish.PROPOSE,
+            now,
+            caller,
+            target=target,
+            reason=reason,
+            intent=intent,
+            spare_reads=spare_reads,
+        )
+        return self._wish(wish, now)
 
     def draft(self, target: str, intent: Intent, now: datetime) -> Drain:
         """The drain of `target` as it would be proposed; nothing is kept. Raises NotSeen, NoSuchTarget."""
@@ -100,22 +174,31 @@ class Control:
 
     def approve(self, id_: str, seal: str, caller: str, now: datetime) -> Drain:
         """Let a drain begin if its plan is still the one that `seal` was made of. Raises PlanMoved."""
-        drain = self._controller.requests.known(id_)
-        if changes := seals.changes(seal, drain):
-            raise PlanMoved(drain, changes)
-        return self._controller.requests.approve(id_, caller, now)
+        return self._wish(Petition(_unlike_any(), Wish.APPROVE, now, caller, id_, seal), now)
 
     def pause(self, id_: str, caller: str, now: datetime) -> Drain:
         """No further step; what is on its way arrives."""
-        return self._controller.requests.pause(id_, caller, now)
+        return self._wish(Petition(_unlike_any(), Wish.PAUSE, now, caller, id_), now)
 
     def resume(self, id_: str, caller: str, now: datetime) -> Drain:
         """Go on where it was paused or broke."""
-        return self._controller.requests.resume(id_, caller, now)
+        return self._wish(Petition(_unlike_any(), Wish.RESUME, now, caller, id_), now)
 
     def cancel(self, id_: str, caller: str, now: datetime) -> Drain:
         """Put everything back as it was found."""
-        return self._controller.requests.cancel(id_, caller, now)
+        return self._wish(Petition(_unlike_any(), Wish.CANCEL, now, caller, id_), now)
+
+    def hand_over(self, id_: str, caller: str, now: datetime) -> Drain:
+        """A verified disk may be pulled. Raises NotNow with every sentence that refuses, NotSeen."""
+        return self._wish(Petition(_unlike_any(), Wish.HAND_OVER, now, caller, id_), now)
+
+    def left_to_do(self, drain: Drain) -> HandOver:
+        """What comes after a drain, by the orchestrator at hand."""
+        by = Orchestrator.NONE
+        if self.live.channel is not None:
+            with suppress(ClusterUnreachable):
+                by = orchestrator(self.live.channel)
+        return hand_over(self._seen(), drain, by)
 
     def guards(self, id_: str, now: datetime) -> tuple[Judged, ...]:
         """Every guard that has a say about a drain now, with its answer."""
@@ -124,11 +207,62 @@ class Control:
             for code, said in self._controller.explain(id_, now)
         )
 
+    def _wish(self, wish: Petition, now: datetime) -> Drain:
+        """Carry it out, or have it carried out by the controller that leads. Raises what refuses it, Unheard."""
+        if self._elsewhere is None or not self._elsewhere.leads(now):
+            return self._carry_out(wish, now)
+        if wish.wish is Wish.APPROVE:
+            self._unmoved(wish)
+        return self._elsewhere.ask(wish, self._carry_out, now)
+
+    def _carry_out(self, wish: Petition, now: datetime) -> Drain:
+        """Do it here. Raises what the actions room refuses."""
+        requests, id_, caller = self._controller.requests, wish.drain, wish.caller
+        match wish.wish:
+            case Wish.PROPOSE:
+                return self._proposed(wish, now)
+            case Wish.APPROVE:
+                self._unmoved(wish)
+                return requests.approve(id_, caller, now)
+            case Wish.PAUSE:
+                return requests.pause(id_, caller, now)
+            case Wish.RESUME:
+                return requests.resume(id_, caller, now)
+            case Wish.CANCEL:
+                return requests.cancel(id_, caller, now)
+            case Wish.HAND_OVER:
+                try:
+                    return self._controller.hand_over(id_, caller, now)
+                except ClusterUnreachable as silent:
+                    raise NotSeen(f"The cluster does not answer: {silent}") from silent
+
+    def _proposed(self, wish: Petition, now: datetime) -> Drain:
+        try:
+            return self._controller.propose(
+                wish.target,
+                wish.caller,
+                wish.reason,
+                now,
+                intent=wish.intent.value,
+                spare_reads=wish.spare_reads,
+            )
+        except NoSuchTarget as unknown:
+            raise UnknownTarget(str(unknown)) from unknown
+
+    def _unmoved(self, wish: Petition) -> None:
+        """Raises PlanMoved when the plan is not the one that was shown."""
+        drain = self._controller.requests.known(wish.drain)
+        if changes := seals.changes(wish.seal, drain):
+            raise PlanMoved(drain, changes)
+
     def _seen(self) -> ClusterView:
         view = self._controller.view
         if view is None:
             raise NotSeen("The cluster has not answered yet; ask again in a few seconds.")
         return view
+
+    def _writes(self) -> bool:
+        return not self.shared or self.live.lease is None or self.live.lease.held()
 
     def _suspect(self, view: ClusterView, now: datetime) -> None:
         """A disk whose OSD is down may be dead: said once, until a person or a rule says what it was."""
@@ -139,6 +273,8 @@ class Control:
                 self._down.discard(osd.device)
             elif osd.device not in self._down:
                 self._down.add(osd.device)
+                if not self._writes():
+                    continue
                 note = f"osd.{osd.id} is down in epoch {view.epoch}"
                 self.store.add_outcome(Outcome(osd.device, now, Fate.SUSPECTED, DOWN_RULE, note))
 
@@ -153,6 +289,10 @@ class Control:
         except LogFull as full:
             # A curve is for people; the drain itself is in the store and must not stop for it.
             structlog.get_logger().warning("drain curves are kept in memory only", why=str(full))
+
+
+def _unlike_any() -> str:
+    return uuid.uuid4().hex
 
 
 def _differ(before: ClusterView | None, now: ClusterView | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from data.drain import Drain
 from data.refusal import Refusal
@@ -10,6 +11,10 @@ from data.refusal import Refusal
 
 class NoCluster(Refusal):
     """A drain was asked for while no cluster is configured."""
+
+
+class CannotLift(Refusal):
+    """The halt stands in the cluster itself, which does not answer."""
 
 
 class NotSeen(Refusal):
@@ -28,6 +33,20 @@ class PlanMoved(Refusal):
         super().__init__(
             f"Nothing was started, since the plan of {drain.id} has changed: {'; '.join(changes)}. "
             "Look at it again, then approve."
+        )
+
+
+class RefusedElsewhere(Refusal):
+    """What the controller that leads said of a request that was handed to it."""
+
+
+class Unheard(Refusal):
+    """Another controller leads and has not answered."""
+
+    def __init__(self, seconds: float, until: datetime) -> None:
+        super().__init__(
+            f"Another controller leads and has not answered within {seconds:.0f} s. The request stands until "
+            f"{until:%H:%M} UTC and is dropped then; `predrain drain list` shows whether it was heard."
         )
 
 

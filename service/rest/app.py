@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.middleware.gzip import GZipMiddleware
 
+from data.clock import Clock
+from service.access.audit import Audit
+from service.access.book import Book
+from service.access.limits import Buckets
+from service.access.sessions import Sessions
 from service.house import House
 from service.rest import (
+    audit,
+    causes,
     devices,
     drains,
+    enrolment,
     events,
     forecast,
     halt,
+    hand,
     health,
+    latency,
     osds,
     outlooks,
     page,
     problems,
     readings,
+    session,
+    signin,
     status,
 )
-from service.rest.guarding import Door, is_loopback
+from service.rest.caching import PACKING, WORTH_PACKING_BYTES
+from service.rest.describing import describe
+from service.rest.door import BURST_SECONDS, Door
+from service.rest.guarding import Access, is_loopback
+from service.rest.recording import Recording
 from service.tokens import Tokens
 
 API = "/api/v1"
-WORTH_PACKING_BYTES = 1024
 
 
-def create_app(house: House, tokens: Tokens, *, host: str = "127.0.0.1") -> FastAPI:
-    """`house` over HTTP. `host` is what is listened on: reading needs no token on a loopback address."""
+def create_app(
+    house: House, tokens: Tokens, *, host: str = "127.0.0.1", people: Clock | None = None
+) -> FastAPI:
+    """`house` over HTTP. `host` is what is listened on: reading needs no token on a loopback address.
+
+    people: the clock that ends what lets people in, where the house's is not theirs, as in a simulated world.
+    """
     app = FastAPI(
         title="predrain",
         version="1",
@@ -39,38 +61,58 @@ def create_app(house: House, tokens: Tokens, *, host: str = "127.0.0.1") -> Fast
         openapi_url=f"{API}/openapi.json",
         generate_unique_id_function=_operation,
     )
-    app.state.house, app.state.tokens, app.state.open_reads = house, tokens, is_loopback(host)
-    settings = house.settings.service
+    settings, limits = house.settings.service, house.settings.access
+    app.state.house, app.state.access = house, _access(house, tokens, host, people or house.clock)
+    app.add_middleware(Recording, audit=Audit(house.store, house.clock), prefix=API)
     # Event streams are left as they are: what packs them would hold them back.
-    app.add_middleware(GZipMiddleware, minimum_size=WORTH_PACKING_BYTES, compresslevel=4)
+    app.add_middleware(GZipMiddleware, minimum_size=WORTH_PACKING_BYTES, compresslevel=PACKING)
     app.add_middleware(
         Door,
         hosts=frozenset({*(name.lower() for name in settings.allowed_hosts), host.lower()}),
         body_limit=settings.body_limit_bytes,
+        tls=settings.tls_certificate is not None,
+        requests_per_second=limits.address_requests_per_second,
     )
     problems.install(app)
-    for noun in (status, osds, devices, outlooks, forecast, drains, halt, readings, events):
+    for noun in (
+        status,
+        osds,
+        devices,
+        outlooks,
+        forecast,
+        drains,
+        causes,
+        halt,
+        hand,
+        readings,
+        latency,
+        events,
+        session,
+        enrolment,
+        audit,
+    ):
         app.include_router(noun.router, prefix=API)
     app.include_router(health.router)
+    app.include_router(signin.router)
     page.install(app)
-    _describe_problems(app)
+    describe(app)
     return app
+
+
+def _access(house: House, tokens: Tokens, host: str, clock: Clock) -> Access:
+    settings, rate = house.settings, house.settings.access.requests_per_second
+    book, address = Book(house.store, clock), settings.service.address.rstrip("/")
+    return Access(
+        tokens,
+        book,
+        Sessions(tokens, book, timedelta(hours=settings.access.session_hours)),
+        Buckets(rate, rate * BURST_SECONDS),
+        is_loopback(host),
+        address,
+        house.settings.oidc.provider(f"{address}{signin.RETURN}", clock),
+    )
 
 
 def _operation(route: APIRoute) -> str:
     """A stable id: the noun and what is done."""
     return route.name
-
-
-def _describe_problems(app: FastAPI) -> None:
-    """Put the problem's shape into the OpenAPI document, which routes only refer to."""
-    plain = app.openapi
-
-    def described() -> dict[str, object]:
-        schema = plain()
-        schema.setdefault("components", {}).setdefault("schemas", {}).setdefault(
-            "ProblemBody", problems.ProblemBody.model_json_schema()
-        )
-        return schema
-
-    app.openapi = described  # type: ignore[method-assign]

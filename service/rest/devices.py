@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
@@ -14,8 +15,9 @@ from data.drain import DrainState
 from data.ids import DeviceId, OsdId
 from data.outcome import Fate, Outcome
 from data.outlook import Status
-from data.reading import Counters, Protocol, Reading, Smart
+from data.reading import Counters, Logs, Protocol, Reading, Role, Smart
 from service.fleet import Sight
+from service.house import House
 from service.rest import caching
 from service.rest.bodies import (
     Body,
@@ -27,10 +29,13 @@ from service.rest.bodies import (
     smart_of,
     unreadable_body,
 )
+from service.rest.felt import felt
 from service.rest.guarding import Actor, Reader
+from service.rest.listing import Listing, MadeOf, differing
+from service.rest.once import Once
 from service.rest.outlooks import Cursor, Limit
 from service.rest.problems import Problem, declared
-from service.rest.within import TheHouse
+from service.rest.within import TheHouse, in_turn, kept
 
 router = APIRouter(tags=["devices"])
 Id = Annotated[str, Path(max_length=256, description="Ceph's device id.")]
@@ -87,9 +92,17 @@ class OutcomeBody(Body):
     note: str
 
 
-class WholeDeviceBody(DeviceBody):
-    """One disk with everything known of it."""
+class SeatBody(Body):
+    """An OSD that lies on the disk, and what it keeps there."""
 
+    osd: OsdId
+    role: Role
+
+
+class WholeDeviceBody(DeviceBody):
+    """One disk with everything known of it. `seats`: as its host told with the newest reading."""
+
+    seats: list[SeatBody]
     identity: IdentityBody | None
     power_on_hours: int | None
     passed: bool | None
@@ -126,20 +139,25 @@ class HistoryBody(Body):
     series: list[SeriesBody]
 
 
-@router.get("/devices", response_model=DevicePage, responses=declared(401, 422))
-def devices(
-    request: Request, house: TheHouse, _: Reader, limit: Limit = 1000, cursor: Cursor = None
+def _listing(house: House) -> Listing[str]:
+    return Listing(house, _touched, lambda *made_of: DeviceBody(**_row(*made_of)), str)
+
+
+@router.get("/devices", response_model=DevicePage, responses=caching.polled(401, 422))
+async def devices(
+    request: Request,
+    listing: Annotated[Listing[str], Depends(kept("devices", _listing))],
+    _: Reader,
+    limit: Limit = 1000,
+    cursor: Cursor = None,
 ) -> Response:
     """Every device that was read, or that the cluster names."""
-    sight = house.sight()
-    osds = sight.osds_of()
-    known = sorted({*sight.readings, *osds})
-    shown, following = caching.page_of([(device, device) for device in known], limit, cursor)
-    items = [DeviceBody(**_row(sight, device, osds.get(device, ()))) for device in shown]
-    return caching.answer(request, DevicePage(items=items, next=following))
+    return await in_turn(
+        request, "devices", lambda: listing.ready(limit, cursor), lambda: listing.page(limit, cursor)
+    )
 
 
-@router.get("/devices/{id}", response_model=WholeDeviceBody, responses=declared(401, 404))
+@router.get("/devices/{id}", response_model=WholeDeviceBody, responses=caching.polled(401, 404))
 def device(request: Request, house: TheHouse, _: Reader, id: Id) -> Response:  # noqa: A002
     """One device."""
     sight, name = house.sight(), DeviceId(id)
@@ -147,7 +165,8 @@ def device(request: Request, house: TheHouse, _: Reader, id: Id) -> Response:  #
     reading, outlook = sight.readings.get(name), sight.outlooks.get(name)
     smart, family = smart_of(reading), house.family_survival(name)
     body = WholeDeviceBody(
-        **_row(sight, name, osds),
+        **_row(*_parts(sight, name, osds)),
+        seats=[SeatBody(osd=seat.osd, role=seat.role) for seat in reading.seats] if reading else [],
         identity=_identity(smart) if smart else None,
         power_on_hours=smart.power_on_hours if smart else None,
         passed=smart.passed if smart else None,
@@ -168,7 +187,7 @@ def device(request: Request, house: TheHouse, _: Reader, id: Id) -> Response:  #
     return caching.answer(request, body)
 
 
-@router.get("/devices/{id}/history", response_model=HistoryBody, responses=declared(401, 404, 422))
+@router.get("/devices/{id}/history", response_model=HistoryBody, responses=caching.polled(401, 404, 422))
 def history(
     request: Request,
     house: TheHouse,
@@ -178,7 +197,7 @@ def history(
 ) -> Response:
     """What a device said and what was forecast of it over the last `days`."""
     sight, name, now = house.sight(), DeviceId(id), house.clock.now()
-    _known(sight, name)
+    osds = _known(sight, name)
     since = now - timedelta(days=days)
     readings, outlooks = house.store.readings(name, since), house.store.outlooks(name, since)
     series = [
@@ -187,34 +206,52 @@ def history(
         )
     ]
     series += _moved_first([_series(readings, name, unit) for name, unit in SERIES])
+    if len(osds) == 1:  # of a disk under many OSDs nobody knows whose wait it was
+        waits = felt(house.store.latency(osds[0], since), since, now)
+        series += [SeriesBody(name=kind, unit="ms", points=points) for kind, points in waits.items()]
     told = [one for one in series if any(value is not None for _, value in one.points)]
     return caching.answer(request, HistoryBody(device=name, from_=since, to=now, series=told))
 
 
-@router.post("/devices/{id}/outcome", status_code=201, responses=declared(401, 403, 404, 422))
-def outcome(house: TheHouse, caller: Actor, id: Id, said: OutcomeRequest) -> OutcomeBody:  # noqa: A002
+@router.post(
+    "/devices/{id}/outcome",
+    status_code=201,
+    response_model=OutcomeBody,
+    responses=declared(401, 403, 404, 409, 422),
+)
+def outcome(
+    house: TheHouse,
+    caller: Actor,
+    once: Once,
+    id: Id,  # noqa: A002
+    said: OutcomeRequest,
+) -> Response:
     """Say what became of a device; the last word counts."""
     name = DeviceId(id)
     _known(house.sight(), name)
     one = Outcome(name, house.clock.now(), said.fate, caller.name, said.note)
-    house.conclude(one)
-    return OutcomeBody(at=one.at, fate=one.fate, source=one.source, note=one.note)
+
+    def conclude() -> OutcomeBody:
+        house.conclude(one)
+        return OutcomeBody(at=one.at, fate=one.fate, source=one.source, note=one.note)
+
+    return once.answer(conclude, 201)
 
 
 UNITS = {"percentage_used": "%", "available_spare_pct": "%", "bytes_written": "bytes", "bytes_read": "bytes"}
 SERIES: tuple[tuple[str, str], ...] = (
-    *((field.name, UNITS.get(field.name, "count")) for field in fields(Counters)),
+    *((field.name, UNITS.get(field.name, "count")) for kind in (Counters, Logs) for field in fields(kind)),
     ("temperature_c", "C"),
     ("power_on_hours", "hours"),
 )
 
 
 def _series(readings: tuple[Reading, ...], name: str, unit: str) -> SeriesBody:
-    of_smart = name in ("temperature_c", "power_on_hours")
     points: list[tuple[int, float | None]] = []
     for reading in readings:
         smart = smart_of(reading)
-        value = None if smart is None else getattr(smart if of_smart else smart.counters, name)
+        holders = (smart, smart.counters, smart.logs) if smart else ()
+        value = next((getattr(one, name) for one in holders if hasattr(one, name)), None)
         points.append((_ms(reading.taken_at), value))
     return SeriesBody(name=name, unit=unit, points=points)
 
@@ -236,20 +273,47 @@ def _known(sight: Sight, name: DeviceId) -> tuple[OsdId, ...]:
     return osds
 
 
-def _row(sight: Sight, name: DeviceId, osds: tuple[OsdId, ...]) -> dict[str, Any]:
-    reading, outlook = sight.readings.get(name), sight.outlooks.get(name)
+def _touched(sight: Sight, before: Sight | None) -> Mapping[str, MadeOf | None]:
+    osds = sight.osds_of()
+    if before is None or before.view is not sight.view:
+        touched = sight.readings.keys() | osds.keys() | (before.osds_of().keys() if before else set())
+    else:
+        touched = differing(sight.readings, before.readings) | differing(sight.outlooks, before.outlooks)
+    return {
+        name: _parts(sight, name, osds.get(name, ())) if name in sight.readings or name in osds else None
+        for name in touched
+    }
+
+
+def _parts(
+    sight: Sight, name: DeviceId, osds: tuple[OsdId, ...]
+) -> tuple[DeviceId, Reading | None, Status, tuple[OsdId, ...], str | None, str | None]:
+    """What `_row` is made of; host and model as the cluster names them."""
+    outlook, seat = sight.outlooks.get(name), sight.view.osds[osds[0]] if sight.view and osds else None
+    status = outlook.status if outlook else Status.UNKNOWN
+    host, model = (seat.host, seat.model) if seat else (None, None)
+    return name, sight.readings.get(name), status, osds, host, model
+
+
+def _row(
+    name: DeviceId,
+    reading: Reading | None,
+    status: Status,
+    osds: tuple[OsdId, ...],
+    host: str | None,
+    model: str | None,
+) -> dict[str, Any]:
     smart = smart_of(reading)
     identity = smart.identity if smart else None
-    seat = sight.view.osds[osds[0]] if sight.view and osds else None
     return {
         "device": name,
-        "host": reading.host if reading else (seat.host if seat else None),
+        "host": reading.host if reading else host,
         "osds": list(osds),
-        "model": (identity.model if identity else None) or (seat.model if seat else None),
+        "model": (identity.model if identity else None) or model,
         "serial": identity.serial if identity else None,
         "protocol": smart.protocol if smart else None,
         "capacity_bytes": identity.capacity_bytes if identity else None,
-        "status": outlook.status if outlook else Status.UNKNOWN,
+        "status": status,
         "taken_at": reading.taken_at if reading else None,
     }
 

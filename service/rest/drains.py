@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId
@@ -18,9 +20,14 @@ from service.house import House
 from service.rest import caching
 from service.rest.bodies import Body
 from service.rest.guarding import Actor, Reader
+from service.rest.once import Once
+from service.rest.outlooks import Cursor, Limit
 from service.rest.plans import PlanBody, WholePlanBody, plan_body, whole_plan_body
 from service.rest.problems import Problem, declared
 from service.rest.within import TheHouse
+
+if TYPE_CHECKING:
+    from service.draining.control import Control
 
 router = APIRouter(tags=["drains"])
 
@@ -59,7 +66,7 @@ class DrainPage(Body):
     """All drains, newest first."""
 
     items: list[DrainBody]
-    next: str | None = None
+    next: str | None
 
 
 class GuardBody(Body):
@@ -107,9 +114,24 @@ class JournalLineBody(Body):
 
 
 class JournalBody(Body):
-    """A drain's journal, oldest first."""
+    """Lines of a drain's journal, oldest first; `next` leads to those before them."""
 
     items: list[JournalLineBody]
+    next: str | None
+
+
+class TaskBody(Body):
+    """One thing to do, and the command that does it, where there is one."""
+
+    what: str
+    command: str
+
+
+class HandedOverBody(DrainBody):
+    """A drain that was handed over, and what a person or the orchestrator does next."""
+
+    orchestrator: str
+    tasks: list[TaskBody]
 
 
 class DrainRequest(BaseModel):
@@ -120,15 +142,21 @@ class DrainRequest(BaseModel):
     target: str = Field(min_length=1, max_length=256, description="`osd.N` or a device id.")
     intent: Intent = Intent.REPLACE
     reason: str = Field(default="", max_length=2000)
-
-
-@router.get("/drains", response_model=DrainPage, responses=declared(401))
-def drains(request: Request, house: TheHouse, _: Reader) -> Response:
-    """All drains, newest first."""
-    page = house.derived(
-        "drains", lambda sight: DrainPage(items=[DrainBody(**_row(house, d)) for d in sight.drains])
+    spare_reads: bool = Field(
+        default=False,
+        description="Reading the disk hurts clients: it stops leading PGs before its data leaves.",
     )
-    return caching.answer(request, page)
+
+
+@router.get("/drains", response_model=DrainPage, responses=caching.polled(401, 422))
+def drains(
+    request: Request, house: TheHouse, _: Reader, limit: Limit = 1000, cursor: Cursor = None
+) -> Response:
+    """All drains, newest first."""
+    shown, following = caching.older(house.sight().drains, limit, cursor, lambda drain: drain.id)
+    return caching.answer(
+        request, DrainPage(items=[DrainBody(**_row(house, one)) for one in shown], next=following)
+    )
 
 
 @router.get("/plan", responses=declared(401, 409, 422))
@@ -144,21 +172,32 @@ def draft(
     return whole_plan_body(drain.plan, house.fleet.view)
 
 
-@router.post("/drains", status_code=201, responses=declared(401, 403, 409, 422, 503))
-def propose(house: TheHouse, caller: Actor, wanted: DrainRequest) -> DrainBody:
+@router.post(
+    "/drains", status_code=201, response_model=DrainBody, responses=declared(401, 403, 409, 422, 503)
+)
+def propose(house: TheHouse, caller: Actor, once: Once, wanted: DrainRequest) -> Response:
     """Ask for a drain; it begins when it is approved."""
     reason = wanted.reason.strip() or f"asked for by {caller.name}"
-    drain = house.propose(wanted.target, caller.name, reason, wanted.intent)
-    return DrainBody(**_row(house, drain))
+    return once.answer(
+        lambda: DrainBody(
+            **_row(
+                house,
+                house.propose(
+                    wanted.target, caller.name, reason, wanted.intent, spare_reads=wanted.spare_reads
+                ),
+            )
+        ),
+        201,
+    )
 
 
-@router.get("/drains/{id}", response_model=WholeDrainBody, responses=declared(401, 404))
+@router.get("/drains/{id}", response_model=WholeDrainBody, responses=caching.polled(401, 404))
 def drain(request: Request, house: TheHouse, _: Reader, id: str) -> Response:  # noqa: A002
     """One drain with every guard and its curve."""
     return caching.answer(request, _whole(house, _known(house, id)))
 
 
-@router.get("/drains/{id}/plan", response_model=WholePlanBody, responses=declared(401, 404))
+@router.get("/drains/{id}/plan", response_model=WholePlanBody, responses=caching.polled(401, 404))
 def plan(request: Request, house: TheHouse, _: Reader, id: str) -> Response:  # noqa: A002
     """The plan with every move, in order."""
     found = _known(house, id).plan
@@ -167,40 +206,41 @@ def plan(request: Request, house: TheHouse, _: Reader, id: str) -> Response:  # 
     return caching.answer(request, whole_plan_body(found, house.fleet.view))
 
 
-@router.get("/drains/{id}/journal", response_model=JournalBody, responses=declared(401, 404))
+@router.get("/drains/{id}/journal", response_model=JournalBody, responses=caching.polled(401, 404))
 def journal(
     request: Request,
     house: TheHouse,
     _: Reader,
     id: str,  # noqa: A002
-    limit: Annotated[int, Query(ge=1, le=100_000)] = 10_000,
+    limit: Limit = 10_000,
+    cursor: Cursor = None,
 ) -> Response:
-    """What was seen, decided and answered, oldest first; the newest `limit` lines."""
+    """What was seen, decided and answered, oldest first; the newest `limit` lines, or those before the cursor."""
     _known(house, id)
-    return caching.answer(
-        request,
-        JournalBody(
-            items=[
-                JournalLineBody(
-                    at=line.at,
-                    seen=line.seen,
-                    decided=line.decided,
-                    answered=line.answered,
-                    epoch=line.epoch,
-                    caller=line.caller,
-                )
-                for line in house.store.journal(id, limit)
-            ]
-        ),
-    )
+    lines, following = caching.lines(partial(house.store.journal, id), limit, cursor)
+    items = [
+        JournalLineBody(
+            at=line.at,
+            seen=line.seen,
+            decided=line.decided,
+            answered=line.answered,
+            epoch=line.epoch,
+            caller=line.caller,
+        )
+        for line in lines
+    ]
+    return caching.answer(request, JournalBody(items=items, next=following))
 
 
 @router.post(
-    "/drains/{id}/approve", response_model=DrainBody, responses=declared(401, 403, 404, 409, 412, 428)
+    "/drains/{id}/approve",
+    response_model=DrainBody,
+    responses=declared(401, 403, 404, 409, 412, 422, 428, 503),
 )
 def approve(
     house: TheHouse,
     caller: Actor,
+    once: Once,
     id: str,  # noqa: A002
     if_match: Annotated[str | None, Header(max_length=2048)] = None,
 ) -> Response:
@@ -209,36 +249,57 @@ def approve(
     if if_match is None:
         raise Problem(428, "Send If-Match with the drain's etag, so that what was shown is what is approved.")
     try:
-        approved = house.ask(lambda control, now: control.approve(id, if_match, caller.name, now))
+        return once.answer(
+            lambda: _wished(house, lambda control, now: control.approve(id, if_match, caller.name, now))
+        )
     except PlanMoved as moved:
         shown = DrainBody(**_row(house, moved.drain)).model_dump(mode="json", by_alias=True)
         raise Problem(412, str(moved), changes=list(moved.changes), drain=shown) from moved
-    return _answered(house, approved)
 
 
-@router.post("/drains/{id}/pause", response_model=DrainBody, responses=declared(401, 403, 404, 409))
-def pause(house: TheHouse, caller: Actor, id: str) -> Response:  # noqa: A002
+WISHED: dict[str, Any] = {
+    "response_model": DrainBody,
+    "responses": declared(401, 403, 404, 409, 422, 503),
+}
+
+
+@router.post("/drains/{id}/pause", **WISHED)
+def pause(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Hold it until it is resumed; what is on its way arrives."""
     _known(house, id)
-    return _answered(house, house.ask(lambda control, now: control.pause(id, caller.name, now)))
+    return once.answer(lambda: _wished(house, lambda control, now: control.pause(id, caller.name, now)))
 
 
-@router.post("/drains/{id}/resume", response_model=DrainBody, responses=declared(401, 403, 404, 409))
-def resume(house: TheHouse, caller: Actor, id: str) -> Response:  # noqa: A002
+@router.post("/drains/{id}/resume", **WISHED)
+def resume(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Let it go on."""
     _known(house, id)
-    return _answered(house, house.ask(lambda control, now: control.resume(id, caller.name, now)))
+    return once.answer(lambda: _wished(house, lambda control, now: control.resume(id, caller.name, now)))
 
 
-@router.post("/drains/{id}/cancel", response_model=DrainBody, responses=declared(401, 403, 404, 409))
-def cancel(house: TheHouse, caller: Actor, id: str) -> Response:  # noqa: A002
+@router.post("/drains/{id}/cancel", **WISHED)
+def cancel(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Give it up and put everything back."""
     _known(house, id)
-    return _answered(house, house.ask(lambda control, now: control.cancel(id, caller.name, now)))
+    return once.answer(lambda: _wished(house, lambda control, now: control.cancel(id, caller.name, now)))
 
 
-def _answered(house: House, drain: Drain) -> Response:
-    return JSONResponse(DrainBody(**_row(house, drain)).model_dump(mode="json", by_alias=True))
+@router.post("/drains/{id}/hand_over", **{**WISHED, "response_model": HandedOverBody})
+def hand_over(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
+    """Say that the verified disk may be pulled; answers with what is left to do, in order."""
+    _known(house, id)
+
+    def handed_over() -> HandedOverBody:
+        drain = house.ask(lambda control, now: control.hand_over(id, caller.name, now))
+        left = house.control.left_to_do(drain)
+        tasks = [TaskBody(what=task.what, command=task.command) for task in left.tasks]
+        return HandedOverBody(**_row(house, drain), orchestrator=left.orchestrator.value, tasks=tasks)
+
+    return once.answer(handed_over)
+
+
+def _wished(house: House, wish: Callable[[Control, datetime], Drain]) -> DrainBody:
+    return DrainBody(**_row(house, house.ask(wish)))
 
 
 def _known(house: House, id_: str) -> Drain:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from service.house import House
-from service.rest import caching, problems
+from service.rest import caching
 from service.rest.bodies import Body
 from service.rest.guarding import Reader
 from service.rest.within import TheHouse
@@ -121,7 +121,7 @@ class ForecastHealthBody(Body):
     troubles: dict[str, str]
 
 
-@router.get("/forecast", response_model=ForecastHealthBody, responses=problems.declared(401))
+@router.get("/forecast", response_model=ForecastHealthBody, responses=caching.polled(401))
 def forecast(request: Request, house: TheHouse, _: Reader) -> Response:
     """The forecast's own health."""
     return caching.answer(request, _body(house, house.health))

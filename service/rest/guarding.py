@@ -1,30 +1,56 @@
-"""At the door: the Host header, the size of a body, the token and its scopes."""
+"""Who asks, and whether they may: a token in a header, a session's cookie with its word, or nobody at all."""
 
 from __future__ import annotations
 
+import hmac
 import ipaddress
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
-from starlette.types import ASGIApp, Message, Receive, Send
-from starlette.types import Scope as AsgiScope
+from starlette.concurrency import run_in_threadpool
 
+from service.access.book import Book, Ended, Kind
+from service.access.limits import Buckets
+from service.access.sessions import Session, Sessions
 from service.rest import problems
+from service.rest.door import LOOPBACK_NAMES, host_name, too_many
 from service.tokens import Caller, Scope, Tokens
 
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-HEADERS = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        b"font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
+if TYPE_CHECKING:
+    from service.access.oidc import Provider  # what it stands on is imported only where it is used
+
+WORD_HEADER = "X-Predrain-Word"
+"""What a page sends beside its cookie; `GET session` tells it."""
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+FORWARDED = ("x-forwarded-for", "forwarded")
+LOOPBACK = Caller("loopback", frozenset({Scope.READ}))
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a request is judged by. `open_reads`: who comes from this machine reads without a token."""
+
+    tokens: Tokens
+    book: Book
+    sessions: Sessions
+    buckets: Buckets
+    open_reads: bool
+    address: str
+    """Where people find the page; a proxy in front of it may speak TLS while we do not."""
+    provider: Provider | None
+    """Where people sign in elsewhere, if they can."""
+
+    def secure(self, request: Request) -> bool:
+        """Whether the browser came over TLS, ours or the proxy's."""
+        proxied = self.address.lower() == f"https://{request.headers.get('host', '')}".lower()
+        return request.url.scheme == "https" or proxied
+
+    def cookie(self, request: Request) -> str:
+        """The name of the session's cookie. Without TLS the port is in it: browsers share cookies between ports."""
+        return "__Host-predrain" if self.secure(request) else f"predrain-{request.url.port or 80}"
 
 
 def is_loopback(host: str) -> bool:
@@ -35,88 +61,71 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class Door:
-    """ASGI middleware: refuses foreign Host headers (DNS rebinding) and large bodies, adds headers."""
+def access_of(request: Request) -> Access:
+    """The app's."""
+    found: Access = request.app.state.access
+    return found
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str], body_limit: int) -> None:
-        self.app, self.hosts, self.body_limit = app, hosts | LOOPBACK_NAMES, body_limit
 
-    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """One request."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        headers: dict[bytes, bytes] = dict(scope["headers"])
+def session_of(request: Request) -> Session | None:
+    """The session whose cookie came, if it stands. Raises Ended."""
+    access = access_of(request)
+    secret = request.cookies.get(access.cookie(request))
+    return access.sessions.of(secret) if secret else None
 
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message["headers"], *HEADERS]}
-            await send(message)
 
-        name = _host_name(headers.get(b"host", b"").decode("latin-1"))
-        if name not in self.hosts:
-            refusal = problems.answer(
-                400,
-                f"The Host header names {name or 'nothing'!r}, which this service does not answer to; use "
-                "http://127.0.0.1, or add the name to allowed_hosts of [service].",
+def identify(request: Request) -> Caller | None:
+    """Who asks; None for nobody. Raises Problem for a token or cookie that is no good, or a forged request."""
+    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    if given:
+        return holder(request, given.strip() if kind.lower() == "bearer" else "")
+    try:
+        session = session_of(request)
+    except Ended as ended:
+        raise _unknown(f"{str(ended)[:1].upper()}{str(ended)[1:]}.") from ended
+    if session is None:
+        return None
+    request.state.caller = session.caller
+    if request.method not in SAFE:
+        from_our_page(request)
+        if not hmac.compare_digest(request.headers.get(WORD_HEADER, "").encode(), session.word.encode()):
+            raise problems.Problem(
+                403, f"A signed-in browser must send {WORD_HEADER} with what it asks; reload the page."
             )
-            await refusal(scope, receive, sending)
-            return
-        told = headers.get(b"content-length", b"0")
-        if not told.isdigit() or int(told) > self.body_limit:
-            await self._too_large()(scope, receive, sending)
-            return
-        taken = 0
-
-        async def receiving() -> Message:
-            nonlocal taken
-            message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > self.body_limit:
-                raise self._too_large_problem()
-            return message
-
-        await self.app(scope, receiving, sending)
-
-    def _detail(self) -> str:
-        return f"The body is larger than {self.body_limit} bytes; send it in parts."
-
-    def _too_large(self) -> ASGIApp:
-        return problems.answer(413, self._detail())
-
-    def _too_large_problem(self) -> problems.Problem:
-        return problems.Problem(413, self._detail())
+    return session.caller
 
 
-def _host_name(header: str) -> str:
-    """The name in a Host header, without port and brackets, in lower case."""
-    if header.startswith("["):
-        return header[1:].split("]")[0].lower()
-    return header.rsplit(":", 1)[0].lower() if header.count(":") == 1 else header.lower()
+def from_our_page(request: Request) -> None:
+    """Raises Problem where a browser says that another site's page is behind the request."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    foreign = site not in (None, "same-origin", "none")
+    if origin is not None:
+        foreign = foreign or urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower()
+    if foreign:
+        raise problems.Problem(
+            403,
+            f"The request came from a page of {origin or 'another site'}; nothing was done. Use our own page.",
+        )
 
 
-def needing(scope: Scope) -> Callable[[Request], Caller]:
+def needing(scope: Scope) -> Callable[[Request], Awaitable[Caller]]:
     """A dependency that lets a caller with `scope` pass; READ is open where only this machine can connect."""
 
-    def caller(request: Request) -> Caller:
-        tokens: Tokens = request.app.state.tokens
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
-        if not given:
-            if scope is Scope.READ and request.app.state.open_reads:
-                return Caller("loopback", frozenset({Scope.READ}))
-            where = tokens.path or "the token file"
-            raise problems.Problem(
-                401,
-                f"This needs the token in {where}: send it as Authorization: Bearer TOKEN.",
-                headers={"WWW-Authenticate": 'Bearer realm="predrain"'},
-            )
-        found = tokens.caller(given.strip()) if kind.lower() == "bearer" else None
+    async def caller(request: Request) -> Caller:
+        access = access_of(request)
+        named = "authorization" in request.headers or "cookie" in request.headers
+        found = await run_in_threadpool(identify, request) if named else None
         if found is None:
-            raise problems.Problem(
-                401,
-                "The token is not known to this service; it may be of an earlier start.",
-                headers={"WWW-Authenticate": 'Bearer realm="predrain", error="invalid_token"'},
-            )
+            if scope is Scope.READ and may_read_unnamed(request):
+                found = LOOPBACK
+            else:
+                where = access.tokens.path or "the token file"
+                raise _unknown(
+                    f"This needs a token: send the one in {where} as Authorization: Bearer TOKEN, or sign in."
+                )
+        request.state.caller = found
+        if wait := access.buckets.take((found.id or found.name, request.client and request.client.host)):
+            raise too_many("one caller", "requests_per_second", wait)
         if not found.may(scope):
             held = ", ".join(sorted(found.scopes))
             raise problems.Problem(403, f"This needs scope {scope}; the token of {found.name} has {held}.")
@@ -125,6 +134,48 @@ def needing(scope: Scope) -> Callable[[Request], Caller]:
     return caller
 
 
+def holder(request: Request, token: str) -> Caller:
+    """Who holds `token`. Raises Problem for one that is no good."""
+    access = access_of(request)
+    found = access.tokens.caller(token)
+    try:
+        kept = access.book.credential(token) if found is None else None
+    except Ended as ended:
+        raise _unknown(f"{str(ended)[:1].upper()}{str(ended)[1:]}.") from ended
+    # A session's secret is a cookie's and nothing else; a one-time token is good for one route only.
+    if kept is not None and kept.kind is Kind.TOKEN:
+        found = kept.caller()
+    if found is None:
+        raise _unknown("The token is not known to this service; it may be of an earlier start.")
+    return found
+
+
+def may_read_unnamed(request: Request) -> bool:
+    """Whether whoever sent this may look without a token: from this machine, where that is what is listened on."""
+    return access_of(request).open_reads and _from_this_machine(request)
+
+
+def reads_still(request: Request) -> bool:
+    """Whether who sent this may look now: a stream may outlive the session or token that it began with."""
+    try:
+        found = identify(request)
+    except problems.Problem:
+        return False
+    return found.may(Scope.READ) if found is not None else may_read_unnamed(request)
+
+
+def _from_this_machine(request: Request) -> bool:
+    """Whether nobody stands between: a proxy here would let in the whole network under our own address."""
+    name = host_name(request.headers.get("host", ""))
+    return name in LOOPBACK_NAMES and not any(header in request.headers for header in FORWARDED)
+
+
+def _unknown(detail: str) -> problems.Problem:
+    return problems.Problem(401, detail, headers={"WWW-Authenticate": 'Bearer realm="predrain"'})
+
+
 Reader = Annotated[Caller, Depends(needing(Scope.READ))]
 Ingester = Annotated[Caller, Depends(needing(Scope.INGEST))]
+Handler = Annotated[Caller, Depends(needing(Scope.HAND))]
 Actor = Annotated[Caller, Depends(needing(Scope.ACT))]
+Admin = Annotated[Caller, Depends(needing(Scope.ADMIN))]

@@ -22,9 +22,9 @@ class HealthBody(Body):
 
 
 @router.get("/healthz")
-def healthz() -> HealthBody:
-    """The process answers."""
-    return HealthBody(status="ok", parts={})
+def healthz(house: TheHouse) -> HealthBody:
+    """The process answers, and which parts of the service run in it."""
+    return HealthBody(status="ok", parts=house.parts.told())
 
 
 @router.get("/readyz", responses=declared(503))
@@ -36,7 +36,7 @@ def readyz(house: TheHouse) -> HealthBody:
     if parts:
         told = "; ".join(f"{part}: {why}" for part, why in sorted(parts.items()))
         raise Problem(503, f"Not ready: {told}", parts=parts)
-    return HealthBody(status="ready", parts={"halted": house.store.halt_reason() or "no"})
+    return HealthBody(status="ready", parts={"halted": house.halted() or "no"})
 
 
 @router.get("/metrics", response_class=Response)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
 from actions.cluster.view import ClusterView, Osd
 from data.drain import Drain, DrainState
 from data.ids import OsdId
-from data.outlook import Advice, Status
+from data.outlook import Advice, Outlook, Status
+from data.reading import Reading
 from service.fleet import Sight
-from service.rest import caching, problems
+from service.house import House
+from service.rest import caching
 from service.rest.bodies import Body, UnreadableBody, smart_of, unreadable_body
 from service.rest.guarding import Reader
-from service.rest.within import TheHouse
+from service.rest.listing import Listing, MadeOf, differing
+from service.rest.outlooks import Cursor
+from service.rest.within import in_turn, kept
 
 router = APIRouter(tags=["osds"])
 SLOW_RULE = "rule:slow"
+MOST = 10_000
 
 
 class OsdDrainBody(Body):
@@ -69,38 +75,79 @@ class OsdBody(Body):
 
 
 class OsdPage(Body):
-    """All OSDs, in order of their ids."""
+    """A page of OSDs in order of their ids, as of the change `at`; `whole` is false where only what changed is told."""
 
     items: list[OsdBody]
-    next: str | None = None
+    next: str | None
+    at: str
+    whole: bool
+    gone: list[OsdId]
+    """OSDs that are there no longer since `since`."""
 
 
-@router.get("/osds", response_model=OsdPage, responses=problems.declared(401))
-def osds(request: Request, house: TheHouse, _: Reader) -> Response:
-    """Every OSD of the cluster; empty while no cluster is configured."""
-    return caching.answer(request, house.derived("osds", _page))
+def _listing(house: House) -> Listing[int]:
+    return Listing(house, _touched, row, int)
 
 
-def _page(sight: Sight) -> OsdPage:
-    view = sight.view
-    if view is None:
-        return OsdPage(items=[])
-    slots, drains = _slots(view), sight.drain_of()
-    return OsdPage(
-        items=[_row(osd, slots[osd.id], sight, drains.get(osd.id)) for _, osd in sorted(view.osds.items())]
+@router.get("/osds", response_model=OsdPage, responses=caching.polled(401, 422))
+async def osds(
+    request: Request,
+    listing: Annotated[Listing[int], Depends(kept("osds", _listing))],
+    _: Reader,
+    limit: Annotated[int, Query(ge=1, le=MOST, description="How many a page.")] = MOST,
+    cursor: Cursor = None,
+    since: Annotated[
+        str | None, Query(max_length=64, description="`at` of an earlier answer: only what changed since.")
+    ] = None,
+) -> Response:
+    """Every OSD of the cluster, or what changed of them; empty while no cluster is configured."""
+    return await in_turn(
+        request,
+        "osds",
+        lambda: listing.followed_ready(limit, cursor, since),
+        lambda: listing.followed(limit, cursor, since),
     )
 
 
-def _slots(view: ClusterView) -> dict[OsdId, int]:
-    hosts: dict[str, list[OsdId]] = defaultdict(list)
-    for osd in sorted(view.osds):
-        hosts[view.osds[osd].host].append(osd)
-    return {osd: slot for osds in hosts.values() for slot, osd in enumerate(osds)}
+def _touched(sight: Sight, before: Sight | None) -> Mapping[int, MadeOf | None]:
+    view = sight.view
+    if view is None:
+        return {}
+    drains, touched = sight.drain_of(), set[OsdId]()
+    if before is None or before.view is not view:
+        touched.update(view.osds, before.view.osds if before and before.view else ())
+    else:
+        osds = sight.osds_of()
+        for now, then in ((sight.readings, before.readings), (sight.outlooks, before.outlooks)):
+            touched.update(osd for device in differing(now, then) for osd in osds.get(device, ()))
+        touched |= (drains.keys() | before.drain_of().keys()) & view.osds.keys()
+    return {id_: made_of(sight, view, id_, drains.get(id_)) if id_ in view.osds else None for id_ in touched}
 
 
-def _row(osd: Osd, slot: int, sight: Sight, drain: Drain | None) -> OsdBody:
-    outlook = sight.outlooks.get(osd.device) if osd.device else None
-    reading = sight.readings.get(osd.device) if osd.device else None
+def made_of(sight: Sight, view: ClusterView, id_: OsdId, drain: Drain | None) -> MadeOf:
+    """What the row of an OSD is made of."""
+    osd = view.osds[id_]
+    return (
+        osd,
+        sight.slots()[id_],
+        sight.outlooks.get(osd.device) if osd.device else None,
+        sight.readings.get(osd.device) if osd.device else None,
+        sight.week_ago.get(osd.device) if osd.device else None,
+        view.latency_ratio.get(id_),
+        _drain(drain) if drain else None,
+    )
+
+
+def row(
+    osd: Osd,
+    slot: int,
+    outlook: Outlook | None,
+    reading: Reading | None,
+    week_ago: float | None,
+    latency_ratio: float | None,
+    drain: OsdDrainBody | None,
+) -> OsdBody:
+    """An OSD as it is answered."""
     smart = smart_of(reading)
     hours = smart.power_on_hours if smart else None
     life = outlook.life if outlook else None
@@ -119,7 +166,7 @@ def _row(osd: Osd, slot: int, sight: Sight, drain: Drain | None) -> OsdBody:
         status=outlook.status if outlook else Status.UNKNOWN,
         source=outlook.source if outlook else None,
         p_fail_30d=outlook.p_fail_30d if outlook else None,
-        p_fail_30d_week_ago=sight.week_ago.get(outlook.device) if outlook else None,
+        p_fail_30d_week_ago=week_ago if outlook else None,
         life_p10_days=life.p10_days if life else None,
         life_p50_days=life.p50_days if life else None,
         life_p90_days=life.p90_days if life else None,
@@ -129,10 +176,10 @@ def _row(osd: Osd, slot: int, sight: Sight, drain: Drain | None) -> OsdBody:
         rule_score=outlook.rule_score if outlook else None,
         as_of=outlook.as_of if outlook else None,
         age_days=hours / 24 if hours is not None else None,
-        latency_ratio=sight.view.latency_ratio.get(osd.id) if sight.view else None,
+        latency_ratio=latency_ratio,
         slow=outlook is not None and outlook.source.startswith(SLOW_RULE),
         unreadable=unreadable_body(reading),
-        drain=_drain(drain) if drain else None,
+        drain=drain,
     )
 
 

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from data.drain import Drain
 from data.ids import OsdId
-from data.outlook import Life, Outlook, Status
+from data.outlook import Status
 from service.alerts import Alert
-from service.rest import caching, problems
+from service.fleet import Sight
+from service.house import House
+from service.rest import caching
 from service.rest.bodies import Body, OutlookPage, outlook_body
 from service.rest.guarding import Reader
-from service.rest.within import TheHouse
+from service.rest.listing import Listing, MadeOf, differing
+from service.rest.within import TheHouse, in_turn, kept
+from service.words import sure
 
 router = APIRouter(tags=["outlooks"])
 Limit = Annotated[int, Query(ge=1, le=10_000, description="How many a page.")]
+USUAL = 200
+"""Alerts a page, where nobody says how many; every open page asks for these."""
 Cursor = Annotated[str | None, Query(max_length=512, description="`next` of the page before.")]
 
 
@@ -38,36 +46,69 @@ class AlertPage(Body):
     """Alerts, newest first."""
 
     items: list[AlertBody]
-    next: str | None = None
+    next: str | None
 
 
-@router.get("/outlooks", response_model=OutlookPage, responses=problems.declared(401, 422))
-def outlooks(
+def _listing(house: House) -> Listing[str]:
+    return Listing(
+        house,
+        _touched,
+        outlook_body,
+        str,
+        group=lambda outlook: outlook.status,
+    )
+
+
+@router.get("/outlooks", response_model=OutlookPage, responses=caching.polled(401, 422))
+async def outlooks(
     request: Request,
-    house: TheHouse,
+    listing: Annotated[Listing[str], Depends(kept("outlooks", _listing))],
     _: Reader,
     status: Status | None = None,
     limit: Limit = 1000,
     cursor: Cursor = None,
 ) -> Response:
     """Forecasts in order of device id, of one status or of all."""
-    found = sorted(house.sight().outlooks.items())
-    shown, following = caching.page_of(
-        [(device, outlook) for device, outlook in found if status in (None, outlook.status)], limit, cursor
+    return await in_turn(
+        request,
+        "outlooks",
+        lambda: listing.ready(limit, cursor, status),
+        lambda: listing.page(limit, cursor, status),
     )
-    return caching.answer(request, OutlookPage(items=[outlook_body(one) for one in shown], next=following))
 
 
-@router.get("/alerts", response_model=AlertPage, responses=problems.declared(401, 422))
-def alerts(request: Request, house: TheHouse, _: Reader, limit: Limit = 200) -> Response:
+@router.get("/alerts", response_model=AlertPage, responses=caching.polled(401, 422))
+async def alerts(
+    request: Request, house: TheHouse, _: Reader, limit: Limit = USUAL, cursor: Cursor = None
+) -> Response:
     """Announcements, newest first."""
-    sight = house.sight()
+    if limit == USUAL and cursor is None:
+        return await in_turn(
+            request,
+            "alerts",
+            lambda: house.made("alerts"),
+            lambda: house.derived("alerts", lambda sight: _alerts(house, sight, limit, None)),
+        )
+    return await run_in_threadpool(lambda: _alerts(house, house.sight(), limit, cursor).to(request))
+
+
+def _alerts(house: House, sight: Sight, limit: int, cursor: str | None) -> caching.Answer:
     osds, drains = sight.osds_of(), sight.drain_of()
+    shown, following = caching.older(house.announcements.newest(), limit, cursor, _name)
     items = []
-    for alert in house.announcements.newest()[:limit]:
+    for alert in shown:
         osd = next(iter(osds.get(alert.outlook.device, ())), None)
         items.append(_alert(alert, osd, drains.get(osd) if osd is not None else None))
-    return caching.answer(request, AlertPage(items=items))
+    return caching.written(AlertPage(items=items, next=following))
+
+
+def _touched(sight: Sight, before: Sight | None) -> Mapping[str, MadeOf | None]:
+    found = differing(sight.outlooks, before.outlooks if before else {})
+    return {device: (sight.outlooks[device],) if device in sight.outlooks else None for device in found}
+
+
+def _name(alert: Alert) -> str:
+    return f"{alert.outlook.as_of.isoformat()} {alert.outlook.device}"
 
 
 def _alert(alert: Alert, osd: OsdId | None, drain: Drain | None) -> AlertBody:
@@ -81,35 +122,3 @@ def _alert(alert: Alert, osd: OsdId | None, drain: Drain | None) -> AlertBody:
         sure=sure(outlook),
         doing=f"Drain {drain.id} is {drain.state}." if drain else outlook.prescription,
     )
-
-
-def sure(outlook: Outlook) -> str:
-    """How sure, in words: never a probability without its horizon, never one for a rule."""
-    if outlook.p_fail_30d is None:
-        evidence = "" if outlook.rule_score is None else f", evidence {outlook.rule_score:.2f} of 1"
-        return f"By rule ({outlook.source.removeprefix('rule:')}){evidence}, no probability."
-    told = f"{percent(outlook.p_fail_30d)} within 30 days"
-    return f"{told}, likely {span(outlook.life)}" if outlook.life is not None else told
-
-
-def span(life: Life) -> str:
-    """Life expectancy from p10 to p90 in whole days, "over a year" beyond that: "9 days to over a year"."""
-    short, long = _end(life.p10_days), _end(life.p90_days)
-    if short == long:
-        return short
-    return f"{short.split()[0]} to {long}" if long[0].isdigit() else f"{short} to {long}"
-
-
-def _end(days: float | None) -> str:
-    if days is None or days > 365:
-        return "over a year"
-    return f"{days:.0f} {'day' if round(days) == 1 else 'days'}"
-
-
-def percent(p: float) -> str:
-    """Whole percents, one decimal below 1, bounded at both ends."""
-    if p < 0.001:
-        return "under 0.1 %"
-    if p > 0.95:
-        return "over 95 %"
-    return f"{p * 100:.1f} %" if p < 0.0095 else f"{p * 100:.0f} %"

@@ -44,11 +44,43 @@ class MoveBody(Body):
     bytes: int
 
 
+class ReceiverBody(Body):
+    """What one OSD takes, and how full it is before and after; null where its sizes are not known."""
+
+    osd: OsdId
+    pgs: int
+    bytes: int
+    before: float | None
+    after: float | None
+
+
+class BoundBody(Body):
+    """Something that takes at least so long; the longest is the plan's bottleneck."""
+
+    name: str
+    hours: float
+
+
+class LineBody(Body):
+    """One PG's `up` as it is and as it will be, and the bytes that travel for it."""
+
+    pg: str
+    before: list[int]
+    after: list[int]
+    bytes: int
+    text: str
+
+
 class WholePlanBody(PlanBody):
-    """The same with the map's epoch and every move, in order of risk."""
+    """The same with all that was weighed: every move in order of risk, and the map's difference line by line."""
 
     epoch: int
     moves: list[MoveBody]
+    receivers: list[ReceiverBody]
+    bounds: list[BoundBody]
+    rejected: list[str]
+    survives: float | None
+    diff: list[LineBody]
 
 
 def plan_body(plan: Plan, view: ClusterView | None) -> PlanBody:
@@ -58,8 +90,30 @@ def plan_body(plan: Plan, view: ClusterView | None) -> PlanBody:
 
 def whole_plan_body(plan: Plan, view: ClusterView | None) -> WholePlanBody:
     """With every move."""
-    moves = [MoveBody(pg=m.pg, source=m.source, target=m.target, bytes=m.bytes) for m in plan.moves]
-    return WholePlanBody(**_numbers(plan, view), epoch=plan.epoch, moves=moves)  # type: ignore[arg-type]
+    from actions.planning.diff import diff
+
+    return WholePlanBody(
+        **_numbers(plan, view),  # type: ignore[arg-type]
+        epoch=plan.epoch,
+        moves=[MoveBody(pg=m.pg, source=m.source, target=m.target, bytes=m.bytes) for m in plan.moves],
+        receivers=[
+            ReceiverBody(osd=t.osd, pgs=t.pgs, bytes=t.bytes, before=t.before, after=t.after)
+            for t in plan.targets
+        ],
+        bounds=[BoundBody(name=bound.name, hours=bound.hours) for bound in plan.bounds],
+        rejected=list(plan.rejected),
+        survives=plan.survives,
+        diff=[
+            LineBody(
+                pg=line.pg,
+                before=list(line.before),
+                after=list(line.after),
+                bytes=line.bytes,
+                text=str(line),
+            )
+            for line in (diff(view, plan) if view else ())
+        ],
+    )
 
 
 def _numbers(plan: Plan, view: ClusterView | None) -> dict[str, object]:

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from actions.cluster.port import ClusterUnreachable
 from data.log.port import LogFull
 from data.refusal import Refusal
+from data.store.faults import StoreRefusal
 from data.store.port import RevisionConflict
 from service.draining.wishes import UnknownTarget
 
@@ -85,6 +86,11 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(UnknownTarget)
     def _unknown(_: Request, error: UnknownTarget) -> Response:
         return answer(422, str(error))
+
+    @app.exception_handler(StoreRefusal)
+    def _storeless(_: Request, error: StoreRefusal) -> Response:
+        told = f"{str(error)[:1].upper()}{str(error)[1:]}"
+        return answer(503, f"The store does not do it now. {told}.", headers={"Retry-After": "10"})
 
     @app.exception_handler(Refusal)
     def _refusal(_: Request, error: Refusal) -> Response:

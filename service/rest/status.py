@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 from starlette.responses import Response
 
 from actions.policy import Mode
 from service.fleet import Sight
 from service.house import DemoStatus, House
-from service.rest import caching, problems
+from service.rest import caching
 from service.rest.bodies import Body
 from service.rest.guarding import Reader
-from service.rest.within import TheHouse
-from service.tally import tally
+from service.rest.within import TheHouse, TheSight, kept
+from service.tally import Tally, tally
 
 router = APIRouter(tags=["status"])
 
@@ -79,20 +80,40 @@ class StatusBody(Body):
     demo: DemoBody | None
 
 
-@router.get("/status", response_model=StatusBody, responses=problems.declared(401))
-def status(request: Request, house: TheHouse, _: Reader) -> Response:
+class Counting:
+    """The sums over all disks, counted once a change and second, however many ask."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._counted: tuple[Sight, int, Tally] | None = None
+
+    def at(self, sight: Sight, now: datetime) -> Tally:
+        """As of `now`, to the second."""
+        known, second = self._counted, int(now.timestamp())
+        if known is None or known[0] is not sight or known[1] != second:
+            known = self._counted = sight, second, tally(sight, now, self._house.stale_after)
+        return known[2]
+
+
+@router.get("/status", response_model=StatusBody, responses=caching.polled(401))
+def status(
+    request: Request,
+    house: TheHouse,
+    _: Reader,
+    sight: TheSight,
+    counting: Annotated[Counting, Depends(kept("counting", Counting))],
+) -> Response:
     """Cluster, forecast, freshness, and whether drains may act."""
-    return caching.answer(request, _body(house, house.sight()))
+    return caching.answer(request, _body(house, sight, counting))
 
 
-def _body(house: House, sight: Sight) -> StatusBody:
+def _body(house: House, sight: Sight, counting: Counting) -> StatusBody:
     now, view = house.clock.now(), house.fleet.view  # a look that changed nothing is still a look
-    outlooks = sight.outlooks.values()
-    counted = tally(sight, now, house.stale_after)
+    counted = counting.at(sight, now)
     return StatusBody(
         cluster=house.settings.service.cluster_name,
         now=now,
-        as_of=max((outlook.as_of for outlook in outlooks), default=view.as_of if view else None),
+        as_of=house.derived("as of", _newest) or (view.as_of if view else None),
         epoch=view.epoch if view else None,
         health=view.health if view else None,
         mode=house.policy.mode,
@@ -109,6 +130,10 @@ def _body(house: House, sight: Sight) -> StatusBody:
         controller=house.controlling(),
         demo=_demo(house.demo()) if house.demo else None,
     )
+
+
+def _newest(sight: Sight) -> datetime | None:
+    return max((outlook.as_of for outlook in sight.outlooks.values()), default=None)
 
 
 def _demo(demo: DemoStatus | None) -> DemoBody | None:

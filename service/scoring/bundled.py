@@ -14,6 +14,8 @@ import numpy as np
 from data.ids import DeviceId
 from data.outlook import Outlook
 from data.reading import Reading
+from data.store import documents
+from data.wire import Misshapen
 from features.schema import schema_hash
 from features.state import DriveState, matrix, observe, pack, unpack
 from models.bundle import Bundle, trees_hash
@@ -58,13 +60,13 @@ class BundledForecaster:
 
     def pack(self, state: DriveState) -> bytes:
         """A drive's state as bytes."""
-        return pack(state)
+        return documents.packed(pack(state))
 
     def unpack(self, packed: bytes) -> DriveState | None:
         """The state from bytes; None when they are broken or of another layout."""
         try:
-            return unpack(packed)
-        except ValueError:
+            return unpack(documents.unpacked(packed))
+        except (ValueError, Misshapen):
             return None
 
     def fold(self, state: DriveState | None, readings: Sequence[Reading]) -> DriveState:

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from data.clock import Clock
 from data.outlook import Outlook
-from data.reading import Reading
+from data.reading import LatencyBatch, Reading
 from data.wire import DeadLetter, encode
 
-Body = TypeVar("Body", Reading, Outlook, DeadLetter)
+Body = TypeVar("Body", Reading, LatencyBatch, Outlook, DeadLetter)
 
 
 class Sender:

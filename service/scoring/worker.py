@@ -5,6 +5,10 @@ by (device, as_of) with `as_of` the time of the reading that it rests on, an ann
 cannot be read becomes a dead letter before its offset is committed; nothing is dropped. A process killed
 anywhere is given the same records again and arrives at the same store. What is remembered of devices is
 checkpointed now and then, so that a start reads only the readings that came after.
+
+Where several processes share the topic, a device is one's at a time and may come to another at any moment: whoever
+was given or lost a part of the topic forgets what it remembers, and reads each device's past out of the store when
+the device's next reading comes.
 """
 
 from __future__ import annotations
@@ -23,10 +27,12 @@ from data.outlook import Outlook
 from data.reading import Reading
 from data.refusal import Refusal
 from data.store.port import Checkpoint, Store
-from data.wire import DeadLetter, accept, decode
+from data.wire import DeadLetter, accept
 from service.alerts import Announcements
-from service.fleet import Fleet
+from service.memory import recall_announcements
+from service.scoring.deadletters import opened
 from service.scoring.forecasting import Forecaster, Patient
+from service.scoring.latest import Latest
 from service.scoring.sender import Sender
 from service.scoring.shadow import Scene, Shadow
 
@@ -48,6 +54,8 @@ class Worked:
     """Of them, those that went to the dead letters."""
     outlooks: int = 0
     alerts: int = 0
+    waited: timedelta = timedelta(0)
+    """Since the newest of the readings came in."""
 
 
 class Worker(Generic[State]):
@@ -59,7 +67,7 @@ class Worker(Generic[State]):
         store: Store,
         clock: Clock,
         forecaster: Forecaster[State],
-        fleet: Fleet,
+        fleet: Latest,
         announcements: Announcements,
         sender: Sender,
         shadow: Shadow | None = None,
@@ -71,13 +79,20 @@ class Worker(Generic[State]):
         self._newest: dict[DeviceId, datetime] = {}
         self._unsaved: dict[DeviceId, int] = {}
         """Devices whose checkpoint is behind, by how many readings."""
+        self._share = 0
+        self._latest: Sequence[Reading] = ()
+        """Of the last step, whose outlooks may have come after those of whoever took the drives over."""
+        self._whole = False
+        """Whether every device of the store is remembered: one that is not has no past."""
 
     def succeed(self, forecaster: Forecaster[State]) -> None:
         """Score with another bundle from the next step on; what is remembered of the devices stays."""
         anew = forecaster.layout != self._forecaster.layout
         self._forecaster, self._patient = forecaster, Patient(forecaster)
-        if anew:
+        if anew and self._whole:
             self.rebuild()
+        elif anew:
+            self._forget()
 
     def states(self) -> Mapping[DeviceId, State]:
         """What is remembered of every device now."""
@@ -86,7 +101,7 @@ class Worker(Generic[State]):
     def rebuild(self) -> int:
         """Read what is remembered of every device out of the store; returns how many devices there are."""
         for device, newest in self._store.latest_readings().items():
-            state, through = self._restored(device)
+            state, through = self._restored(self._store.checkpoints([device]).get(device))
             new = [one for one in self._store.readings(device, through) if one.taken_at > through]
             if state is None and not new:
                 new = [newest]  # all of its history was too old to be kept
@@ -95,6 +110,7 @@ class Worker(Generic[State]):
             assert state is not None
             self._states[device], self._newest[device] = state, through
             self._checkpoint({device: len(new)})
+        self._whole = True
         return len(self._states)
 
     def step(self, limit: int = 1000) -> Worked:
@@ -103,6 +119,12 @@ class Worker(Generic[State]):
         Raises what log and store raise; then nothing is committed and the next step starts over.
         """
         records = self._log.read(Topic.READINGS, GROUP, limit)
+        share = self._log.share(Topic.READINGS, GROUP)
+        if share != self._share:
+            self._share = share
+            self._forget()
+            if self._latest:
+                self._again()
         if not records:
             return Worked()
         readings, letters = self._judge(records)
@@ -115,7 +137,8 @@ class Worker(Generic[State]):
         )
         self._log.append(Topic.DEAD_LETTERS, [Record(one.key, self._sender.seal(one)) for one in letters])
         self._store.save_outlooks(outlooks)
-        self._log.commit(Topic.READINGS, GROUP, records[-1].offset)
+        self._latest = readings
+        self._log.commit(Topic.READINGS, GROUP, records)
         self._states.update(states)
         for reading in readings:
             self._newest[reading.device] = max(reading.taken_at, self._newest.get(reading.device, EVER))
@@ -124,20 +147,58 @@ class Worker(Generic[State]):
         self._checkpoint(Counter(reading.device for reading in readings))
         if self._shadow is not None:
             self._shadow.take(readings, outlooks, scenes)
-        return Worked(len(records), len(letters), len(outlooks), len(news))
+        came = max((reading.received_at for reading in readings), default=None)
+        waited = max(timedelta(0), self._clock.now() - came) if came is not None else timedelta(0)
+        return Worked(len(records), len(letters), len(outlooks), len(news), waited)
 
     def family(self, device: DeviceId) -> tuple[float, ...] | None:
         """The survival of the device's family at its age; None for a device that was not read yet."""
         state = self._states.get(device)
         return None if state is None else self._forecaster.family(state)
 
-    def _restored(self, device: DeviceId) -> tuple[State | None, datetime]:
-        """The state in the device's checkpoint, and through when it goes; None when there is none to use."""
-        found = self._store.checkpoint(device)
-        if found is None or found.layout != self._forecaster.layout:
+    def _forget(self) -> None:
+        """Others may have read on where we stopped."""
+        self._states.clear()
+        self._newest.clear()
+        self._unsaved.clear()
+        self._whole = False
+        recall_announcements(self._log, self._announcements)
+
+    def _again(self) -> None:
+        """Judge the last step's drives anew by what the store has now: who took them over may have had a late reading
+        of theirs before our outlooks came."""
+        _, outlooks, _ = self._score(self._latest)
+        self._store.save_outlooks(outlooks)
+        self._latest = ()
+        self._states.clear()
+        self._newest.clear()
+
+    def _recover(self, new: Mapping[DeviceId, Sequence[Reading]]) -> None:
+        """What the store knows of devices before their readings `new`, which are there already too."""
+        checkpoints, unsaved = self._store.checkpoints(new), self._store.unsaved(new)
+        held = {device: checkpoint.through for device, checkpoint in checkpoints.items()}
+        self._fleet.take((), self._store.latest_outlooks(new).values())
+        for device, readings in new.items():
+            state, through = self._restored(checkpoints.get(device))
+            first, times = readings[0].taken_at, {reading.taken_at for reading in readings}
+            others: list[Reading] = []
+            if through < held.get(device, through) or not times.issuperset(unsaved.get(device, ())):
+                kept = self._store.readings(device, through)
+                others = [one for one in kept if one.taken_at > through and one.taken_at not in times]
+            if through < first:
+                earlier = [one for one in others if one.taken_at < first]
+                if earlier:
+                    state = self._forecaster.fold(state, earlier)
+                if state is not None:
+                    self._states[device] = state
+            self._newest[device] = max([through, *(one.taken_at for one in others)])
+
+    def _restored(self, checkpoint: Checkpoint | None) -> tuple[State | None, datetime]:
+        """The state in a checkpoint, and through when it goes; None when there is none to use."""
+        if checkpoint is None or checkpoint.layout != self._forecaster.layout:
             return None, EVER
-        state = self._forecaster.unpack(found.state)
-        return (None, EVER) if state is None else (state, found.through)
+        state = self._forecaster.unpack(checkpoint.state)
+        return (None, EVER) if state is None else (state, checkpoint.through)
 
     def _checkpoint(self, behind: Mapping[DeviceId, int]) -> None:
         """Note readings that no checkpoint has yet; once they are many, save those devices' states."""
@@ -158,7 +219,7 @@ class Worker(Generic[State]):
         readings, letters, now = [], [], self._clock.now()
         for record in records:
             try:
-                readings.append(accept(decode(record.value, Reading).body, now))
+                readings.append(accept(opened(record, Reading), now))
             except Refusal as refusal:
                 letters.append(DeadLetter.of(Topic.READINGS, record, refusal, now))
         return sorted(readings, key=lambda reading: reading.taken_at), letters
@@ -173,6 +234,8 @@ class Worker(Generic[State]):
         for reading in readings:
             due[reading.device].append(reading)
         states: dict[DeviceId, State] = {}
+        if not self._whole:
+            self._recover({device: new for device, new in due.items() if device not in self._newest})
         for device, new in due.items():
             if new[0].taken_at <= self._newest.get(device, EVER) or _repeats(new):
                 history = self._store.readings(device)

@@ -1,8 +1,9 @@
 /** What a person asks of the service. Every answer, good or bad, stays on the page until it is closed. */
-import { Problem, keepToken, post } from "./api/client.ts";
+import { Problem, post, remove } from "./api/client.ts";
+import { signIn, whoAmI } from "./api/session.ts";
 import type { Drain } from "./api/contract.ts";
 import { want } from "./live.ts";
-import { notice, token } from "./state.ts";
+import { notice, session } from "./state.ts";
 
 export type Verb = "approve" | "pause" | "resume" | "cancel";
 
@@ -14,15 +15,19 @@ export interface Answer {
 
 /** `said` is what the page answers when it was done; null where the page shows it anyway. */
 async function ask(path: string, body: unknown, said: string | null, etag?: string): Promise<Answer> {
+  return answered(post(path, body, etag), said);
+}
+
+async function answered(asked: Promise<void>, said: string | null): Promise<Answer> {
   try {
-    await post(path, body, etag);
+    await asked;
     notice.value = said === null ? null : { kind: "done", text: said };
     return { done: true, moved: null };
   } catch (error) {
     if (error instanceof Problem && error.status === 412) {
       return { done: false, moved: { sentence: error.message, drain: error.drain } };
     }
-    if (error instanceof Problem && error.status === 401) setToken(null);
+    if (error instanceof Problem && (error.status === 401 || error.status === 403)) void lookWhoIsIn();
     const text = error instanceof Problem ? error.message : "The service did not answer; nothing is known to have started.";
     notice.value = { kind: "refused", text };
     return { done: false, moved: null };
@@ -31,9 +36,30 @@ async function ask(path: string, body: unknown, said: string | null, etag?: stri
   }
 }
 
-export function setToken(value: string | null): void {
-  keepToken(value);
-  token.value = value;
+/** Ask who is signed in; where nobody answers, what was known stays. */
+export async function lookWhoIsIn(): Promise<void> {
+  try {
+    session.value = await whoAmI();
+  } catch {
+    // The stream tells that the service is away, and asks again when it is back.
+  }
+}
+
+/** Sign in with a token; returns the sentence that refuses it, or null. */
+export async function enter(token: string): Promise<string | null> {
+  try {
+    session.value = await signIn(token);
+    want();
+    return null;
+  } catch (error) {
+    return error instanceof Problem ? error.message : "The service did not answer; nobody is signed in.";
+  }
+}
+
+/** Sign out: the cookie opens nothing from now on, wherever it was copied to. */
+export async function leave(): Promise<void> {
+  await answered(remove("session"), "Signed out.");
+  await lookWhoIsIn();
 }
 
 export const drainVerb = (id: string, verb: Verb, said: string, etag?: string): Promise<Answer> =>
@@ -44,6 +70,12 @@ export const proposeDrain = (osd: number, reason: string): Promise<Answer> =>
 
 export const tellOutcome = (device: string, fate: string, note: string): Promise<Answer> =>
   ask(`devices/${encodeURIComponent(device)}/outcome`, { fate, note }, `Noted: ${device} ${fate}.`);
+
+export const silence = (cause: string, hours: number, why: string): Promise<Answer> =>
+  ask("silences", { cause, hours, why }, "Silenced: no message about it is sent until then. Drains go on.");
+
+export const liftSilence = (id: string): Promise<Answer> =>
+  answered(remove(`silences/${encodeURIComponent(id)}`), "The silence is lifted: what still stands is told.");
 
 export const holdAll = (): Promise<Answer> =>
   ask("halt", { why: "held by a person on the page" }, null);

@@ -1,7 +1,9 @@
 /** Keeps the signals true: one event stream that says what changed, and conditional GETs that fetch it. */
 import { batch } from "@preact/signals";
 import { BASE, Problem, forgetAnswers, get, getAll } from "./api/client.ts";
-import type { Alert, ClusterStatus, Drain, Osd } from "./api/contract.ts";
+import type { Alert, ClusterStatus, Drain } from "./api/contract.ts";
+import { whoAmI } from "./api/session.ts";
+import { OsdList } from "./api/osds.ts";
 import * as state from "./state.ts";
 
 const PAINT_MS = 250;
@@ -12,6 +14,7 @@ const STALE_MS = 3_600_000;
 type Part = "status" | "osds" | "drains" | "alerts";
 const PARTS: readonly Part[] = ["status", "osds", "drains", "alerts"];
 
+const osds = new OsdList();
 const wanted = new Set<Part>();
 let scheduled = false;
 /** The next round starts no sooner than four times what the last one took, so that a slow link is not flooded. */
@@ -46,7 +49,7 @@ async function fetchPart(part: Part): Promise<() => void> {
       return () => (state.status.value = body);
     }
     case "osds": {
-      const items = await getAll<Osd>("osds");
+      const items = await osds.now();
       return () => (state.osds.value = items);
     }
     case "drains": {
@@ -114,13 +117,17 @@ function lose(): void {
 
 function open(): void {
   if (source) return;
-  if (state.heardAt.value !== null && Date.now() - state.heardAt.value > STALE_MS) forgetAnswers();
+  if (state.heardAt.value !== null && Date.now() - state.heardAt.value > STALE_MS) {
+    forgetAnswers();
+    osds.forget();
+  }
   const stream = new EventSource(`${BASE}events`);
   source = stream;
   stream.onopen = () => {
     failures = 0;
     state.stream.value = { kind: "live" };
     state.heardAt.value = Date.now();
+    void whoAmI().then((found) => (state.session.value = found), () => undefined);
     want();
   };
   stream.onerror = () => {

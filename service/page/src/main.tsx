@@ -1,11 +1,13 @@
-/** Starts the page: the token out of the address, the stream open, the frame drawn. */
+/** Starts the page: the token of the address exchanged for a session, the frame drawn, the stream open for who may read. */
 import { render } from "preact";
-import { takeTokenFromAddress } from "./api/client.ts";
+import { effect } from "@preact/signals";
+import { enter, lookWhoIsIn } from "./act.ts";
+import { tokenInAddress } from "./api/session.ts";
 import { Frame } from "./frame/frame.tsx";
 import { followKeys } from "./keys.ts";
 import { follow } from "./live.ts";
 import { followLinks } from "./route.ts";
-import { token } from "./state.ts";
+import { notice, session } from "./state.ts";
 import "./style/tokens.css";
 import "./style/base.css";
 import "./style/frame.css";
@@ -13,10 +15,23 @@ import "./style/fleet.css";
 import "./style/charts.css";
 import "./style/rooms.css";
 
-token.value = takeTokenFromAddress();
 followLinks();
 followKeys();
-follow();
+void begin();
 
 const mount = document.getElementById("page");
 if (mount) render(<Frame />, mount);
+
+async function begin(): Promise<void> {
+  const token = tokenInAddress();
+  const refused = token === null ? null : await enter(token);
+  if (refused !== null) notice.value = { kind: "refused", text: refused };
+  if (session.value === null) await lookWhoIsIn();
+  // Where nobody answers the stream goes on trying; where reading needs a name, it waits for one.
+  let following = false;
+  effect(() => {
+    if (following || session.value?.reads === false) return;
+    following = true;
+    follow();
+  });
+}

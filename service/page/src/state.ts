@@ -1,6 +1,6 @@
 /** What the page knows now, as signals; views read them, `live.ts` writes them. */
 import { computed, signal } from "@preact/signals";
-import type { Alert, ClusterStatus, Drain, Osd } from "./api/contract.ts";
+import type { Alert, ClusterStatus, Drain, Osd, Session } from "./api/contract.ts";
 
 export const status = signal<ClusterStatus | null>(null);
 export const osds = signal<Osd[] | null>(null);
@@ -27,7 +27,8 @@ export const round = signal(0);
 /** Parts of the service that did not answer, each with its sentence; the rest of the page still holds. */
 export const partsDown = signal<Record<string, string>>({});
 
-export const token = signal<string | null>(null);
+/** Who this browser is signed in as; null while that is not known. */
+export const session = signal<Session | null>(null);
 
 /** Answers to what a person did; they stay until closed. */
 export interface Notice {
@@ -39,10 +40,12 @@ export const notice = signal<Notice | null>(null);
 export const drainById = computed(() => new Map((drains.value ?? []).map((drain) => [drain.id, drain])));
 export const osdByNumber = computed(() => new Map((osds.value ?? []).map((osd) => [osd.osd, osd])));
 
+export const mayAct = computed(() => session.value?.scopes.some((scope) => scope === "act" || scope === "admin") ?? false);
+
 /** Why a button that acts is off now, or null when it may be pressed. */
 export const actingOff = computed<string | null>(() => {
   if (stream.value.kind === "lost") return "not live: nothing can be asked of the cluster now";
-  if (!token.value) return "needs the token";
+  if (!mayAct.value) return session.value?.name ? `${session.value.name} may not act` : "sign in to act";
   return null;
 });
 

@@ -23,35 +23,24 @@ interface Kept {
 }
 
 const kept = new Map<string, Kept>();
-const TOKEN_KEY = "predrain-token";
+let word: string | null = null;
 
 /** Drop every kept answer: after an hour without a stream all data is fetched anew. */
 export function forgetAnswers(): void {
   kept.clear();
 }
 
-/** Takes `#token=...` out of the address, where it would be copied with every link, into this tab's memory. */
-export function takeTokenFromAddress(): string | null {
-  const inFragment = /^#token=([\w.~+/=-]+)/.exec(location.hash)?.[1];
-  if (inFragment) {
-    sessionStorage.setItem(TOKEN_KEY, inFragment);
-    history.replaceState(null, "", location.pathname + location.search);
-  }
-  return sessionStorage.getItem(TOKEN_KEY);
+/** What goes with whatever asks for a change, so that no other site's page can ask with our cookie. */
+export function say(sessionWord: string | null): void {
+  word = sessionWord;
 }
 
-export function keepToken(token: string | null): void {
-  if (token) sessionStorage.setItem(TOKEN_KEY, token);
-  else sessionStorage.removeItem(TOKEN_KEY);
-}
-
-function authorised(headers: Headers): Headers {
-  const token = sessionStorage.getItem(TOKEN_KEY);
-  if (token) headers.set("Authorization", `Bearer ${token}`);
+function signed(headers: Headers): Headers {
+  if (word) headers.set("X-Predrain-Word", word);
   return headers;
 }
 
-async function refusal(response: Response): Promise<Problem> {
+export async function refusal(response: Response): Promise<Problem> {
   const text = await response.text();
   try {
     const problem = JSON.parse(text) as { title?: string; detail?: string; drain?: Drain };
@@ -61,23 +50,33 @@ async function refusal(response: Response): Promise<Problem> {
   }
 }
 
+async function asked(path: string, etag?: string): Promise<Response> {
+  const headers = new Headers({ Accept: "application/json" });
+  if (etag) headers.set("If-None-Match", etag);
+  const response = await fetch(BASE + path, { headers, cache: "no-store", signal: AbortSignal.timeout(20_000) });
+  if (!response.ok && response.status !== 304) throw await refusal(response);
+  return response;
+}
+
 /** GET below /api/v1. An unchanged answer is the same object as before. Throws Problem, or TypeError when nobody answers. */
 export async function get<T>(path: string): Promise<T> {
   const before = kept.get(path);
-  const headers = authorised(new Headers({ Accept: "application/json" }));
-  if (before) headers.set("If-None-Match", before.etag);
-  const response = await fetch(BASE + path, { headers, cache: "no-store", signal: AbortSignal.timeout(20_000) });
+  const response = await asked(path, before?.etag);
   if (response.status === 304 && before) return before.body as T;
-  if (!response.ok) throw await refusal(response);
   const body = (await response.json()) as T;
   const etag = response.headers.get("ETag");
   if (etag) kept.set(path, { etag, body });
   return body;
 }
 
-/** POST below /api/v1 with the token. `etag` makes it conditional: 412 when what was shown has moved since. */
+/** The same, keeping nothing: for what is asked once. */
+export async function getAnew(path: string): Promise<unknown> {
+  return (await asked(path)).json();
+}
+
+/** POST below /api/v1 as who is signed in. `etag` makes it conditional: 412 when what was shown has moved since. */
 export async function post(path: string, body: unknown, etag?: string): Promise<void> {
-  const headers = authorised(new Headers({ "Content-Type": "application/json" }));
+  const headers = signed(new Headers({ "Content-Type": "application/json" }));
   if (etag) headers.set("If-Match", etag);
   const response = await fetch(BASE + path, {
     method: "POST",
@@ -85,6 +84,12 @@ export async function post(path: string, body: unknown, etag?: string): Promise<
     body: JSON.stringify(body ?? {}),
     signal: AbortSignal.timeout(30_000),
   });
+  if (!response.ok) throw await refusal(response);
+}
+
+/** DELETE below /api/v1 as who is signed in. */
+export async function remove(path: string): Promise<void> {
+  const response = await fetch(BASE + path, { method: "DELETE", headers: signed(new Headers()), signal: AbortSignal.timeout(30_000) });
   if (!response.ok) throw await refusal(response);
 }
 

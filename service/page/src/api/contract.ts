@@ -19,6 +19,17 @@ export type DrainState =
   | "cancelled"
   | "failed";
 
+/** Who is signed in; nobody where `name` is null. `reads`: whether this browser may look at all. */
+export interface Session {
+  name: string | null;
+  scopes: string[];
+  word: string | null;
+  ends_at: string | null;
+  reads: boolean;
+  /** Where people sign in elsewhere, if they can. */
+  sign_in: string | null;
+}
+
 export interface DemoTable {
   rows: { what: string; with: string | number | null; without: string | number | null }[];
 }
@@ -123,6 +134,8 @@ export interface Device {
   device: string;
   host: string | null;
   osds: number[];
+  /** OSDs that keep something on it, by the host's own word. */
+  seats: { osd: number; role: "data" | "db" | "wal" | "journal" }[];
   model: string | null;
   serial: string | null;
   protocol: "ata" | "scsi" | "nvme" | null;
@@ -230,6 +243,28 @@ export interface JournalLine {
   caller: string | null;
 }
 
+/** Something that needs a person now: one a cause, however many disks. */
+export interface Cause {
+  key: string;
+  severity: "urgent" | "notice";
+  title: string;
+  points: { name: string; line: string; severity: "urgent" | "notice"; silenced: string | null }[];
+  todo: string;
+  path: string;
+}
+
+/** What is not told until then; drains go on. */
+export interface Silence {
+  id: string;
+  until: string;
+  by: string;
+  why: string;
+  cause: string;
+  host: string;
+  model: string;
+  name: string;
+}
+
 export interface Alert {
   at: string;
   device: string | null;
@@ -243,4 +278,82 @@ export interface Alert {
 export interface Listing<T> {
   items: T[];
   next: string | null;
+}
+
+/** A bundle that scores; `fingerprint` tells two of one name apart. */
+export interface Bundle {
+  name: string;
+  fingerprint: string;
+}
+
+/** One feature, or the score, then and now. */
+export interface Shift {
+  name: string;
+  psi: number;
+  ks: number;
+  missing_more: number;
+  then: number | null;
+  now: number | null;
+}
+
+/** A family of drive models against its training. Not `judged`: too few drives, or the bundle has no reference. */
+export interface Drift {
+  family: string;
+  drives: number;
+  judged: boolean;
+  drifted: string[];
+  score_drifted: boolean;
+  score: Shift | null;
+  most: Shift[];
+}
+
+/** Failures expected and seen; `ratio` is expected over observed, `low` to `high` its 95 % interval. */
+export interface Calibration {
+  family: string;
+  expected: number;
+  observed: number;
+  ratio: number | null;
+  low: number;
+  high: number | null;
+  off: boolean;
+}
+
+/** One bundle on what has happened, by its own thresholds. */
+export interface Standing {
+  bundle: string;
+  foretold: number;
+  foretold_bad: number;
+  alarmed: number;
+  alarmed_bad: number;
+  brier: number | null;
+  expected: number;
+  lead_days: number | null;
+}
+
+/** Champion first, then the challenger, on the same disks and days. */
+export interface Comparison {
+  standings: Standing[];
+  failures: number;
+  healthy_windows: number;
+  rows: number;
+  observed: number;
+  enough: boolean;
+  recall_gain: [number, number] | null;
+  brier_gain: [number, number] | null;
+  sentence: string;
+}
+
+export interface ForecastHealth {
+  bundle: Bundle | null;
+  since: string | null;
+  before: string | null;
+  quiet_until: string | null;
+  challenger: Bundle | null;
+  looked_at: string | null;
+  drift: Drift[];
+  calibration: Calibration[];
+  comparison: Comparison | null;
+  concerns: { cause: string; since: string; families: string[]; sentence: string; cure: string }[];
+  /** What is wrong with the forecast's own upkeep, by part, in sentences. */
+  troubles: Record<string, string>;
 }

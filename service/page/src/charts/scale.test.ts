@@ -15,6 +15,8 @@ test("null breaks a line, and so does a silence", () => {
 test("days before hours are no gaps", () => {
   const times = [0, 24, 48, 72, 96, 102, 108, 114, 120, 126, 132].map((hour) => hour * HOUR);
   assert.ok(!gapsIn(times).includes(true));
+  const mostlyHours = [...Array.from({ length: 20 }, (_, day) => 24 * day), ...Array.from({ length: 300 }, (_, n) => 480 + 6 * n)];
+  assert.ok(!gapsIn(mostlyHours.map((hour) => hour * HOUR)).includes(true));
 });
 
 test("ticks are round UTC instants inside the range and never crowd", () => {

@@ -36,19 +36,23 @@ export function roundUp(value: number): number {
 
 export type Point = readonly [number, number | null];
 
+const AROUND = 5;
+
 /**
- * Where an instant lies too far behind the one before it: over three times nine tenths of all distances, or over three
- * times both of its neighbours', so that days before hours are no gaps.
+ * Where an instant lies too far behind the one before it: over three times what is usual on both sides of it, so that
+ * days before hours are no gaps.
  */
 export function gapsIn(times: readonly number[]): boolean[] {
   const apart = times.map((at, index) => (index === 0 ? 0 : at - (times[index - 1] ?? at)));
-  const sorted = apart.slice(1).sort((a, b) => a - b);
-  const wide = 3 * (sorted[Math.floor(sorted.length * 0.9)] ?? Infinity);
   return apart.map((own, index) => {
     if (index === 0 || times.length < 4) return false;
-    const beside = Math.max(index > 1 ? (apart[index - 1] ?? 0) : 0, apart[index + 1] ?? 0);
-    return own > wide || own > 3 * beside;
+    const usual = Math.max(middle(apart.slice(Math.max(1, index - AROUND), index)), middle(apart.slice(index + 1, index + 1 + AROUND)));
+    return own > 3 * usual;
   });
+}
+
+function middle(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }
 
 /** Runs without a gap: broken by null and, where points come at an interval, by an instant too far behind. */

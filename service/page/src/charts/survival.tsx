@@ -1,7 +1,7 @@
 /** How sure: the share of such disks still alive by day, with the days when one in ten, half, nine in ten are gone. */
 import { useRef } from "preact/hooks";
 import type { SurvivalPoint } from "../api/contract.ts";
-import { lifeEnd, percent } from "../format.ts";
+import { lifeEnd, life as lifeSpan, percent } from "../format.ts";
 import { useWidth } from "../width.ts";
 import { linear, roundUp } from "./scale.ts";
 
@@ -29,6 +29,9 @@ export function Survival({ curve, family, life, tone }: Props) {
     { day: life?.p50 ?? null, alive: 0.5, word: "half gone" },
     { day: life?.p90 ?? null, alive: 0.1, word: "9 in 10 gone" },
   ].filter((end): end is { day: number; alive: number; word: string } => end.day !== null && end.day <= days);
+  // The last tick carries the unit and needs room for it.
+  const parts = width < 400 ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1];
+  const likely = life?.p10 != null && life.p10 < days ? { from: life.p10, to: Math.min(life.p90 ?? days, days) } : null;
   const at30 = aliveAt(curve, 30);
   const said = `Of 100 such disks ${at30 === null ? "an unknown number" : percent(1 - at30).replace(" %", "")} fail within 30 days; ${
     life ? `one in ten is gone after ${lifeEnd(life.p10)}, half after ${lifeEnd(life.p50)}, nine in ten after ${lifeEnd(life.p90)}` : "life is not reported"
@@ -45,7 +48,7 @@ export function Survival({ curve, family, life, tone }: Props) {
               </text>
             </g>
           ))}
-          {[0, 0.25, 0.5, 0.75, 1].map((part) => (
+          {parts.map((part) => (
             <text class="axis" key={part} x={x(part * days)} y={HEIGHT - 8} text-anchor={part === 1 ? "end" : "middle"}>
               {Math.round(part * days)}
               {part === 1 ? " days" : ""}
@@ -54,6 +57,7 @@ export function Survival({ curve, family, life, tone }: Props) {
           {family && <path class="family" d={path(family, days, x, y)} />}
           <path class="area" d={`${path(curve, days, x, y)}V${y(0)}H${x(0)}Z`} />
           <path class="line" d={path(curve, days, x, y)} />
+          {likely && <rect class="likely" x={x(likely.from)} y={y(0) - 2} width={Math.max(2, x(likely.to) - x(likely.from))} height={4} />}
           {ends.map((end) => {
             const flip = x(end.day) > width - 140;
             // The curve is flat by then: the words stand above it.
@@ -69,7 +73,10 @@ export function Survival({ curve, family, life, tone }: Props) {
           })}
         </svg>
       )}
-      {family && <figcaption class="muted small">Dashed: disks of the same model and age without symptoms.</figcaption>}
+      <figcaption class="muted small">
+        {likely && life && `Bar: 8 in 10 such disks end in ${lifeSpan(life.p10, life.p90)}. `}
+        {family && "Dashed: disks of the same model and age without symptoms."}
+      </figcaption>
       <details class="as-table">
         <summary>As a table</summary>
         <table class="table">

@@ -58,15 +58,15 @@ export function Device({ id }: { id: string }) {
         <>
           <Identity facts={data} osds={under} />
           <div class="columns">
-            <HistoryCard history={history.data} refused={history.refused} outlook={outlook} days={days} now={now.value} />
             <div class="stack">
+              <HistoryCard history={history.data} refused={history.refused} outlook={outlook} days={days} now={now.value} />
+              <Done facts={data} />
+            </div>
+            <div class="stack first">
               <Why facts={data} outlook={outlook} />
               <HowSure facts={data} outlook={outlook} />
+              <Next facts={data} outlook={outlook} osd={osd} drain={osd?.drain ? (drainById.value.get(osd.drain.id) ?? null) : null} />
             </div>
-          </div>
-          <div class="columns">
-            <Done facts={data} />
-            <Next facts={data} outlook={outlook} osd={osd} drain={osd?.drain ? (drainById.value.get(osd.drain.id) ?? null) : null} />
           </div>
         </>
       )}

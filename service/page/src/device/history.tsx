@@ -35,7 +35,7 @@ export function HistoryCard({ history, refused, outlook, days, now }: Props) {
               {range.word}
             </a>
           ))}{" "}
-          {drawn && (drawn.left > 0 || all) && (
+          {drawn && (drawn.more || all) && (
             <a href={withQuery({ counters: all ? null : "all" })}>{all ? "only what moved" : `all ${history?.series.length} series`}</a>
           )}
         </p>
@@ -46,14 +46,17 @@ export function HistoryCard({ history, refused, outlook, days, now }: Props) {
       ) : drawn.lanes.length === 0 ? (
         <p class="muted">Nothing was reported in these days.</p>
       ) : (
-        <Lanes
-          lanes={drawn.lanes}
-          from={Date.parse(history.from)}
-          to={Date.parse(history.to)}
-          now={now ? Date.parse(now) : null}
-          bands={silences(history)}
-          sentence={inWords(drawn.lanes)}
-        />
+        <>
+          <Lanes
+            lanes={drawn.lanes}
+            from={Date.parse(history.from)}
+            to={Date.parse(history.to)}
+            now={now ? Date.parse(now) : null}
+            bands={silences(history)}
+            sentence={inWords(drawn.lanes)}
+          />
+          {drawn.still.length > 0 && <p class="muted still">Did not move: {drawn.still.join(", ")}.</p>}
+        </>
       )}
     </section>
   );

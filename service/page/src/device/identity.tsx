@@ -11,6 +11,7 @@ export function Identity({ facts, osds }: { facts: Device; osds: readonly Osd[] 
   const host = osds[0]?.host ?? facts.host;
   const slot = osds[0]?.slot ?? null;
   const hours = facts.power_on_hours;
+  const beside = keeps(facts.seats);
   const capacity = facts.capacity_bytes ?? identity?.capacity_bytes ?? osds[0]?.size_bytes ?? null;
   return (
     <dl class="card identity">
@@ -32,6 +33,7 @@ export function Identity({ facts, osds }: { facts: Device; osds: readonly Osd[] 
             ))}
         {osds.length > 3 && <span class="muted"> and {osds.length - 3} more</span>}
       </Fact>
+      {beside && <Fact name="Keeps for others">{beside}</Fact>}
       <Fact name="Kind">
         {kind(identity?.rotation_rpm ?? null, facts.protocol)}
         <span class="muted"> {capacity === null ? "size not reported" : tib(capacity)}</span>
@@ -46,6 +48,19 @@ export function Identity({ facts, osds }: { facts: Device; osds: readonly Osd[] 
       </Fact>
     </dl>
   );
+}
+
+const ROLES = { db: "DB", wal: "WAL", journal: "journal" } as const;
+const NAMED = 6;
+
+/** "DB of osd.3, osd.4; WAL of osd.3": whose metadata goes with it when it goes; "" where it keeps data alone. */
+export function keeps(seats: Device["seats"]): string {
+  const kinds = Object.entries(ROLES).map(([role, word]) => {
+    const of = seats.filter((seat) => seat.role === role).map((seat) => `osd.${seat.osd}`);
+    const more = of.length > NAMED ? ` and ${of.length - NAMED} more` : "";
+    return of.length ? `${word} of ${of.slice(0, NAMED).join(", ")}${more}` : "";
+  });
+  return kinds.filter(Boolean).join("; ");
 }
 
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {

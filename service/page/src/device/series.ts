@@ -1,7 +1,7 @@
 /** What a device's series are called, how their numbers are written, and which chart a reason points at. */
 import type { Outlook, Reason, Series } from "../api/contract.ts";
 import type { Lane } from "../charts/lanes.tsx";
-import type { Point } from "../charts/scale.ts";
+import { last, type Point } from "../charts/scale.ts";
 import { count, percent, ratio } from "../format.ts";
 
 interface Name {
@@ -22,11 +22,17 @@ const NAMES: Record<string, Name> = {
   grown_defects: { title: "Grown defects", under: "count" },
   non_medium_errors: { title: "Non-medium errors", under: "count" },
   uncorrected_errors: { title: "Uncorrected errors", under: "count" },
+  logged_errors: { title: "Logged errors", under: "commands that failed" },
+  failed_self_tests: { title: "Failed self-tests", under: "since the last long one passed" },
+  link_errors: { title: "Link errors", under: "frames refused" },
+  link_losses: { title: "Link losses", under: "count" },
   percentage_used: { title: "Rated life used", under: "%" },
   available_spare_pct: { title: "Available spare", under: "%" },
   critical_warning: { title: "Critical warning", under: "bits" },
   unsafe_shutdowns: { title: "Unsafe shutdowns", under: "count" },
   latency_ratio: { title: "Latency", under: "to its host's disks" },
+  read_ms: { title: "Reads took", under: "median, ms" },
+  write_ms: { title: "Writes took", under: "median, ms" },
   temperature_c: { title: "Temperature", under: "\u00b0C" },
   power_on_hours: { title: "Powered on", under: "hours" },
   bytes_written: { title: "Written", under: "bytes" },
@@ -45,25 +51,43 @@ const BY_ATTRIBUTE: Record<string, string> = {
   smart_199: "crc_errors",
 };
 
+/** What clients felt: a line, not a counter. */
+const FELT = new Set(["read_ms", "write_ms"]);
 const DULL = new Set(["power_on_hours", "bytes_written", "bytes_read"]);
 const FIRST = 6;
+/** The rank of what never moved. */
+const STILL = 6;
 
-export function lanesOf(series: readonly Series[], outlook: Outlook | null, all: boolean): { lanes: Lane[]; left: number } {
+export interface Drawn {
+  lanes: Lane[];
+  /** Counters that never moved, in words: no lane is spent on them. */
+  still: string[];
+  /** Whether there is more than is drawn. */
+  more: boolean;
+}
+
+export function lanesOf(series: readonly Series[], outlook: Outlook | null, all: boolean): Drawn {
   const reasons = outlook?.reasons ?? [];
   const pointed = new Set(reasons.map(counterOf).filter((name) => name !== null));
   const ranked = [...series].sort((a, b) => rank(a, pointed) - rank(b, pointed));
-  const shown = all ? ranked : ranked.filter((one) => !DULL.has(one.name)).slice(0, FIRST);
-  return { lanes: shown.map((one) => lane(one, outlook)), left: ranked.length - shown.length };
+  if (all) return { lanes: ranked.map((one) => lane(one, outlook)), still: [], more: false };
+  const shown = ranked.filter((one) => rank(one, pointed) < STILL).slice(0, FIRST);
+  const still = ranked.filter((one) => rank(one, pointed) === STILL).map((one) => lane(one, outlook));
+  return {
+    lanes: shown.map((one) => lane(one, outlook)),
+    still: still.map((one) => `${one.title.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())} ${one.write(last(one.points)?.[1] ?? 0)}`),
+    more: ranked.length > shown.length,
+  };
 }
 
 /** Forecast first, then what the reasons speak of, then what moved, then latency and temperature. */
 function rank(series: Series, pointed: ReadonlySet<string>): number {
   if (series.name === "p_fail_30d") return 0;
-  if (series.name === "latency_ratio") return 4;
+  if (series.name === "latency_ratio" || FELT.has(series.name)) return 4;
   if (series.name === "temperature_c") return 5;
-  if (DULL.has(series.name)) return 7;
+  if (DULL.has(series.name)) return STILL + 1;
   if (pointed.has(series.name)) return 1;
-  return moves(series) ? 2 : 6;
+  return moves(series) ? 2 : STILL;
 }
 
 function moves(series: Series): boolean {
@@ -91,6 +115,7 @@ function lane(series: Series, outlook: Outlook | null): Lane {
   if (series.name === "latency_ratio") {
     return { ...base, draw: "line", from: 0.8, to: 1.5, write: ratio, limits: [{ at: 1.25, word: "slow", tone: "plain" }] };
   }
+  if (FELT.has(series.name)) return { ...base, draw: "line", from: 0, write: (value) => `${value.toFixed(1)} ms`, tick: (value) => short(value) };
   if (series.name === "temperature_c") {
     return { ...base, draw: "line", from: 20, to: 50, write: (value) => `${Math.round(value)} \u00b0C`, tick: (value) => String(Math.round(value)) };
   }

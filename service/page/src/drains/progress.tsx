@@ -105,7 +105,7 @@ function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
   const { t } = timeline;
   const first = t[0] ?? 0;
   const sampled = t.at(-1) ?? first;
-  const running = ["draining", "holding", "preparing", "paused"].includes(drain.state);
+  const running = ["draining", "holding", "preparing"].includes(drain.state);
   const end = running && now.value ? Math.max(sampled, Date.parse(now.value)) : sampled;
   // Samples are taken where something changed; until now the last one holds.
   const pair = (values: readonly (number | null)[]): Point[] => [

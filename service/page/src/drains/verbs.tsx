@@ -20,7 +20,7 @@ export function Verbs({ drain }: { drain: DrainWhole }) {
       <WhyOff />
       {MOVING.has(drain.state) && (
         <Acting
-          onPress={() => void drainVerb(drain.id, "pause", `Paused: ${flight ? `${plural(flight, "PG")} in flight finish, then` : ""} nothing moves until it is resumed.`)}
+          onPress={() => void drainVerb(drain.id, "pause", `Paused: ${flight ? `${plural(flight, "PG")} in flight ${flight === 1 ? "finishes" : "finish"}, then ` : ""}nothing moves until it is resumed.`)}
         >
           Pause
         </Acting>

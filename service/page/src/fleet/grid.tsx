@@ -59,7 +59,7 @@ export function RackGrid({ layout, osds, conditions, focused, steered, onFocus }
       class="rack-grid"
       role="grid"
       ref={grid}
-      aria-label={`Rack ${block.rack}: a row a host, a cell a disk`}
+      aria-label={`${block.title}: a row a host, a cell a disk`}
       aria-rowcount={block.hosts.length}
       aria-colcount={block.slots}
       onKeyDown={move}

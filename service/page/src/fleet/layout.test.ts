@@ -53,3 +53,24 @@ test("an empty slot stays empty, and OSDs without slots stand side by side", () 
   const bare = layOut([0, 1, 3].map((n) => osd(n, { slot: null })), 1232, null);
   assert.equal(Math.round(((bare.cells[2]?.x ?? 0) - (bare.cells[1]?.x ?? 0)) / bare.pitch), 1);
 });
+
+test("hosts without a rack stand in parts of neighbours, each named, within a screen", () => {
+  const many = Array.from({ length: 6_000 }, (_, n) => osd(n, { host: `stor-${String(Math.floor(n / 20) + 1).padStart(3, "0")}`, slot: n % 20, rack: null }));
+  const layout = layOut(many, 1232, null);
+  assert.equal(layout.blocks.length, 15);
+  assert.deepEqual(layout.blocks.map((block) => block.hosts.length), Array(15).fill(20));
+  assert.equal(layout.blocks[1]?.title, "stor-021 to 040");
+  assert.ok(layout.height <= 400, `${layout.height}`);
+  assert.deepEqual(layOut(many, 358, "stor-021 to 040").blocks.map((block) => block.hosts.length), [20]);
+});
+
+test("few hosts without a rack stand together", () => {
+  const few = Array.from({ length: 30 }, (_, n) => osd(n, { rack: null }));
+  assert.deepEqual(layOut(few, 1232, null).blocks.map((block) => block.title), ["no rack"]);
+});
+
+test("a rack too large to be looked at is parted, under its name", () => {
+  const huge = Array.from({ length: 2_000 }, (_, n) => osd(n, { host: `h${Math.floor(n / 20)}`, slot: n % 20, rack: "r1" }));
+  const layout = layOut(huge, 1232, null);
+  assert.deepEqual(layout.blocks.map((block) => block.rack), ["r1 h0 to 19", "r1 h20 to 39", "r1 h40 to 59", "r1 h60 to 79", "r1 h80 to 99"]);
+});

@@ -16,7 +16,9 @@ export interface HostRow {
 }
 
 export interface Block {
+  /** As the address names it. */
   rack: string;
+  title: string;
   x: number;
   y: number;
   width: number;
@@ -46,19 +48,27 @@ const PITCH_MOST = 24;
 const HOST_WIDTH = 64;
 const LABEL_WIDTH = 104;
 const MOST_ROWS_STYLE = 600;
+const HOSTS_A_PART = 20;
+const CELLS_A_PART = 400;
+
+interface Host {
+  name: string;
+  cells: { index: number; column: number }[];
+}
 
 interface Rack {
   name: string;
-  hosts: { name: string; cells: { index: number; column: number }[] }[];
+  title: string;
+  hosts: Host[];
   slots: number;
 }
 
 const natural = new Intl.Collator("en", { numeric: true });
 
 function racksOf(osds: readonly Osd[]): Rack[] {
-  const racks = new Map<string, Map<string, { index: number; slot: number | null; osd: number }[]>>();
+  const racks = new Map<string | null, Map<string, { index: number; slot: number | null; osd: number }[]>>();
   osds.forEach((osd, index) => {
-    const rack = osd.rack ?? "no rack";
+    const { rack } = osd;
     const hosts = racks.get(rack) ?? new Map<string, { index: number; slot: number | null; osd: number }[]>();
     racks.set(rack, hosts);
     const disks = hosts.get(osd.host) ?? [];
@@ -66,11 +76,34 @@ function racksOf(osds: readonly Osd[]): Rack[] {
     disks.push({ index, slot: osd.slot, osd: osd.osd });
   });
   return [...racks]
-    .sort((a, b) => natural.compare(a[0], b[0]))
-    .map(([name, hosts]) => {
+    .sort((a, b) => natural.compare(a[0] ?? "", b[0] ?? ""))
+    .flatMap(([name, hosts]) => {
       const rows = [...hosts].sort((a, b) => natural.compare(a[0], b[0])).map(([host, disks]) => ({ name: host, cells: columns(disks) }));
-      return { name, hosts: rows, slots: Math.max(1, ...rows.flatMap((row) => row.cells.map((cell) => cell.column + 1))) };
+      return parted(name, rows);
     });
+}
+
+/** A rack as it is; hosts without one, and racks too large to be looked at, in parts of neighbouring hosts. */
+function parted(rack: string | null, hosts: Host[]): Rack[] {
+  const slots = Math.max(1, ...hosts.flatMap((host) => host.cells.map((cell) => cell.column + 1)));
+  const most = Math.max(1, Math.min(HOSTS_A_PART, Math.floor(CELLS_A_PART / slots)));
+  const parts = rack === null ? Math.ceil(hosts.length / most) : hosts.length * slots > 2 * CELLS_A_PART ? Math.ceil(hosts.length / most) : 1;
+  if (parts === 1) {
+    const name = rack ?? "no rack";
+    return [{ name, title: rack === null || /^rack/i.test(rack) ? name : `rack ${rack}`, hosts, slots }];
+  }
+  const each = Math.ceil(hosts.length / parts);
+  return Array.from({ length: Math.ceil(hosts.length / each) }, (_, part) => {
+    const own = hosts.slice(part * each, (part + 1) * each);
+    const name = [rack, fromTo(own[0]?.name ?? "", own.at(-1)?.name ?? "")].filter(Boolean).join(" ");
+    return { name, title: name, hosts: own, slots };
+  });
+}
+
+/** "stor-001 to 020": what both names begin with is said once. */
+function fromTo(first: string, last: string): string {
+  const stem = /^.*?(?=\d*$)/.exec(first)?.[0] ?? "";
+  return first === last ? first : `${first} to ${stem && last.startsWith(stem) && last !== stem ? last.slice(stem.length) : last}`;
 }
 
 /** Slots keep their gaps where they are numbered closely; otherwise disks stand side by side. */
@@ -155,6 +188,7 @@ function place(racks: Rack[], many: number, plan: Plan): Layout {
       });
       blocks.push({
         rack: rack.name,
+        title: rack.title,
         x,
         y: top,
         width: plan.blockWidth,

@@ -75,7 +75,7 @@ export function FleetMap({ osds, sorted, shown, byOutlook, now }: Props) {
     const index = under(event);
     const box = canvas.current?.getBoundingClientRect();
     if (!layout || !box) return;
-    const rack = index === null ? rackAt(layout, event.clientX - box.left, event.clientY - box.top) : osds[index]?.rack;
+    const rack = rackAt(layout, event.clientX - box.left, event.clientY - box.top);
     if (layout.style === "blocks" && rack && box.width < PHONE) go(withQuery({ rack }));
     else if (index !== null && osds[index]) go(osdLink(osds[index]));
     else if (layout.style === "blocks" && rack) go(withQuery({ rack }));
@@ -85,7 +85,7 @@ export function FleetMap({ osds, sorted, shown, byOutlook, now }: Props) {
     <div class="map" ref={frame}>
       {zoom !== null && (
         <p class="zoomed">
-          Rack {zoom} alone. <a href={withQuery({ rack: null })}>All racks</a>
+          {layout?.blocks[0]?.title ?? zoom} alone. <a href={withQuery({ rack: null })}>All racks</a>
         </p>
       )}
       {layout && layout.blocks.length === 0 && <p class="muted">No such rack.</p>}

@@ -19,6 +19,10 @@ export interface Scene {
 }
 
 const INSIDE_FROM = 16;
+/** Smaller tiles have corners: nobody sees that they are not round, and thousands of round ones take most of a drawing. */
+const ROUND_FROM = 10;
+/** Letters of a rack's name that leave room for the slots' numbers beside it. */
+const SHORT_TITLE = 11;
 const paths = new Map<string, Path2D>();
 
 function pathOf(condition: Condition): Path2D {
@@ -75,7 +79,7 @@ function paintNames(ctx: CanvasRenderingContext2D, scene: Scene, block: Block, c
   ctx.font = `600 11px ${font}`;
   const rows = layout.style === "rows";
   const trouble = (index: number): boolean => conditions[index] !== "good" && scene.shown(index);
-  ctx.fillText(fit(ctx, /^(no )?rack/.test(block.rack) || !rows ? block.rack : `rack ${block.rack}`, rows ? block.cellsX - block.x - 4 : block.width - 24), block.x, block.y + 9);
+  ctx.fillText(fit(ctx, rows ? block.title : block.rack, rows && block.title.length <= SHORT_TITLE ? block.cellsX - block.x - 4 : block.width - 24), block.x, block.y + 9);
   ctx.font = `400 11px ${font}`;
   ctx.fillStyle = colour("muted");
   if (!rows) {
@@ -84,7 +88,7 @@ function paintNames(ctx: CanvasRenderingContext2D, scene: Scene, block: Block, c
     if (bad > 0) ctx.fillText(String(bad), block.cellsEnd, block.y + 9);
     return;
   }
-  ctx.fillText("slot 0", block.cellsX, block.y + 9);
+  if (block.title.length <= SHORT_TITLE) ctx.fillText("slot 0", block.cellsX, block.y + 9);
   if (block.slots > 4) {
     ctx.textAlign = "right";
     ctx.fillText(String(block.slots - 1), block.cellsEnd - 2, block.y + 9);
@@ -139,8 +143,7 @@ function paintCell(
   const height = Math.max(4, Math.min(pitch * 0.72, pitch >= INSIDE_FROM ? 13 : 99));
   if ("step" in mark) {
     ctx.fillStyle = colour(`ramp-${mark.step}`);
-    tile(ctx, x, y, width, height);
-    ctx.fill();
+    filled(ctx, x, y, width, height);
   } else if ("hollow" in mark) {
     ctx.strokeStyle = colour("unknown");
     ctx.lineWidth = 1.2;
@@ -168,8 +171,7 @@ function paintCondition(
   if (condition === "good") {
     const side = inside ? pitch * 0.72 : Math.max(4, Math.round(pitch * 0.62));
     ctx.fillStyle = colour("good");
-    tile(ctx, x, y, side, inside ? Math.min(13, side) : side);
-    ctx.fill();
+    filled(ctx, x, y, side, inside ? Math.min(13, side) : side);
     return;
   }
   const own = colour(condition);
@@ -217,6 +219,15 @@ function stamp(ctx: CanvasRenderingContext2D, condition: Condition, x: number, y
     ctx.fill(pathOf(condition));
   }
   ctx.restore();
+}
+
+function filled(ctx: CanvasRenderingContext2D, x: number, y: number, width: number, height: number): void {
+  if (width < ROUND_FROM) {
+    ctx.fillRect(Math.round(x - width / 2), Math.round(y - height / 2), width, height);
+    return;
+  }
+  tile(ctx, x, y, width, height);
+  ctx.fill();
 }
 
 function tile(ctx: CanvasRenderingContext2D, x: number, y: number, width: number, height: number): void {

@@ -1,5 +1,6 @@
 /** The demo says that it is one: which day, how fast, what cannot be foreseen; and at its end what came of it. */
 import { count } from "../format.ts";
+import { route } from "../route.ts";
 import { status } from "../state.ts";
 
 export function DemoBanner() {
@@ -17,7 +18,8 @@ export function DemoBanner() {
           {demo.note}
         </span>
       </p>
-      {demo.table && (
+      {demo.table && route.value.view.name !== "fleet" && <a href="/fleet">What came of it</a>}
+      {demo.table && route.value.view.name === "fleet" && (
         <table class="table demo-table">
           <caption>What came of it</caption>
           <thead>

@@ -10,7 +10,7 @@ import { go, route } from "../route.ts";
 import { notice, osdByNumber, osds, partsDown, status } from "../state.ts";
 import { Alerts } from "../views/alerts.tsx";
 import { Events } from "../views/events.tsx";
-import { Forecast } from "../views/forecast.tsx";
+import { Forecast } from "../forecast/forecast.tsx";
 import { DemoBanner } from "./demo.tsx";
 import { Find } from "./find.tsx";
 import { Halted } from "./halt.tsx";

@@ -1,12 +1,10 @@
 /** The header: where one is, what Ceph says of itself, whether the page is live, and who may act. On a phone, tabs below. */
-import { useState } from "preact/hooks";
-import { setToken } from "../act.ts";
 import { isOpen } from "../condition.ts";
 import { clockOf, span } from "../format.ts";
 import { findOpen, helpOpen } from "../keys.ts";
-import { Modal } from "../pieces.tsx";
 import { route } from "../route.ts";
-import { alerts, clock, drains, heardAt, now, osds, status, stream, token } from "../state.ts";
+import { alerts, clock, drains, heardAt, now, osds, status, stream } from "../state.ts";
+import { SignedIn } from "./signin.tsx";
 
 interface Room {
   href: string;
@@ -59,7 +57,10 @@ export function Header() {
       <button type="button" class="button link find" onClick={() => (findOpen.value = true)}>
         Find <kbd>/</kbd>
       </button>
-      <Scope />
+      <SignedIn />
+      <button type="button" class="button link help" aria-label="Keys" onClick={() => (helpOpen.value = true)}>
+        <kbd>?</kbd>
+      </button>
     </header>
   );
 }
@@ -76,74 +77,22 @@ export function Tabs() {
 function Live() {
   const current = stream.value;
   const heard = heardAt.value;
+  const since = heard === null ? null : Math.max(0, (clock.value - heard) / 1_000);
   if (current.kind === "lost") {
     const wait = Math.max(0, Math.ceil((current.retryAt - clock.value) / 1_000));
     return (
       <span class="live lost" role="status">
         <span class="dot" />
-        Not live{now.value ? `, data of ${clockOf(now.value)}` : ""}
+        Not live{since !== null && since >= 60 ? ` for ${span(since)}` : ""}
+        {now.value ? `, data of ${clockOf(now.value)}` : ""}
         {wait > 0 ? `, trying in ${wait} s` : ", trying"}
       </span>
     );
   }
-  const since = heard === null ? null : Math.max(0, (clock.value - heard) / 1_000);
   return (
     <span class={`live ${current.kind}`}>
       <span class="dot" />
       {current.kind === "opening" ? "Connecting" : `Live${since === null ? "" : `, ${span(since)} ago`}`}
     </span>
-  );
-}
-
-/** Who acts: with the token of the state folder, or nobody. */
-function Scope() {
-  const [open, setOpen] = useState(false);
-  const [text, setText] = useState("");
-  const has = token.value !== null;
-  return (
-    <>
-      <button type="button" class="button link scope" onClick={() => setOpen(true)}>
-        {has ? <kbd>act</kbd> : <kbd>read only</kbd>}
-      </button>
-      <button type="button" class="button link help" aria-label="Keys" onClick={() => (helpOpen.value = true)}>
-        <kbd>?</kbd>
-      </button>
-      {open && (
-        <Modal title={has ? "This tab may act" : "Reading needs no token, acting does"} onClose={() => setOpen(false)}>
-          <p>
-            The token is in the file <code>token</code> of the service's state folder, readable by its owner alone. It is kept in this
-            tab's memory and forgotten when the tab closes.
-          </p>
-          {has ? (
-            <div class="buttons">
-              <button type="button" class="button plain" onClick={() => (setToken(null), setOpen(false))}>
-                Forget the token
-              </button>
-            </div>
-          ) : (
-            <form
-              class="buttons"
-              onSubmit={(event) => {
-                event.preventDefault();
-                if (text.trim()) setToken(text.trim());
-                setOpen(false);
-              }}
-            >
-              <input
-                type="password"
-                aria-label="Token"
-                placeholder="token"
-                value={text}
-                autocomplete="off"
-                onInput={(event) => setText(event.currentTarget.value)}
-              />
-              <button type="submit" class="button primary">
-                Use it
-              </button>
-            </form>
-          )}
-        </Modal>
-      )}
-    </>
   );
 }

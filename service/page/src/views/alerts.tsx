@@ -1,15 +1,22 @@
-/** What was told, on change only: what, why, how sure, and what predrain does about it. */
+/** What needs a person now, and what was told of disks, on change only: what, why, how sure, what predrain does about it. */
 import { sentence, statement } from "../format.ts";
 import { At, DiskLink, Loading } from "../pieces.tsx";
 import { Shape } from "../shape.tsx";
 import { alerts } from "../state.ts";
+import { Causes } from "./causes.tsx";
 
 export function Alerts() {
   const all = alerts.value;
   return (
     <section class="view alerts" aria-labelledby="alerts-head">
       <div class="headline">
-        <h1 id="alerts-head">{all?.length ? `${all.length} ${all.length === 1 ? "alert" : "alerts"}, newest first` : "Alerts"}</h1>
+        <h1 id="alerts-head">Alerts</h1>
+        <p class="lead">One message a cause, by mail and webhook where they are set; told again when it grows or gets worse, and once when it is over.</p>
+      </div>
+      <h2>What needs a person now</h2>
+      <Causes />
+      <div class="headline">
+        <h2>{all?.length ? `${all.length} ${all.length === 1 ? "announcement" : "announcements"} of disks, newest first` : "Announcements of disks"}</h2>
         <p class="lead">Sent on change only: status up, or a probability that doubled above 5 %. Down after three readings.</p>
       </div>
       {all === null ? (

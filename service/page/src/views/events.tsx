@@ -23,13 +23,14 @@ interface Happening {
 }
 
 const JOURNALS = 20;
-const MOST = 300;
+const FIRST = 100;
 const SOONEST_MS = 2_000;
 
 export function Events() {
   const journals = useJournals();
   const device = route.value.query.get("device");
   const all = happenings(journals).filter((one) => !device || one.device === device);
+  const [most, setMost] = useState(FIRST);
   const loading = drains.value === null || alerts.value === null;
   let day = "";
   return (
@@ -51,8 +52,9 @@ export function Events() {
       ) : all.length === 0 ? (
         <p class="muted">Nothing has happened yet.</p>
       ) : (
+        <>
         <ol class="card happenings">
-          {all.slice(0, MOST).map((one) => {
+          {all.slice(0, most).map((one) => {
             const today = moment(one.at, null).split(" ").slice(0, 2).join(" ");
             const first = today !== day;
             day = today;
@@ -68,6 +70,14 @@ export function Events() {
             );
           })}
         </ol>
+        {all.length > most && (
+          <p>
+            <button type="button" class="button plain" onClick={() => setMost(most + 4 * FIRST)}>
+              Show {Math.min(4 * FIRST, all.length - most)} more of {all.length - most}
+            </button>
+          </p>
+        )}
+        </>
       )}
     </section>
   );

@@ -1,0 +1,84 @@
+"""What a backup says of itself: the first file of its archive, before anything that is unpacked by it.
+
+A backup is a gzipped tar: `manifest.json`, then `state/NAME` for each file of the manifest, in its order.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import PurePosixPath
+
+import msgspec
+
+from data.refusal import Refusal
+
+FORMAT = 1
+NAME = "manifest.json"
+FOLDER = "state/"
+SETTINGS = "settings.toml"
+LONGEST = 4 << 20
+"""Bytes of a manifest; one line a file, and a state has some dozens."""
+OF_ONE_START = frozenset({"lock", "url", "token"})
+"""Files of a state directory that are made anew: who runs, where, and the secret of who may do everything."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
+
+
+class Unusable(Refusal):
+    """The file is no backup, is damaged, or was made by a newer predrain; nothing was restored."""
+
+
+class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file of the state: its path below the state directory, its size in bytes and its SHA-256 in hex."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`elsewhere`: what the service keeps on servers, which a backup does not hold."""
+
+    format: int
+    predrain: str
+    made_at: datetime
+    elsewhere: tuple[str, ...]
+    files: tuple[Kept, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(one.size for one in self.files)
+
+
+class _Format(msgspec.Struct, frozen=True):
+    format: int
+
+
+def read(written: bytes) -> Manifest:
+    """The manifest of these bytes, with names that lead nowhere but into the state directory. Raises Unusable."""
+    try:
+        format_ = msgspec.json.decode(written, type=_Format).format
+        if format_ > FORMAT:
+            raise Unusable(
+                f"the backup has format {format_} and this predrain knows {FORMAT}: restore it with the predrain that"
+                " made it, or a newer one"
+            )
+        found = msgspec.json.decode(written, type=Manifest)
+    except msgspec.MsgspecError as error:
+        raise Unusable(f"the file is no backup of predrain's ({error}); name one") from error
+    names = [one.name for one in found.files]
+    for name in names:
+        if not ours(name):
+            raise Unusable(f"the backup names a file {name!r}, which none of ours does: do not trust it")
+    if len({*names}) < len(names) or any(one.size < 0 for one in found.files):
+        raise Unusable("the backup names a file twice, or one of no size: do not trust it")
+    return found
+
+
+def ours(name: str) -> bool:
+    """Whether a file of ours may have this path in the state directory: none begins with a dot or leads elsewhere."""
+    parts = name.split("/")
+    plain = all(_PLAIN.fullmatch(part) for part in parts)
+    return plain and str(PurePosixPath(name)) == name and name not in OF_ONE_START

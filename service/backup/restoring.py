@@ -1,0 +1,105 @@
+"""Making a state directory of a backup: all of it, looked at before it is put in its place, or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tarfile
+import zlib
+from pathlib import Path
+
+from data.log.sqlite import SqliteLog
+from data.store.sqlite import SqliteStore
+from service.backup.manifest import FOLDER, LONGEST, NAME, Kept, Manifest, Unusable, read
+from service.state import StateDir, StateUnusable
+
+_PIECE = 1 << 20
+
+
+def restore(file: Path, state: StateDir) -> Manifest:
+    """Unpack the backup `file` into the empty directory of `state`, made when it is missing.
+
+    Databases are opened, and brought to this predrain's format, before they are put in their place. Raises Unusable,
+    StateUnusable, StateInUse, and what a database of a newer predrain or a damaged one raises.
+    """
+    state.make()
+    with state.alone():
+        there = sorted({one.name for one in state.path.iterdir()} - {"lock", state.restoring.name})
+        if there:
+            raise StateUnusable(
+                f"{state.path} is not empty ({there[0]}); give --state a directory that is new or empty, nothing is"
+                " ever restored over what is there"
+            )
+        shutil.rmtree(state.restoring, ignore_errors=True)
+        try:
+            state.restoring.mkdir(mode=0o700)
+            manifest = _unpacked(file, state.restoring)
+            _opens(StateDir(state.restoring))
+            for one in sorted(state.restoring.iterdir()):
+                one.rename(state.path / one.name)
+        except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise StateUnusable(
+                    f"the backup {file} cannot be restored: {error}; nothing was put in place"
+                ) from error
+            raise Unusable(
+                f"the backup {file} is damaged or cut short ({error}); take another one"
+            ) from error
+        finally:
+            shutil.rmtree(state.restoring, ignore_errors=True)
+    return manifest
+
+
+def _unpacked(file: Path, folder: Path) -> Manifest:
+    """Every file that the manifest names, and not one more. Raises Unusable, and what reading raises."""
+    with tarfile.open(file, "r|gz") as archive:
+        head = archive.next()
+        if head is None or head.name != NAME or not head.isreg() or head.size > LONGEST:
+            raise Unusable(f"{file} is no backup of predrain's; name one that `predrain backup` made")
+        manifest = read(_content(archive, head))
+        if manifest.size > (free := shutil.disk_usage(folder).free):
+            raise Unusable(
+                f"the backup unpacks to {manifest.size:,} bytes and there are {free:,} free; make room"
+            )
+        for one in manifest.files:
+            member = archive.next()
+            if member is None:
+                raise Unusable(f"the backup {file} is cut short: {one.name} is missing; take another one")
+            if member.name != FOLDER + one.name or not member.isreg() or member.size != one.size:
+                raise Unusable(
+                    f"the backup {file} holds {member.name!r} where {one.name} should be: do not trust it"
+                )
+            _write(archive, member, one, folder)
+        if archive.next() is not None:
+            raise Unusable(f"the backup {file} holds more than it names: do not trust it")
+    return manifest
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    content = archive.extractfile(member)
+    return content.read() if content is not None else b""
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, one: Kept, folder: Path) -> None:
+    content = archive.extractfile(member)
+    assert content is not None  # a regular file
+    to, digest = folder / one.name, hashlib.sha256()
+    to.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as out:
+        while piece := content.read(_PIECE):
+            digest.update(piece)
+            out.write(piece)
+        out.flush()
+        os.fsync(out.fileno())
+    if digest.hexdigest() != one.sha256:
+        raise Unusable(f"{one.name} in the backup is not what its checksum says: take another backup")
+
+
+def _opens(restored: StateDir) -> None:
+    """Whether this predrain can work with it. Raises as log and store do."""
+    if restored.log.exists():
+        SqliteLog(restored.log).close()
+    if restored.store.exists():
+        SqliteStore(restored.store).close()

@@ -1,0 +1,134 @@
+"""Taking a backup beside a service that goes on: databases by SQLite's online copy, everything else as it lies.
+
+The log is copied before the store: what the log's copy takes as done is then in the store's copy, and what came in
+between is in both, which changes nothing when it is worked through again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import sqlite3
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from data.refusal import Refusal
+from data.sqlite_file import BUSY_SECONDS
+from service.backup.manifest import FOLDER, FORMAT, NAME, SETTINGS, Kept, Manifest, ours
+from service.state import StateDir
+
+_SQLITE = b"SQLite format 3\0"
+_PASSING = re.compile(r"-(wal|shm|journal)$|\.(part|new)$|\.v\d+$")
+"""What belongs to a database that is copied by itself, was begun, or was put aside by an upgrade."""
+
+
+class CannotBackUp(Refusal):
+    """The state cannot be read, or the backup not be written; there is none, the service goes on."""
+
+
+def take(
+    state: StateDir, out: Path, settings: str, elsewhere: tuple[str, ...], version: str, now: datetime
+) -> Manifest:
+    """Write a backup of `state` into the new file `out` (0600). Beside it there must be room for the state once more.
+
+    settings: text of the settings file, without secrets. elsewhere: what lies on servers. Raises CannotBackUp.
+    """
+    if out.exists():
+        raise CannotBackUp(f"{out} is there already; give --out a name that is free")
+    if not state.path.is_dir():
+        raise CannotBackUp(f"{state.path} holds no state; say --state or --config")
+    begun = out.with_name(f"{out.name}.part")
+    try:
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".predrain-backup-") as kept:
+            copies = Path(kept)
+            (copies / SETTINGS).write_text(settings, encoding="utf-8")
+            for name in _names(state):
+                _copy(state.path / name, copies / name)
+            files = tuple(_told(copies, path) for path in sorted(copies.rglob("*")) if path.is_file())
+            manifest = Manifest(FORMAT, version, now, elsewhere, files)
+            _pack(manifest, copies, begun)
+            begun.rename(out)
+    except OSError as error:
+        raise CannotBackUp(
+            f"the backup cannot be written ({error}); make room beside {out} for the state twice, as a user who may"
+            " read the state"
+        ) from error
+    finally:
+        begun.unlink(missing_ok=True)
+    return manifest
+
+
+def _names(state: StateDir) -> Iterator[Path]:
+    """What is copied, below the state directory, the log first. Others' files there (`.pgpass`) are secrets or
+    rubbish, and no restore would take them."""
+    found = [path for path in sorted(state.path.rglob("*")) if path.is_file() and not path.is_symlink()]
+    for path in sorted(found, key=lambda path: path != state.log):
+        name = path.relative_to(state.path)
+        if (
+            ours(str(name))
+            and str(name) != SETTINGS
+            and name.name != "lock"
+            and not _PASSING.search(name.name)
+        ):
+            yield name
+
+
+def _copy(path: Path, to: Path) -> None:
+    """A file that goes away meanwhile is left out: a bundle that is replaced. Raises CannotBackUp, OSError."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("rb") as file:
+            begin = file.read(len(_SQLITE))
+            if begin != _SQLITE:
+                to.write_bytes(begin + file.read())
+                return
+    except FileNotFoundError:
+        return
+    try:
+        with (
+            closing(
+                sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS)
+            ) as source,
+            closing(sqlite3.connect(to)) as copy,
+        ):
+            copy.execute("PRAGMA synchronous = OFF")  # what counts is flushed with the archive
+            source.backup(copy)
+            (sound,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        raise CannotBackUp(
+            f"{path} cannot be copied ({error}); see that it is whole, and that there is room beside the backup"
+        ) from error
+    if sound != "ok":
+        raise CannotBackUp(f"{path} is damaged ({sound}); bring it back from an older backup")
+
+
+def _told(copies: Path, path: Path) -> Kept:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return Kept(path.relative_to(copies).as_posix(), path.stat().st_size, digest)
+
+
+def _pack(manifest: Manifest, copies: Path, out: Path) -> None:
+    handle = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    # Documents are packed already: more effort than the least saves nothing.
+    with os.fdopen(handle, "wb") as file:
+        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as archive:
+            written = msgspec.json.encode(manifest)
+            head = tarfile.TarInfo(NAME)
+            head.size, head.mode = len(written), 0o600
+            archive.addfile(head, io.BytesIO(written))
+            for one in manifest.files:
+                member = tarfile.TarInfo(FOLDER + one.name)
+                member.size, member.mode = one.size, 0o600
+                with (copies / one.name).open("rb") as content:
+                    archive.addfile(member, content)
+        file.flush()
+        os.fsync(file.fileno())

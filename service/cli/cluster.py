@@ -1,0 +1,170 @@
+"""`predrain cluster`: how the cluster is, and a recording of it to plan against."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from data.refusal import Refusal
+from service.cli.connect import Reach, connected
+from service.cli.options import AsJson, print_json, share, terminal
+
+if TYPE_CHECKING:
+    from actions.cluster.channel import Channel
+    from actions.cluster.dumps import Question
+    from actions.glance import Glance
+
+THERE = Reach()
+
+
+class NoAnswer(Refusal):
+    """The cluster is there and does not answer."""
+
+
+def status(*, reach: Reach = THERE, as_json: AsJson = False) -> int:
+    """Health, OSDs, PGs, fullness, throttles, balancer, flags and drains of the cluster, as predrain sees them.
+
+    Exits with 3 when the statistics are not known, which makes everything wait.
+
+    Example: predrain cluster status --json
+    """
+    from actions.cluster.recorded import RecordedCluster, read
+    from actions.glance import glance
+
+    policy = reach.settings().policy.policy()
+    if reach.recorded is not None:
+        seen, drains = glance(RecordedCluster(read(reach.recorded)).view(), policy), None
+    else:
+        from actions.cluster.dumps import Reader, asked
+
+        with _asking(reach) as (channel, at):
+            reader = Reader()
+            seen = glance(reader.view(asked(channel, reader.due(at), at)), policy)
+            drains = _drains(channel)
+    if as_json:
+        print_json({**asdict(seen), "as_of": seen.as_of.isoformat(), "drains": drains})
+    else:
+        _print(seen, drains)
+    return 0 if seen.statistics_known else 3
+
+
+def record(
+    *,
+    out: Annotated[Path, Parameter(help="File to write.")],
+    reach: Reach = THERE,
+    as_json: AsJson = False,
+) -> int:
+    """Write all that predrain sees of the cluster, and its map, into one file for `--recorded`. No keys, no passwords.
+
+    Example: predrain cluster record --out monday.zip
+    """
+    from actions.cluster.recorded import read, write
+    from actions.cluster.recorded import record as recorded
+
+    if reach.recorded is not None:
+        made = read(reach.recorded)
+    else:
+        with _asking(reach) as (channel, at):
+            made = recorded(channel, at, _told)
+    write(made, out)
+    size = out.stat().st_size
+    if as_json:
+        print_json(
+            {
+                "file": str(out),
+                "bytes": size,
+                "at": made.answers.at.isoformat(),
+                "osdmap": made.osdmap is not None,
+            }
+        )
+    else:
+        print(f"{out}: {size:,} bytes; plan against it: predrain drain plan osd.N --recorded {out}")
+    return 0
+
+
+@contextmanager
+def _asking(reach: Reach) -> Iterator[tuple[Channel, datetime]]:
+    """A channel for a few questions, and the time. Raises NoAnswer."""
+    from actions.cluster.port import ClusterUnreachable
+    from data.clock import SystemClock
+
+    channel = connected(reach)
+    try:
+        yield channel, SystemClock().now()
+    except ClusterUnreachable as silent:
+        raise NoAnswer(f"The cluster does not answer: {silent}") from silent
+    finally:
+        channel.close()
+
+
+def _told(question: Question) -> None:
+    print(f"asking `ceph {question.prefix}`", file=sys.stderr)
+
+
+def _drains(channel: Channel) -> list[dict[str, Any]] | None:
+    """The drains that the cluster itself remembers; None when it does not let us read them."""
+    from actions.cluster.keep import ConfigKeys
+    from actions.cluster.port import ClusterUnreachable, Damaged
+    from actions.copies import read
+
+    keep = ConfigKeys(channel)
+    try:
+        found = [(name, keep.read(name)) for name in keep.names() if name.startswith("drain/")]
+        drains = [read(name, text) for name, text in found if text is not None]
+    except (ClusterUnreachable, Damaged):
+        return None
+    return [
+        {"id": one.id, "state": one.state.value, "osds": list(one.osds), "held_by": list(one.held_by)}
+        for one in drains
+    ]
+
+
+def _print(seen: Glance, drains: list[dict[str, Any]] | None) -> None:
+    from rich.table import Column, Table
+
+    table = Table(Column(style="bold"), Column(), box=None, show_header=False)
+    for name, told in _rows(seen, drains):
+        table.add_row(name, told)
+    terminal().print(table)
+
+
+def _rows(seen: Glance, drains: list[dict[str, Any]] | None) -> Iterator[tuple[str, str]]:
+    yield "as of", f"{seen.as_of:%Y-%m-%d %H:%M:%S}Z, epoch {seen.epoch}"
+    yield "health", seen.health
+    mixed = ", daemons of several versions" if seen.mixed_versions else ""
+    yield "release", f"{seen.release}{mixed}{', an upgrade is running' if seen.upgrade_running else ''}"
+    yield "OSDs", f"{seen.osds}: {seen.up} up, {seen.inside} in"
+    yield "PGs", "\n".join(f"{number:,} {state}" for state, number in seen.pgs.items())
+    if not seen.statistics_known:
+        yield "statistics", "[bold]not known[/]: the mgr has not heard from all OSDs; everything waits"
+    if seen.fullness is not None:
+        full = seen.fullness
+        fullest = f"fullest osd.{full.highest_osd} {share(full.highest)}"
+        yield (
+            "fullness",
+            f"median {share(full.median)}, {fullest}, limit of a drain's target {share(full.limit)}",
+        )
+    yield "scheduler", f"{seen.scheduler or 'unknown'}; {seen.obeys}"
+    rows = "\n".join(f"{key} {value}" for key, value in sorted(seen.throttles.items()))
+    yield "throttles", rows or "the release's defaults"
+    yield "balancer", "on" if seen.balancer_active else "off"
+    yield "upmaps", str(seen.upmaps)
+    yield "flags", ", ".join(seen.flags) or "none"
+    for osd, flags in list(seen.osd_flags.items())[:_MOST_SHOWN]:
+        yield f"osd.{osd}", ", ".join(flags)
+    if len(seen.osd_flags) > _MOST_SHOWN:
+        yield "", f"and {len(seen.osd_flags) - _MOST_SHOWN} more OSDs with flags"
+    if drains is None:
+        yield "drains", "not known here"
+    else:
+        yield "drains", "\n".join(f"{one['id']}: {one['state']}" for one in drains) or "none"
+
+
+_MOST_SHOWN = 8

@@ -1,0 +1,108 @@
+"""How commands reach the cluster: through the running service, else straight; found as Ceph's own tools find it."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from actions.cluster.channel import Channel
+from data.refusal import Refusal
+from service.cli.client import Client, NotRunning
+from service.cli.options import Where
+from service.settings import CephTable, Settings
+
+
+class NoClusterNamed(Refusal):
+    """Neither options nor settings nor Ceph's usual places name a cluster."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Reach(Where):
+    """Which cluster is meant."""
+
+    conf: Annotated[Path | None, Parameter(help="Ceph's configuration file.")] = None
+    name: Annotated[str | None, Parameter(help="Cephx user, such as client.predrain.")] = None
+    keyring: Annotated[Path | None, Parameter(help="File with its key.")] = None
+    cluster_name: Annotated[str | None, Parameter(help="Name of the cluster, as in its file names.")] = None
+    recorded: Annotated[
+        Path | None, Parameter(help="Plan against a recording (`predrain cluster record`) instead.")
+    ] = None
+
+    def settings(self) -> Settings:
+        """Settings under the options. Raises BadSettings."""
+        settings = super().settings()
+        said = {
+            "conf": self.conf,
+            "name": self.name,
+            "keyring": self.keyring,
+            "cluster_name": self.cluster_name,
+        }
+        given = {key: value for key, value in said.items() if value is not None}
+        return settings.model_copy(update={"ceph": settings.ceph.model_copy(update=given)})
+
+    @contextmanager
+    def service(self, *, acting: bool = False) -> Iterator[Client]:
+        """The running service; where none runs on this state, one of our own over the cluster while the context lasts.
+
+        acting: the controller of our own works meanwhile. Raises NotRunning, NoClusterNamed and what is in the way.
+        """
+        settings = self.settings()
+        if self.recorded is None:
+            try:
+                running = Client.of(settings)
+                running.get("halt")
+            except NotRunning as silent:
+                settings = _clustered(settings, silent)
+            else:
+                yield running
+                return
+        from service.here import serving
+        from service.live import live, recorded
+
+        found = None
+        with tempfile.TemporaryDirectory(prefix="predrain-") as scratch:
+            if self.recorded is not None:
+                apart = settings.service.model_copy(update={"state": Path(scratch)})
+                settings = settings.model_copy(update={"service": apart})
+                found = recorded(self.recorded)
+            with serving(
+                settings, lambda store: found or live(settings.ceph, store), _tell, acting=acting
+            ) as (url, token):
+                yield Client(url, token)
+
+
+def connected(reach: Reach) -> Channel:
+    """A channel to the cluster that is meant. Raises NoClusterNamed; it is not yet connected."""
+    from service.live import channel_to
+
+    channel = channel_to(reach.settings().ceph)
+    if channel is None:
+        raise NoClusterNamed(_nowhere(reach.settings().ceph))
+    return channel
+
+
+def _clustered(settings: Settings, silent: NotRunning) -> Settings:
+    from service.live import conf_of
+
+    if conf_of(settings.ceph) is None:
+        raise NotRunning(f"{silent}; without one, {_nowhere(settings.ceph)}") from silent
+    return settings
+
+
+def _nowhere(ceph: CephTable) -> str:
+    return (
+        f"no cluster is named: say --conf, CEPH_CONF or `conf` of [ceph], or put the file at "
+        f"/etc/ceph/{ceph.cluster_name}.conf"
+    )
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)

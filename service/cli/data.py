@@ -1,0 +1,279 @@
+"""`predrain data import`: months of history on day one, from what others kept."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import tzinfo
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+from cyclopts import Parameter
+from rich.markup import escape
+
+from actions.cluster.channel import Reply
+from data.ids import DeviceId, HostName
+from data.importing import Part, files_below
+from data.refusal import Refusal
+from service.cli.connect import Reach, connected
+from service.cli.options import HERE, AsJson, Where, print_json
+
+if TYPE_CHECKING:
+    from service.importing import Imported, Seen
+
+UNKNOWN_HOST = "unknown"
+
+
+class NoSuchZone(Refusal):
+    """`--timezone` names none."""
+
+
+class NoAnswer(Refusal):
+    """The cluster does not list its devices."""
+
+
+class _Location(msgspec.Struct):
+    host: str
+
+
+class _Device(msgspec.Struct):
+    """One of `ceph device ls`."""
+
+    devid: str
+    location: list[_Location] = []
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class How:
+    """What all imports have in common."""
+
+    host: Annotated[str, Parameter(help="Host of the disks, where the source does not name it.")] = (
+        UNKNOWN_HOST
+    )
+    dry_run: Annotated[bool, Parameter(negative="", help="Judge all, keep nothing.")] = False
+    json: AsJson = False
+
+
+PLAIN = How()
+Asking = Callable[[str, str, dict[str, "str | int | float | bool | list[str] | list[int]"]], Reply]
+TimeZone = Annotated[
+    str | None, Parameter(name="--timezone", help="Zone of times that name none, such as Europe/Berlin.")
+]
+
+
+def backblaze(*paths: Path, where: Where = HERE, how: How = PLAIN) -> int:
+    """Take in daily tables such as Backblaze's (CSV or parquet): rows become readings, `failure` = 1 an outcome.
+
+    Example: predrain data import backblaze data_Q1_2024/ --host dc1
+
+    Parameters
+    ----------
+    paths
+        Files, or folders with .csv and .parquet files.
+    """
+    from data.importing.backblaze import parts
+
+    if not paths:
+        return _nothing()
+    files = files_below(paths, (".csv", ".parquet", ".pq"))
+    return _import("backblaze", parts(files, HostName(how.host)), how, where)
+
+
+def smartctl_json(*paths: Path, timezone: TimeZone = None, where: Where = HERE, how: How = PLAIN) -> int:
+    """Take in outputs of `smartctl -x --json`: one a file, one a line, or a list.
+
+    Example: predrain data import smartctl-json /var/backups/smart/ --host osd7
+
+    Parameters
+    ----------
+    paths
+        Files, or folders with .json, .jsonl and .ndjson files.
+    """
+    from data.importing.smartctl import JSON_ENDINGS, parts
+
+    if not paths:
+        return _nothing()
+    files = files_below(paths, JSON_ENDINGS)
+    return _import("smartctl", parts(files, HostName(how.host), _zone(timezone)), how, where)
+
+
+def smartctl_text(*paths: Path, timezone: TimeZone = None, where: Where = HERE, how: How = PLAIN) -> int:
+    """Take in what `smartctl -x` or `-a` printed as text, one output or several to a file.
+
+    Example: predrain data import smartctl-text smart-2023*.txt --host osd7 --timezone Europe/Berlin
+
+    Parameters
+    ----------
+    paths
+        Files, or folders with .txt, .log, .out, .smart and .smartctl files.
+    """
+    from data.importing.smartctl import TEXT_ENDINGS, parts
+
+    if not paths:
+        return _nothing()
+    files = files_below(paths, TEXT_ENDINGS)
+    return _import("smartctl", parts(files, HostName(how.host), _zone(timezone)), how, where)
+
+
+def ceph_health_metrics(
+    *paths: Path,
+    device: Annotated[str | None, Parameter(help="Ceph's id of the device, where the file lacks it.")] = None,
+    reach: Reach | None = None,
+    how: How = PLAIN,
+) -> int:
+    """Take in the history that Ceph's devicehealth keeps: from the cluster, or from files where some are named.
+
+    Files hold what `ceph device get-health-metrics DEVID` prints. Scrapes that failed are counted, not kept: they do
+    not tell a dying disk from a host without smartctl.
+
+    Example: predrain data import ceph-health-metrics   (from the cluster)
+
+    Parameters
+    ----------
+    paths
+        Files, or folders with .json files; none: the cluster itself.
+    """
+    from data.importing.ceph import ENDINGS, parts
+
+    there = reach or Reach()
+    if paths:
+        named = DeviceId(device) if device else None
+        found: Iterable[Part] = parts(files_below(paths, ENDINGS), HostName(how.host), named)
+        return _import("ceph", found, how, there)
+    with ExitStack() as closing:
+        channel = connected(there)
+        closing.callback(channel.close)
+        return _import("ceph", _of_cluster(channel.ask, how.host, device), how, there)
+
+
+def sql(
+    *,
+    url: Annotated[str, Parameter(help="SQLAlchemy address of the database.")],
+    query: Annotated[str, Parameter(help="What to read; SELECT only.")],
+    columns: Annotated[str, Parameter(help="name=column,.. of the query's columns.")],
+    timezone: TimeZone = None,
+    where: Where = HERE,
+    how: How = PLAIN,
+) -> int:
+    """Take in the rows of a query over any database: read only, streamed, duplicates ignored.
+
+    Example: predrain data import sql --url sqlite:///smart.db --query "SELECT * FROM daily"
+    --columns "model=model,serial=sn,taken_at=ts,smart_5_raw=r5,smart_197_raw=r197" --timezone UTC
+    """
+    from data.importing.sql import mapping, part
+
+    one = part(url, query, mapping(columns), HostName(how.host), _zone(timezone))
+    return _import("sql", [one], how, where)
+
+
+def _of_cluster(ask: Asking, host: str, device: str | None) -> Iterator[Part]:
+    """A part for each device that the cluster knows. Raises NoAnswer."""
+    from data.importing.ceph import part_of
+
+    reply = ask("mgr", "device ls", {"format": "json"})
+    if not reply.ok:
+        raise NoAnswer(
+            f"the cluster does not list its devices ({reply.err or reply.rc}); see `predrain ceph auth`"
+        )
+    for known in msgspec.json.decode(reply.out, type=list[_Device]):
+        if device is None or known.devid == device:
+            at = HostName(known.location[0].host if known.location else host)
+            yield part_of(DeviceId(known.devid), at, partial(_metrics, ask, known.devid))
+
+
+def _metrics(ask: Asking, devid: str) -> bytes:
+    reply = ask("mgr", "device get-health-metrics", {"devid": devid, "format": "json"})
+    if not reply.ok:
+        raise NoAnswer(
+            f"the cluster does not tell the metrics of {devid} ({reply.err or reply.rc}); import again"
+        )
+    return reply.out
+
+
+def _import(kind: str, parts: Iterable[Part], how: How, where: Where) -> int:
+    from data.clock import SystemClock
+    from service.importing import Importer, Journal, hand_over
+
+    clock, scored = SystemClock(), 0
+    with ExitStack() as closing:
+        watch = closing.enter_context(_progress(quiet=how.json))
+        if how.dry_run:
+            done = Importer(kind, clock, None, None).run(parts, watch)
+        else:
+            from service.adapters import open_log, open_store
+            from service.scoring.sender import Sender
+            from service.state import StateDir
+
+            settings = where.settings()
+            state = closing.enter_context(StateDir(settings.service.state))
+            store, log = open_store(settings, state), open_log(settings, state)
+            journal = Journal(state.path / "imports.sqlite")
+            for opened in (store, log, journal):
+                closing.callback(opened.close)
+            done = Importer(kind, clock, store, journal).run(parts, watch)
+            scored = hand_over(store, log, Sender("import", clock), clock.now())
+    _tell(done, scored, how)
+    return 3 if done.total.refused or done.broken else 0
+
+
+def _tell(done: Imported, scored: int, how: How) -> None:
+    total = done.total
+    if how.json:
+        counts = {"readings": total.new, "known": total.known, "outcomes": total.outcomes}
+        counts |= {"failed_scrapes": total.failed_scrapes, "refused": total.refused}
+        counts |= {"parts": done.parts, "parts_before": done.before, "to_be_scored": scored}
+        print_json({**counts, "reasons": total.reasons, "broken": list(done.broken), "dry_run": how.dry_run})
+        return
+    for sentence in (*total.told, *done.broken):
+        print(sentence, file=sys.stderr)
+    if total.refused > len(total.told):
+        for why, count in sorted(total.reasons.items(), key=lambda pair: -pair[1])[:10]:
+            print(f"{count:,} times: {why}", file=sys.stderr)
+    would = "would be taken in" if how.dry_run else "taken in"
+    said = [f"{total.new:,} readings {would}"]
+    said += [f"{count:,} {what}" for count, what in (
+        (total.known, "were there already"), (total.outcomes, "drives' ends"),
+        (total.failed_scrapes, "scrapes of Ceph's had failed and hold nothing"), (total.refused, "refused"),
+        (done.before, f"of {done.parts:,} parts were read to the end before"),
+        (scored, "devices are scored when the service starts")) if count]  # fmt: skip
+    print(", ".join(said))
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[Seen], None]]:
+    """A line on a terminal that says how far it is and how fast; nothing where nobody looks."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda _: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("reading", total=None)
+
+        def watch(seen: Seen) -> None:
+            rate = seen.total.read / max(progress.tasks[task].elapsed or 0, 0.1)
+            said = f"{seen.total.read:,} read, {seen.total.refused:,} refused, {rate:,.0f}/s, {Path(seen.part).name}"
+            progress.update(task, description=escape(said))
+
+        yield watch
+
+
+def _zone(name: str | None) -> tzinfo | None:
+    try:
+        return ZoneInfo(name) if name else None
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise NoSuchZone(f"there is no time zone {name}; name one such as Europe/Berlin or UTC") from None
+
+
+def _nothing() -> int:
+    print("predrain: name at least one file or folder (see --help)", file=sys.stderr)
+    return 2

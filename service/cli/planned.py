@@ -1,0 +1,51 @@
+"""A plan on the terminal: what it does, what bounds it, who receives what, and the map's difference line by line."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from service.cli.client import Json
+from service.cli.options import share, tebibytes, terminal
+
+RECEIVERS = 8
+"""So many of the OSDs that receive most are listed; `--json` has all."""
+
+
+def print_plan(target: str, made: Json, *, lines: bool = False) -> None:
+    """made: as `GET plan` answers, or the shorter one inside a drain. lines: every PG's way, too."""
+    eta = (
+        "unknown" if made["eta_hours"] is None else f"about {made['eta_hours']:.1f} h ({made['bottleneck']})"
+    )
+    print(f"{target}: {made['mechanic']}, since {made['why']}")
+    print(f"moves {tebibytes(made['bytes'])} in {made['pgs']} PGs; takes {eta}")
+    if made["fullest_osd"] is not None:
+        print(f"fullest target after it: osd.{made['fullest_osd']}, {share(made['fullest_after'])} full")
+    print(f"cluster after it: {share(made['cluster_after'])} full")
+    for rack in made["targets"]:
+        name, size = rack["rack"] or "no rack", tebibytes(rack["bytes"])
+        print(f"  {name}: {size} on {rack['osds']} OSDs of {rack['hosts']} hosts")
+    for bound in made.get("bounds", [])[1:4]:
+        print(f"  next bound: {bound['name']}, {bound['hours']:.1f} h")
+    for other in made.get("rejected", []):
+        print(f"  not taken: {other}")
+    if receivers := made.get("receivers"):
+        _print_receivers(receivers)
+    for line in made.get("diff", []) if lines else []:
+        print(line["text"])
+    for refusal in made["refusals"]:
+        print(f"  refused: {refusal}")
+
+
+def _print_receivers(receivers: list[Json]) -> None:
+    table = Table("receives", "PGs", "size", "full before", "full after", box=None)
+    for one in receivers[:RECEIVERS]:
+        table.add_row(
+            f"osd.{one['osd']}",
+            str(one["pgs"]),
+            tebibytes(one["bytes"]),
+            share(one["before"]),
+            share(one["after"]),
+        )
+    terminal().print(table)
+    if len(receivers) > RECEIVERS:
+        print(f"  and {len(receivers) - RECEIVERS} more")

@@ -1,0 +1,128 @@
+"""`predrain store migrate|status|export`: straight on the store, with the service up or down."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from data.refusal import Refusal
+from service.cli.options import HERE, AsJson, Where, print_json
+from service.state import StateDir
+
+Url = Annotated[
+    str | None,
+    Parameter(help="PostgreSQL database, `postgresql://USER@HOST:PORT/DATABASE`; else that of the settings."),
+]
+
+
+class NoStore(Refusal):
+    """The state directory holds no store."""
+
+
+def migrate(
+    *,
+    url: Url = None,
+    to: Annotated[
+        int | None, Parameter(help="Version to go to, also an older one, for an older predrain.")
+    ] = None,
+    where: Where = HERE,
+) -> int:
+    """Bring the store to this predrain's format, or make a new one in an empty database.
+
+    Example: predrain store migrate --url postgresql://predrain@db/predrain
+    """
+    from data.store import schema
+
+    wanted = schema.VERSION if to is None else to
+    if not 1 <= wanted <= schema.VERSION:
+        raise NoStore(f"there is no version {wanted} of the store; give --to one from 1 to {schema.VERSION}")
+    place = _place(where, url)
+    if isinstance(place, Path):
+        from data.store.sqlite import migrated_file
+
+        before, after = migrated_file(place, wanted)
+    else:
+        from data.store.postgres import migrated
+
+        before, after = migrated(place, wanted)
+    held = f"was of version {before}" if before else "is new"
+    print(
+        f"the store {held} and is of version {after} now"
+        if before != after
+        else f"version {after}: nothing to do"
+    )
+    return 0
+
+
+def status(*, url: Url = None, where: Where = HERE, as_json: AsJson = False) -> int:
+    """What the store holds, and from when to when.
+
+    Example: predrain store status
+    """
+    from data.store import schema
+    from data.store.opening import open_store
+
+    store = open_store(_place(where, url))
+    try:
+        days = store.days()
+        found = {
+            "version": schema.VERSION,
+            "devices": len(store.latest_readings()),
+            "first_day": min(days).isoformat() if days else None,
+            "last_day": max(days).isoformat() if days else None,
+            "latencies": store.has_latency(),
+            "drains": len(store.drains()),
+            "outcomes": len(store.outcomes()),
+        }
+    finally:
+        store.close()
+    if as_json:
+        print_json(found)
+        return 0
+    span = f"{found['first_day']} to {found['last_day']}" if days else "no readings yet"
+    print(
+        f"version {found['version']}: {found['devices']} devices, {span}, {found['drains']} drains,"
+        f" {found['outcomes']} outcomes, {'some' if found['latencies'] else 'no'} latencies"
+    )
+    return 0
+
+
+def export(
+    *,
+    out: Annotated[str, Parameter(help="Folder, as a path or as a URL that fsspec knows (`s3://..`).")],
+    url: Url = None,
+    where: Where = HERE,
+) -> int:
+    """Write the history as parquet for training, up to yesterday; files that have everything are left alone.
+
+    Example: predrain store export --out /srv/history && predrain train /srv/history/*/part.parquet --out bundle
+    """
+    from data.history.export import export as months
+    from data.store.opening import open_store
+    from features.state import values_of
+
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).date()
+    store = open_store(_place(where, url))
+    try:
+        for month in months(store, out, values_of, through=yesterday):
+            print(f"{month.path}: {'nothing new' if month.rows is None else f'{month.rows:,} rows'}")
+    finally:
+        store.close()
+    return 0
+
+
+def _place(where: Where, url: str | None) -> str | Path:
+    """The database that is named, by option or settings, else the state directory's file. Raises NoStore."""
+    from service.adapters import place_of_store
+
+    if url is not None:
+        return url
+    settings = where.settings()
+    state = StateDir(settings.service.state)
+    place = place_of_store(settings, state)
+    if isinstance(place, Path) and not place.is_file():
+        raise NoStore(f"{state.path} holds no store; say --state, --config or --url")
+    return place

@@ -1,0 +1,163 @@
+"""`predrain token make|list|revoke|enrol`: who may enter. Straight into the store, whether the service runs or not."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from data.refusal import Refusal
+from service.cli.options import HERE, AsJson, Where, print_json
+
+if TYPE_CHECKING:
+    from service.access.book import Book, Credential
+
+
+class NoStore(Refusal):
+    """The state directory holds no store, so there is no book of tokens."""
+
+
+def make(
+    *,
+    name: Annotated[str, Parameter(help="Who will hold it; journals name it so.")],
+    scope: Annotated[
+        tuple[Literal["read", "ingest", "act", "hand", "admin"], ...], Parameter(help="What it may do.")
+    ],
+    days: Annotated[
+        float | None, Parameter(help="Days that it stands; until it is revoked if not said.")
+    ] = None,
+    where: Where = HERE,
+) -> int:
+    """Print a new token, once: only its hash is kept. It is good at once, in every process on the same store.
+
+    Example: predrain token make --name grafana --scope read --days 365
+    """
+    from service.access.book import Kind
+    from service.tokens import Scope
+
+    lasting = None if days is None else timedelta(days=days)
+    with _book(where, f"make token {name} with {', '.join(scope)}") as book:
+        print(book.make(Kind.TOKEN, name, [Scope(one) for one in scope], _us(), lasting=lasting))
+    return 0
+
+
+def listing(
+    *,
+    sessions: Annotated[bool, Parameter(negative="", help="Browsers that are signed in, too.")] = False,
+    where: Where = HERE,
+    as_json: AsJson = False,
+) -> int:
+    """Every token: who holds it, what it may do, until when; what was revoked or used, for 30 days.
+
+    Example: predrain token list
+    """
+    from data.clock import SystemClock
+    from service.access.book import Kind
+
+    with _book(where) as book:
+        found = [one for one in book.all() if sessions or one.kind is not Kind.SESSION]
+    now = SystemClock().now()
+    if as_json:
+        print_json({"items": [_as_json(one, now) for one in found]})
+        return 0
+    for one in found:
+        scopes, by = ", ".join(one.scopes), f"made {one.made_at:%Y-%m-%d} by {one.made_by}"
+        print(f"{one.id[:12]}  {one.kind:9}  {one.name}  [{scopes}]  {_standing(one, now)}, {by}")
+    if not found:
+        print("none but the service's own, in its state directory")
+    return 0
+
+
+def revoke(
+    what: Annotated[
+        str, Parameter(help="A name, or the beginning of an id, as `predrain token list` shows them.")
+    ],
+    *,
+    where: Where = HERE,
+) -> int:
+    """End a token, and with it whoever signed in with it, within a second and without a restart.
+
+    Example: predrain token revoke grafana
+    """
+    with _book(where, f"revoke {what}") as book:
+        for one in book.revoke(what, _us()):
+            print(f"revoked: {one.kind} {one.name} ({one.id[:12]})")
+    return 0
+
+
+def enrol(
+    *hosts: Annotated[str, Parameter(help="Hosts as their readings name them.")],
+    hours: Annotated[float, Parameter(help="Hours within which a collector must use it.")] = 24.0,
+    where: Where = HERE,
+) -> int:
+    """Print a one-time token for each host: `predrain collect --enrol TOKEN` there exchanges it for one of its own.
+
+    Example: predrain token enrol stor-01 stor-02
+    """
+    from service.access.book import Kind
+    from service.tokens import Scope
+
+    with _book(where, f"make one-time tokens for {', '.join(hosts)}") as book:
+        for host in hosts:
+            secret = book.make(
+                Kind.ENROLMENT,
+                f"host:{host}",
+                [Scope.INGEST],
+                _us(),
+                lasting=timedelta(hours=hours),
+                host=host,
+            )
+            print(f"{host}\t{secret}")
+    return 0
+
+
+@contextmanager
+def _book(where: Where, does: str | None = None) -> Iterator[Book]:
+    """The book of the service that is meant; what is done to it (`does`) goes on record. Raises NoStore."""
+    from data.clock import SystemClock
+    from service.access.audit import Audit, Call
+    from service.access.book import Book
+    from service.adapters import standing_store
+    from service.tokens import new_token
+
+    settings, clock = where.settings(), SystemClock()
+    with standing_store(settings) as store:
+        if store is None:
+            raise NoStore(
+                f"{settings.service.state} holds no store yet; start the service once (predrain up), or say --state"
+            )
+        yield Book(store, clock)
+        if does is not None:
+            Audit(store, clock).write(Call(_us(), "this machine", does, "done", new_token()[:8]))
+
+
+def _us() -> str:
+    return f"cli:{getpass.getuser()}"
+
+
+def _standing(one: Credential, now: datetime) -> str:
+    if one.revoked_at is not None:
+        return f"revoked {one.revoked_at:%Y-%m-%d %H:%M}Z by {one.revoked_by}"
+    if one.used_at is not None:
+        return f"used {one.used_at:%Y-%m-%d %H:%M}Z"
+    if one.ends_at is None:
+        return "stands"
+    return f"{'ended' if one.ends_at <= now else 'until'} {one.ends_at:%Y-%m-%d %H:%M}Z"
+
+
+def _as_json(one: Credential, now: datetime) -> dict[str, object]:
+    return {
+        "id": one.id,
+        "kind": one.kind.value,
+        "name": one.name,
+        "scopes": [scope.value for scope in one.scopes],
+        "host": one.host,
+        "made_at": one.made_at.isoformat(),
+        "made_by": one.made_by,
+        "ends_at": one.ends_at.isoformat() if one.ends_at else None,
+        "standing": _standing(one, now),
+    }

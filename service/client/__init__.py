@@ -1,0 +1,9 @@
+"""A client for programs: `Predrain(url, token)`. Standard library and msgspec alone, so that it is imported at once.
+
+In: the address that a service prints, a token. Out: typed answers; `Problem` for a refusal, `Unreachable` for silence.
+"""
+
+from service.client.predrain import Predrain
+from service.client.wire import Problem, Unreachable
+
+__all__ = ["Predrain", "Problem", "Unreachable"]

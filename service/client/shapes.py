@@ -1,0 +1,227 @@
+"""What the service answers, as values. None is "not known"; times are in UTC; what a newer service adds is ignored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[Row]):
+    """A part of a list, and where the next one begins."""
+
+    items: list[Row]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """Failures expected within 30 days; `expected_silent_30d`: of disks without a symptom."""
+
+    bundle: str | None
+    expected_30d: float | None
+    expected_silent_30d: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """Disks read within two intervals, of all that are there."""
+
+    fresh: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The whole service in one screenful."""
+
+    cluster: str
+    now: datetime
+    as_of: datetime | None
+    epoch: int | None
+    health: str | None
+    mode: str
+    halted: str | None
+    osds: int
+    hosts: int
+    forecast: Expected
+    readings: Freshness
+    view_age_seconds: float | None
+    controller: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """One fact behind an outlook."""
+
+    code: str
+    sentence: str
+    counter: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """Days until 10, 50 and 90 of 100 such disks have come to their end."""
+
+    p10: float | None
+    p50: float | None
+    p90: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """Probability to be alive after `day` days."""
+
+    day: int
+    p: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """A device's newest forecast; a rule's has no probability but a `rule_score`."""
+
+    device: str
+    as_of: datetime
+    status: str
+    source: str
+    p_fail_7d: float | None
+    p_fail_14d: float | None
+    p_fail_30d: float | None
+    life: Life | None
+    reasons: list[Reason]
+    prescription: str
+    advice: str | None
+    clears: str
+    rule_score: float | None
+    endurance: Life | None
+    survival: list[Point] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """A disk in a list."""
+
+    device: str
+    host: str | None
+    osds: list[int]
+    model: str | None
+    serial: str | None
+    protocol: str | None
+    capacity_bytes: int | None
+    status: str
+    taken_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """Since when and why a disk cannot be read."""
+
+    since: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceDrain:
+    """A drain that a device had."""
+
+    id: str
+    state: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A statement about a device's end."""
+
+    at: datetime
+    fate: str
+    source: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeDevice(Device):
+    """A disk with its newest outlook, its drains and what became of it."""
+
+    power_on_hours: int | None
+    passed: bool | None
+    unreadable: Unreadable | None
+    outlook: Outlook | None
+    drains: list[DeviceDrain]
+    outcomes: list[Outcome]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far the data is."""
+
+    planned_pgs: int
+    moved_pgs: int
+    planned_bytes: int
+    moved_bytes: int
+    in_flight: int
+    budget: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a drain does, and what stands against it (`refusals`, sentences)."""
+
+    mechanic: str
+    why: str
+    bytes: int
+    pgs: int
+    fullest_osd: int | None
+    fullest_after: float | None
+    cluster_after: float | None
+    eta_hours: float | None
+    bottleneck: str
+    refusals: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drain:
+    """One drain. `etag` is of the plan that an approval approves."""
+
+    id: str
+    device: str | None
+    osds: list[int]
+    state: str
+    intent: str
+    asked_by: str
+    reason: str
+    created_at: datetime
+    updated_at: datetime
+    held_by: list[str]
+    ended_why: str
+    etag: str
+    progress: Progress
+    plan: Plan | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halt:
+    """Why everything is halted; None when it is not."""
+
+    halted: str | None
+    by: str | None
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A reading that was not accepted, by its place in what was sent."""
+
+    index: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingested:
+    """How many readings were accepted; the others each with a reason."""
+
+    accepted: int
+    refused: list[Refused]

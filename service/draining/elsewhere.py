@@ -1,0 +1,121 @@
+"""Where another controller leads: what it does is shown here, and what a person asks here is handed to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import structlog
+
+from actions.cluster.port import ClusterUnreachable, Keep, Lease
+from actions.copies import Copies
+from actions.petitions import STANDS, Heard, Petition, Petitions, fulfilled
+from actions.requests import DrainStands, NoSuchDrain, NotLeading
+from data.drain import Drain
+from data.refusal import Refusal
+from data.store.port import RevisionConflict, Store
+from service.draining.wishes import RefusedElsewhere, Unheard
+
+POLL_SECONDS = 0.5
+POLLS = 40
+"""How often an answer is looked for. A leader looks every few seconds, and a command waits for thirty at most."""
+
+CarryOut = Callable[[Petition, datetime], Drain]
+
+
+@dataclass(slots=True)
+class Elsewhere:
+    """The controllers of one cluster, as one of them meets the others. Any thread may call."""
+
+    store: Store
+    keep: Keep
+    lease: Lease
+    sleep: Callable[[float], object] = time.sleep
+    _petitions: Petitions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._petitions = Petitions(self.keep)
+
+    def leads(self, now: datetime) -> bool:
+        """Whether another controller leads. With no other the lease is ours from here on, where it is to be had, and
+        the store knows what the cluster keeps. Raises ClusterUnreachable.
+        """
+        if self.lease.held():
+            return False
+        if self.lease.hold():
+            self._take_over(now)
+            return False
+        return self.lease.taken
+
+    def step(self, carry_out: CarryOut, now: datetime) -> bool:
+        """Carry out what others asked, when we lead; else see what the leader did. Whether anything was new."""
+        try:
+            if not self.lease.held():
+                return self.mirror(now)
+            return self._hear(carry_out, now)
+        except ClusterUnreachable as silent:
+            structlog.get_logger().warning("requests of others wait", why=str(silent))
+            return False
+
+    def mirror(self, now: datetime) -> bool:
+        """Take over what the leader wrote; whether anything was new. Raises ClusterUnreachable."""
+        return not self.lease.held() and self._take_over(now)
+
+    def ask(self, wish: Petition, carry_out: CarryOut, now: datetime) -> Drain:
+        """Hand a wish to the leader and wait for its answer; where the lease comes free meanwhile, carry it out here.
+
+        Raises RefusedElsewhere with the leader's sentence, Unheard, ClusterUnreachable.
+        """
+        self._petitions.lay(wish)
+        for _ in range(POLLS):
+            heard = self._petitions.answer_to(wish.id)
+            if heard is not None:
+                self._petitions.forget(wish.id)
+                return self._told(heard, now)
+            if not self.leads(now) and self.lease.held():
+                self._petitions.forget(wish.id)
+                return _once(wish, carry_out, self.store, now)
+            self.sleep(POLL_SECONDS)
+        raise Unheard(POLLS * POLL_SECONDS, wish.at + STANDS)
+
+    def _told(self, heard: Heard, now: datetime) -> Drain:
+        if heard.refused:
+            raise RefusedElsewhere(heard.refused)
+        self._take_over(now)
+        drain = self.store.drain(heard.drain)
+        if drain is None:
+            raise NoSuchDrain(heard.drain)
+        return drain
+
+    def _take_over(self, now: datetime) -> bool:
+        return Copies(self.store, self.keep).mirror(now)
+
+    def _hear(self, carry_out: CarryOut, now: datetime) -> bool:
+        waiting = self._petitions.waiting(now)
+        for petition in waiting:
+            with suppress(RevisionConflict, NotLeading):  # it stays, for the next look or the next leader
+                try:
+                    heard = Heard(now, _once(petition, carry_out, self.store, now).id)
+                except NotLeading:
+                    raise
+                except Refusal as refused:
+                    heard = Heard(now, refused=str(refused))
+                self._petitions.answer(petition.id, heard)
+        self._petitions.tidy(now)
+        return bool(waiting)
+
+
+def _once(petition: Petition, carry_out: CarryOut, store: Store, now: datetime) -> Drain:
+    """The drain once it is as wished: it may be so already, by a leader that was killed before it answered."""
+    known = store.drain(petition.drain) if petition.drain else None
+    if known is not None and fulfilled(petition, known):
+        return known
+    try:
+        return carry_out(petition, now)
+    except DrainStands as standing:
+        if fulfilled(petition, standing.drain):
+            return standing.drain
+        raise

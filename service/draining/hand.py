@@ -1,0 +1,173 @@
+"""Draining by the mgr's hand: each command becomes a sealed step that the mgr module takes, judges and answers.
+
+The service then needs a key that only reads. The hand is the one that acts and its module asks one service only, so
+there is neither lease nor copy in the cluster; a halt that stands in the cluster comes with its questions.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from actions.ceph_mgr.predrain.steps import EXPIRY_MAX_SECONDS, KEY_MIN, Step, seal, text_of
+from actions.cluster.port import Answer, Cluster, ClusterUnreachable, Command
+from actions.cluster.view import ClusterView
+from actions.ledger import found, key_of, same, value_of
+from actions.states import ACTIVE
+from data.clock import Clock
+from data.drain import Drain
+from data.refusal import Refusal
+from service.live import Live
+
+PATIENCE_SECONDS = 20.0
+"""How long a step is good for and waited for; the same, so that none is carried out after we gave up on it."""
+ABSENT_AFTER = timedelta(seconds=15)
+"""The module asks every second."""
+NOBODY = "-"
+
+
+class NoHandKey(Refusal):
+    """The file with the key for steps holds none."""
+
+
+class NobodyWaits(Refusal):
+    """An answer to a step that is not waited for (any longer)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A step as it goes out."""
+
+    id: str
+    text: str
+    signature: str
+
+
+@dataclass(slots=True)
+class _Waiting:
+    sealed: Sealed
+    done: threading.Event = field(default_factory=threading.Event)
+    answer: Answer | None = None
+
+
+class Hand:
+    """Steps on their way to the mgr module and its answers. Any thread may call."""
+
+    def __init__(self, key: str, clock: Clock, patience: float = PATIENCE_SECONDS) -> None:
+        assert 0 < patience <= EXPIRY_MAX_SECONDS
+        self._key, self._clock, self._patience = key, clock, patience
+        self._waiting: dict[str, _Waiting] = {}
+        self._lock = threading.Lock()
+        self._asked_at: datetime | None = None
+
+    @classmethod
+    def with_key_of(cls, path: Path, clock: Clock) -> Hand:
+        """With the key in `path`, the same that the module has. Raises NoHandKey."""
+        try:
+            key = path.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise NoHandKey(f"{path} cannot be read ({error}); write the mgr's hand_key into it") from error
+        if len(key) < KEY_MIN:
+            raise NoHandKey(
+                f"{path} holds no key of at least {KEY_MIN} letters; make one: openssl rand -base64 32"
+            )
+        return cls(key, clock)
+
+    def absent(self) -> str:
+        """Why no step would be taken now; empty while the module asks."""
+        if self._asked_at is not None and self._clock.now() - self._asked_at <= ABSENT_AFTER:
+            return ""
+        since = f"since {self._asked_at:%H:%M:%S}Z" if self._asked_at else "yet"
+        return f"the mgr module has not asked for steps {since}; see `ceph predrain status`"
+
+    def carry(self, step: Step) -> Answer:
+        """Have a step carried out. Its expiry is set here. Raises ClusterUnreachable when no answer came."""
+        if why := self.absent():
+            raise ClusterUnreachable(why)
+        expires_at = self._clock.now().timestamp() + self._patience
+        text = text_of(replace(step, expires_at=expires_at))
+        waiting = _Waiting(Sealed(step.id, text, seal(self._key, text)))
+        with self._lock:
+            self._waiting[step.id] = waiting
+        waiting.done.wait(self._patience)
+        with self._lock:
+            self._waiting.pop(step.id, None)
+        if waiting.answer is None:
+            raise ClusterUnreachable(f"the mgr module gave no answer within {self._patience:.0f} s")
+        return waiting.answer
+
+    def taken(self) -> tuple[Sealed, ...]:
+        """What waits, oldest first; asking shows that the module is there."""
+        with self._lock:
+            self._asked_at = self._clock.now()
+            return tuple(one.sealed for one in self._waiting.values() if one.answer is None)
+
+    def answered(self, id_: str, answer: Answer) -> None:
+        """What became of a step. Raises NobodyWaits."""
+        with self._lock:
+            waiting = self._waiting.get(id_)
+            if waiting is None or waiting.answer is not None:
+                raise NobodyWaits(f"no step {id_} waits for an answer; it was answered, or given up on")
+            waiting.answer = answer
+            waiting.done.set()
+
+
+@dataclass(slots=True)
+class HandCluster:
+    """A cluster that is looked at with a key that only reads, and acted on by the mgr's hand.
+
+    `drains`: as the store has them now; a step names the drain and revision whose ledger holds it.
+    """
+
+    looking: Cluster
+    hand: Hand
+    drains: Callable[[], Iterable[Drain]]
+    _view: ClusterView | None = None
+    _epoch: int = 0
+
+    def view(self) -> ClusterView:
+        """Look. Raises ClusterUnreachable; so too while a drain is under way and the hand is away."""
+        self._view = self.looking.view()
+        self._epoch = max(self._epoch, self._view.epoch)
+        if (why := self.hand.absent()) and any(drain.state in ACTIVE for drain in self.drains()):
+            raise ClusterUnreachable(why)
+        return self._view
+
+    def apply(self, command: Command) -> Answer:
+        """Have one command carried out. Raises ClusterUnreachable."""
+        assert self._view is not None, "look before you act"
+        key, value = key_of(command), value_of(command)
+        owner = self._owner(key, value)
+        step = Step(
+            id=uuid.uuid4().hex,
+            drain=owner.id if owner else NOBODY,
+            revision=owner.revision if owner else 0,
+            epoch=self._epoch,
+            expires_at=0.0,
+            key=key,
+            value=value,
+            expects=found(self._view, key),
+        )
+        from actions.cluster.live import LiveCluster  # which a start without a cluster does not wait for
+
+        if isinstance(self.looking, LiveCluster):
+            self.looking.reader.sent(command, self.looking.now())
+        answer = self.hand.carry(step)
+        self._epoch = max(self._epoch, answer.epoch or 0)
+        return answer
+
+    def _owner(self, key: str, value: str) -> Drain | None:
+        """The drain whose ledger holds this write: it was stored before the command came here."""
+        return next(
+            (drain for drain in self.drains() if key in drain.ours and same(key, drain.ours[key], value)),
+            None,
+        )
+
+
+def handed(live: Live, hand: Hand, drains: Callable[[], Iterable[Drain]]) -> Live:
+    """A live cluster that only looks by itself."""
+    return replace(live, cluster=HandCluster(live.cluster, hand, drains), keep=None, lease=None)

@@ -1,0 +1,131 @@
+"""The cluster: whether it answers, what our key may do there, and whether throttles can be verified."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+
+from actions.cluster.channel import Channel
+from actions.cluster.dumps import Reader, asked
+from actions.cluster.dumps.pg_dump import heard
+from actions.cluster.view import ClusterView
+from actions.policy import Policy
+from data.clock import Clock
+from data.reading import LatencySummary
+from service.examining import finding
+from service.examining.finding import Finding
+from service.settings import CephTable, Settings
+
+STAMPED = timedelta(seconds=30)
+"""How old the mgr's stamp of its statistics may be by itself."""
+ASKED = 100
+"""OSDs of a large cluster of which it is looked at whether their throttle is verified."""
+FRESH = timedelta(minutes=2)
+"""What a collector told of an OSD's reservations counts for so long."""
+
+
+def cluster(settings: Settings, clock: Clock) -> Iterator[Finding]:
+    """As the service's key sees it. Nothing is changed."""
+    from service.live import channel_to
+
+    channel = channel_to(settings.ceph)
+    if channel is None:
+        yield Finding("cluster", "note", "none is configured ([ceph] conf, CEPH_CONF); forecasts only")
+        return
+    try:
+        yield from seen(channel, settings, clock)
+    finally:
+        channel.close()
+
+
+def seen(channel: Channel, settings: Settings, clock: Clock) -> Iterator[Finding]:
+    """The same over an open channel. Raises ClusterUnreachable, NotUnderstood."""
+    before, reader = clock.now(), Reader()
+    answers = asked(channel, reader.due(before), before)
+    view = reader.view(answers)
+    yield _standing(view, settings.ceph)
+    yield _release(view, settings.policy.policy())
+    yield _rights(channel, settings.ceph)
+    yield _throttle(view, settings, clock)
+    yield _module(channel)
+    if view.statistics_known and "pg_sum" in answers.raw:
+        stamp = heard("pg_sum", answers.raw["pg_sum"]).stamp
+        yield finding.clock("the cluster's mgr", stamp, before - STAMPED, clock.now())
+
+
+def _standing(view: ClusterView, ceph: CephTable) -> Finding:
+    told = f"{view.health}, {len(view.osds)} OSDs, epoch {view.epoch}, as {ceph.name}"
+    if not any(one.name == ceph.pool for one in view.pools.values()):
+        told += f"; there is no pool {ceph.pool}, so no controller can lead: `predrain ceph auth` prints how to make it"
+        return Finding("cluster", "wrong", told)
+    if not view.statistics_known:
+        return Finding("cluster", "note", f"{told}; the mgr's statistics are not known, so everything waits")
+    if view.flags:
+        return Finding("cluster", "note", f"{told}; flags stand: {', '.join(sorted(view.flags))}")
+    return Finding("cluster", "ok", told)
+
+
+def _release(view: ClusterView, policy: Policy) -> Finding:
+    if view.release in policy.known_releases:
+        return Finding("ceph release", "ok", view.release)
+    known = ", ".join(sorted(policy.known_releases))
+    return Finding(
+        "ceph release", "wrong", f"{view.release} is not known, so nothing moves; known are {known}"
+    )
+
+
+def _rights(channel: Channel, ceph: CephTable) -> Finding:
+    from actions.cluster.caps import User
+    from actions.cluster.held import held
+
+    user = User.SERVICE if ceph.hand_key is None else User.READING
+    found = held(channel, ceph.name, user, ceph.pool)
+    if found.missing:
+        lacks = "; ".join(f"{one.service} {one.cap} ({one.why})" for one in found.missing)
+        how = "ceph auth caps with the words of `predrain ceph auth`" + (
+            "" if ceph.hand_key is None else " --reading"
+        )
+        return Finding("caps", "wrong", f"{ceph.name} lacks {lacks}: run {how}")
+    told = f"{found.asked} rights asked for, all held"
+    if found.wide:
+        return Finding(
+            "caps", "note", f"{told}; it may read other users' keys, too: `predrain ceph auth` prints less"
+        )
+    return Finding("caps", "ok", told)
+
+
+def _throttle(view: ClusterView, settings: Settings, clock: Clock) -> Finding:
+    """In force is what OSDs say (actions.throttle); collectors on their hosts tell it."""
+    from service.adapters import standing_store
+
+    since = clock.now() - FRESH
+    up = sorted(osd for osd, one in view.osds.items() if one.up)
+    serving = up[:: len(up) // ASKED + 1]
+    with standing_store(settings) as store:
+        told = [osd for osd in serving if store is not None and _tells(store.latency(int(osd), since))]
+    if len(told) == len(serving):
+        return Finding("throttles", "ok", f"verified at all of {len(serving)} OSDs looked at")
+    silent = sorted({*serving} - {*told})
+    return Finding(
+        "throttles",
+        "note",
+        f"not verified at {len(silent)} of {len(serving)} OSDs (osd.{silent[0]}), so one PG moves at a time there: run"
+        " the collector on their hosts, as a user who may ask the OSDs' sockets",
+    )
+
+
+def _tells(summaries: tuple[LatencySummary, ...]) -> bool:
+    return any(one.backfills_max is not None for one in summaries)
+
+
+def _module(channel: Channel) -> Finding:
+    reply = channel.ask("mon", "mgr module ls", {"format": "json"})
+    try:
+        listed = json.loads(reply.out) if reply.ok else {}
+        enabled = "predrain" in listed.get("enabled_modules", ())
+    except (ValueError, AttributeError, TypeError):
+        enabled = False
+    if enabled:
+        return Finding("mgr module", "ok", "enabled")
+    return Finding("mgr module", "note", "not enabled; it is optional, see docs/reference/mgr.md")

@@ -1,0 +1,125 @@
+"""What is on this machine: state directory, room, token, certificate, log, store, bundle, page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+from data.clock import Clock
+from service import tokens
+from service.examining.finding import Finding
+from service.settings import Settings
+from service.state import StateDir
+
+LEAST_FREE_BYTES = 1024**3
+
+
+def _state(settings: Settings, _: Clock) -> Iterator[Finding]:
+    path = settings.service.state
+    if not path.exists():
+        yield Finding("state", "note", f"{path} does not exist; the first `predrain up` makes it")
+    elif path.stat().st_mode & 0o077:
+        yield Finding("state", "wrong", f"{path} can be entered by others; run chmod 700 {path}")
+    elif not os.access(path, os.W_OK | os.X_OK):
+        yield Finding("state", "wrong", f"{path} cannot be written; run as its owner")
+    else:
+        yield Finding("state", "ok", str(path))
+
+
+def _room(settings: Settings, _: Clock) -> Iterator[Finding]:
+    path = settings.service.state
+    while not path.exists():
+        path = path.parent
+    free = shutil.disk_usage(path).free
+    told = f"{free / 2**30:.1f} GiB free on {path}"
+    if free < LEAST_FREE_BYTES:
+        yield Finding("room", "wrong", f"{told}; make room, below 1 GiB readings may soon be refused")
+    else:
+        yield Finding("room", "ok", told)
+
+
+def _token(settings: Settings, _: Clock) -> Iterator[Finding]:
+    path = StateDir(settings.service.state).token
+    if not path.exists():
+        yield Finding("token", "note", f"{path} does not exist; the first `predrain up` makes it")
+        return
+    tokens.read(path)
+    yield Finding("token", "ok", f"{path}, for its owner only")
+
+
+def _certificate(settings: Settings, clock: Clock) -> Iterator[Finding]:
+    chain, key = settings.service.tls_certificate, settings.service.tls_key
+    if chain is None or key is None:
+        return
+    from service.access.certificate import Certificate
+
+    certificate = Certificate(chain, key)
+    complaint = certificate.complaint(clock.now())
+    if complaint is None:
+        yield Finding("certificate", "ok", f"{chain} is good until {certificate.ends_at:%Y-%m-%d}")
+    else:
+        yield Finding("certificate", "wrong" if certificate.ends_at <= clock.now() else "note", complaint)
+
+
+def _log(settings: Settings, _: Clock) -> Iterator[Finding]:
+    from service.adapters import standing_log
+    from service.scoring.deadletters import standing
+
+    with standing_log(settings) as log:
+        if log is None:
+            yield Finding("log", "note", "no log yet")
+            return
+        count = len(standing(log).letters)
+    if count:
+        yield Finding("log", "note", f"{count} dead letters; see predrain deadletter list")
+    else:
+        yield Finding("log", "ok", "opens, no dead letters")
+
+
+def _store(settings: Settings, _: Clock) -> Iterator[Finding]:
+    from service.adapters import standing_store
+
+    with standing_store(settings) as store:
+        if store is None:
+            yield Finding("store", "note", "no store yet")
+            return
+        halted, devices = store.halt_reason(), len(store.latest_readings())
+    if halted is not None:
+        yield Finding("store", "note", f"{devices} devices; halted: {halted} (predrain unhalt lifts it)")
+    else:
+        yield Finding("store", "ok", f"{devices} devices, not halted")
+
+
+def _bundle(settings: Settings, _: Clock) -> Iterator[Finding]:
+    from models.bundle import Bundle
+    from models.shelf import Shelf
+
+    shelf = Shelf(StateDir(settings.service.state).bundles)
+    roles = shelf.roles()
+    promoted = "" if roles.champion is None else ", promoted here"
+    bundle = Bundle.load(settings.forecast.bundle if roles.champion is None else shelf.folder(roles.champion))
+    if roles.challenger is not None:
+        promoted += f"; {Bundle.load(shelf.folder(roles.challenger)).name} is on trial"
+    yield Finding("bundle", "ok", f"{bundle.name}, its checksums hold{promoted}")
+
+
+def _page(_settings: Settings, _: Clock) -> Iterator[Finding]:
+    from service.rest.page import DIST
+
+    if (DIST / "index.html").is_file():
+        yield Finding("page", "ok", "built")
+    else:
+        yield Finding("page", "note", "not built; run make setup in the checkout")
+
+
+LOOKS = (
+    ("state", _state),
+    ("room", _room),
+    ("token", _token),
+    ("certificate", _certificate),
+    ("log", _log),
+    ("store", _store),
+    ("bundle", _bundle),
+    ("page", _page),
+)

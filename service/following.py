@@ -1,0 +1,63 @@
+"""What other processes wrote into the store and the log, brought to this one's fleet, page and controller."""
+
+from __future__ import annotations
+
+from data.log.port import Log
+from data.outlook import Outlook
+from data.store.port import Store
+from service.alerts import Announcements
+from service.changes import Changes, Kind
+from service.draining.timeline import Timelines
+from service.fleet import Fleet
+from service.memory import recall_announcements, recall_curves
+
+LATELY = 1_000
+"""Records of a topic that are looked back at when something was said there."""
+
+
+class Following:
+    """For one thread. What this process stored itself comes by too, and changes nothing.
+
+    timelines: the curves of drains, where another process keeps them; None where this one does.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        store: Store,
+        fleet: Fleet,
+        announcements: Announcements,
+        timelines: Timelines | None,
+        changes: Changes,
+    ) -> None:
+        self._log, self._store, self._fleet = log, store, fleet
+        self._announcements, self._timelines, self._changes = announcements, timelines, changes
+        self._mark = fleet.mark
+
+    def step(self) -> None:
+        """Take what is new and tell who listens. Raises what log and store raise; the next step starts over."""
+        news = self._store.news(self._mark)
+        outlooks = [one for one in news.outlooks if self._fleet.outlook(one.device) != one]
+        readings = [one for one in news.readings if self._fleet.reading(one.device) != one]
+        kinds = set[Kind]()
+        if readings or outlooks:
+            self._fleet.take(readings, outlooks)
+            kinds |= {Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS}
+        if self._announced(outlooks):
+            kinds.add(Kind.ALERTS)
+        if news.drains:
+            if self._timelines is not None:
+                recall_curves(self._log, self._timelines, LATELY)
+            kinds |= {Kind.DRAINS, Kind.OSDS, Kind.STATUS}
+        if news.outcomes:
+            kinds.add(Kind.DEVICES)
+        self._mark = news.mark
+        if kinds:
+            self._changes.tell(*kinds)
+
+    def _announced(self, outlooks: list[Outlook]) -> bool:
+        """Whoever scores announces before it stores: an outlook that is worth it stands in the log by now."""
+        if not self._announcements.news(sorted(outlooks, key=lambda one: one.as_of)):
+            return False
+        recall_announcements(self._log, self._announcements, LATELY)
+        return True

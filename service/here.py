@@ -1,0 +1,36 @@
+"""The service for as long as one command needs it: the same house and REST, on loopback, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Event
+
+from data.store.port import Store
+from service.listening import Server, bind, url_of
+from service.live import Live
+from service.settings import Settings
+from service.up import build
+
+
+@contextmanager
+def serving(
+    settings: Settings, cluster: Callable[[Store], Live | None], tell: Callable[[str], None], *, acting: bool
+) -> Iterator[tuple[str, str]]:
+    """Address and token of a service over `cluster`; when `acting` its controller runs until the context ends.
+
+    Disks are not scored meanwhile. Raises what is in the way as a Refusal, NotSeen when the cluster does not answer.
+    """
+    quiet = {"host": "127.0.0.1", "port": 0, "tls_certificate": None, "tls_key": None}
+    settings = settings.model_copy(update={"service": settings.service.model_copy(update=quiet)})
+    with ExitStack() as closing:
+        listener = bind(settings.service)
+        closing.callback(listener.close)
+        built = closing.enter_context(build(settings, tell, cluster))
+        built.house.control.look(built.house.clock.now())
+        if acting:
+            built.house.run(scoring=False)
+        answering = Event()
+        closing.callback(Server(built.house, built.known, listener, started=answering.set).serve_aside())
+        answering.wait()
+        yield url_of(listener, settings.service), built.once

@@ -1,0 +1,206 @@
+"""Imports: parts of others' history through the same acceptance as any reading into the store, resumable at any line.
+
+A part's readings go to the store some at a time, and how far it came is noted after each time: a run that was killed
+goes on there, what it had stored and not yet noted comes a second time and is ignored by the store's key. So the
+store is the same however often a run was killed. An imported reading counts as received when it was taken.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from data.clock import Clock
+from data.importing import Item, NoScrape, Part, Unusable
+from data.log.port import Log, Record, Topic
+from data.outcome import Outcome
+from data.reading import Reading
+from data.refusal import Refusal
+from data.store.faults import StoreRefusal
+from data.store.port import Store
+from data.wire import accept
+from service.scoring.sender import Sender
+
+BATCH = 1_000
+TOLD = 20
+"""Refusals that are told one by one; all are counted under their reason."""
+REASONS = 200
+FRESH = timedelta(days=7)
+"""A device whose newest reading is not older is scored at once."""
+
+
+class Tally(msgspec.Struct, omit_defaults=True):
+    """What became of the items. Sums add up over parts and runs."""
+
+    read: int = 0
+    """Items seen."""
+    new: int = 0
+    """Readings that the store did not have."""
+    known: int = 0
+    """Readings that it had."""
+    outcomes: int = 0
+    """Drives' ends that it did not have."""
+    failed_scrapes: int = 0
+    refused: int = 0
+    reasons: dict[str, int] = {}
+    """Why, without the place: how often."""
+    told: list[str] = []
+    """The first of the refused, with their places."""
+
+    def add(self, other: Tally) -> None:
+        """Take the other's sums."""
+        for name in ("read", "new", "known", "outcomes", "failed_scrapes", "refused"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.reasons = dict(Counter(self.reasons) + Counter(other.reasons))
+        self.told = [*self.told, *other.told][:TOLD]
+
+    def refuse(self, where: str, why: str) -> None:
+        """One that is not taken in."""
+        self.refused += 1
+        if len(self.told) < TOLD:
+            self.told = [*self.told, f"{where}: {why}"]
+        if why not in self.reasons and len(self.reasons) >= REASONS:
+            why = "other reasons"
+        self.reasons[why] = self.reasons.get(why, 0) + 1
+
+
+class Journal:
+    """How far each part came, in a small SQLite file. A part that changed since starts over."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")  # it may lag behind the store, never be ahead
+        self._connection.execute(
+            "CREATE TABLE IF NOT EXISTS parts (kind TEXT, name TEXT, version TEXT, whole INTEGER, tally BLOB,"
+            " PRIMARY KEY (kind, name)) WITHOUT ROWID"
+        )
+
+    def came(self, kind: str, part: Part) -> tuple[Tally, bool]:
+        """The part's tally so far, and whether it was read to its end."""
+        row = self._connection.execute(
+            "SELECT tally, whole FROM parts WHERE kind = ? AND name = ? AND version = ?",
+            (kind, part.name, part.version),
+        ).fetchone()
+        return (Tally(), False) if row is None else (msgspec.json.decode(row[0], type=Tally), bool(row[1]))
+
+    def note(self, kind: str, part: Part, tally: Tally, *, whole: bool) -> None:
+        """Keep how far the part came."""
+        if part.version is not None:
+            self._connection.execute(
+                "INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?)",
+                (kind, part.name, part.version, whole, msgspec.json.encode(tally)),
+            )
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How far an import is, for whoever watches."""
+
+    part: str
+    total: Tally
+    parts: int
+    before: int
+    """Of the parts, those that an earlier run had read to the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of all parts, those of earlier runs among them."""
+
+    total: Tally
+    parts: int
+    before: int
+    broken: tuple[str, ...] = field(default=())
+    """Parts that could not be read (any further), one sentence each."""
+
+
+class Importer:
+    """Takes parts into a store. Without a store it only judges them (a dry run)."""
+
+    def __init__(self, kind: str, clock: Clock, store: Store | None, journal: Journal | None) -> None:
+        self._kind, self._clock, self._store, self._journal = kind, clock, store, journal
+        self._ends = (
+            {(one.device, one.at, one.fate) for one in store.outcomes()} if store is not None else set()
+        )
+
+    def run(self, parts: Iterable[Part], watch: Callable[[Seen], None] = lambda _: None) -> Imported:
+        """Read all parts. What stops one is told and the next goes on. Raises what the store raises."""
+        total, broken, count, before = Tally(), [], 0, 0
+        for part in parts:
+            tally, whole = (Tally(), False) if self._journal is None else self._journal.came(self._kind, part)
+            count, before = count + 1, before + whole
+            try:
+                for now in self._part(part, tally) if not whole else ():
+                    so_far = Tally()
+                    so_far.add(total)
+                    so_far.add(now)
+                    watch(Seen(part.name, so_far, count, before))
+            except StoreRefusal:  # the next part would meet it, too; another run goes on here
+                raise
+            except Refusal as refusal:
+                broken.append(str(refusal))
+            total.add(tally)
+        return Imported(total, count, before, tuple(broken))
+
+    def _part(self, part: Part, tally: Tally) -> Iterator[Tally]:
+        with closing(part.items(tally.read)) as items:
+            while batch := tuple(islice(items, BATCH)):
+                self._take(batch, tally)
+                if self._journal is not None:
+                    self._journal.note(self._kind, part, tally, whole=False)
+                yield tally
+        if self._journal is not None:
+            self._journal.note(self._kind, part, tally, whole=True)
+
+    def _take(self, batch: Iterable[Item], tally: Tally) -> None:
+        now, readings, ends = self._clock.now(), list[Reading](), list[Outcome]()
+        for item in batch:
+            tally.read += 1
+            match item:
+                case Reading():
+                    try:
+                        readings.append(accept(item, now))
+                    except Refusal as refusal:
+                        tally.refuse(item.device, str(refusal))
+                case Outcome():
+                    ends.append(item)
+                case Unusable():
+                    tally.refuse(item.where, item.why)
+                case NoScrape():
+                    tally.failed_scrapes += 1
+        new = len(readings) if self._store is None else self._store.add_readings(readings)
+        tally.new, tally.known = tally.new + new, tally.known + len(readings) - new
+        for end in ends:
+            if (key := (end.device, end.at, end.fate)) not in self._ends:
+                self._ends.add(key)
+                tally.outcomes += 1
+                if self._store is not None:
+                    self._store.add_outcome(end)
+
+
+def hand_over(store: Store, log: Log, sender: Sender, now: datetime) -> int:
+    """Put fresh readings that were never scored in the log, so that the worker scores their devices at its next start.
+
+    One a device, its newest; the worker knows it by its key and keeps it once. Returns how many.
+    """
+    scored = {device: outlook.as_of for device, outlook in store.latest_outlooks().items()}
+    due = [
+        reading
+        for device, reading in store.latest_readings().items()
+        if now - reading.taken_at <= FRESH and (device not in scored or scored[device] < reading.taken_at)
+    ]
+    log.append(Topic.READINGS, [Record(reading.device, sender.seal(reading)) for reading in due])
+    return len(due)

@@ -1,0 +1,110 @@
+"""Latencies from the log into the store, where the senses and the slow-OSD detector look for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from data.clock import Clock
+from data.ids import HostName
+from data.log.port import Delivered, Log, Record, Topic
+from data.reading import LatencyBatch
+from data.refusal import Refusal
+from data.store.port import Store
+from data.windows import Windows
+from data.wire import DeadLetter, accept_windows
+from service.scoring.deadletters import opened
+from service.scoring.sender import Sender
+
+GROUP = "latency"
+_EVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What one step did."""
+
+    taken: int = 0
+    """Records that left the log."""
+    summaries: int = 0
+    dead: int = 0
+    """Records that went to the dead letters, some of them with summaries that were kept."""
+    lost: int = 0
+    """Summaries that hosts said they had lost."""
+
+
+class Latencies:
+    """Takes batches into the latency topic, and is one consumer of it. Delivery is at least once; a summary is keyed by
+    (osd, window_start).
+    """
+
+    def __init__(self, log: Log, store: Store, clock: Clock, sender: Sender) -> None:
+        self._log, self._store, self._clock, self._sender = log, store, clock, sender
+        self._counted: dict[HostName, datetime] = {}
+        """Of each host the newest window of a batch whose losses were counted: a batch may come twice."""
+
+    def ingest(self, batches: Sequence[LatencyBatch]) -> tuple[tuple[int, str], ...]:
+        """Accept batches into the log; returns what was refused: the batch's place and why.
+
+        A batch with some summaries refused is taken with the others. Raises LogFull; then nothing was accepted.
+        """
+        now, accepted, told = self._clock.now(), [], []
+        for place, batch in enumerate(batches):
+            kept, refused = _judged(batch, now)
+            told += [(place, why) for why in refused]
+            if kept or not refused:
+                whole = replace(batch, windows=kept)
+                accepted.append(Record(batch.host, self._sender.seal(whole)))
+        self._log.append(Topic.LATENCY, accepted)
+        return tuple(told)
+
+    def step(self, limit: int = 500) -> Kept:
+        """Take up to `limit` batches from the log, keep what may be kept, commit.
+
+        Raises what log and store raise; then nothing is committed and the next step starts over.
+        """
+        records = self._log.read(Topic.LATENCY, GROUP, limit)
+        if not records:
+            return Kept()
+        windows, letters, lost = self._judge(records)
+        self._store.add_latency(windows)
+        self._log.append(Topic.DEAD_LETTERS, [Record(one.key, self._sender.seal(one)) for one in letters])
+        self._log.commit(Topic.LATENCY, GROUP, records)
+        return Kept(len(records), sum(len(one.osd) for one in windows), len(letters), lost)
+
+    def _judge(self, records: Sequence[Delivered]) -> tuple[list[Windows], list[DeadLetter], int]:
+        """Windows that are kept, a letter for each record with any that is not, and how many hosts have lost."""
+        windows: list[Windows] = []
+        letters: list[DeadLetter] = []
+        lost, now = 0, self._clock.now()
+        for record in records:
+            try:
+                batch = opened(record, LatencyBatch)
+            except Refusal as refusal:
+                letters.append(DeadLetter.of(Topic.LATENCY, record, refusal, now))
+                continue
+            kept, refused = _judged(batch, now)
+            windows += kept
+            lost += self._newly_lost(batch)
+            if refused:
+                why = (
+                    f"{len(refused)} of {len(batch.summaries)} summaries are refused, the first: {refused[0]}"
+                )
+                letters.append(DeadLetter.of(Topic.LATENCY, record, why, now))
+        return windows, letters, lost
+
+    def _newly_lost(self, batch: LatencyBatch) -> int:
+        newest = max((one.window_start for one in batch.windows), default=None)
+        if newest is not None:
+            if newest <= self._counted.get(batch.host, _EVER):
+                return 0
+            self._counted[batch.host] = newest
+        return batch.lost
+
+
+def _judged(batch: LatencyBatch, now: datetime) -> tuple[tuple[Windows, ...], tuple[str, ...]]:
+    """Windows of the batch that are taken, and why the others are not."""
+    judged = [accept_windows(one, now) for one in batch.windows]
+    kept = tuple(windows for windows, _ in judged if windows is not None)
+    return kept, tuple(why for _, refused in judged for why in refused)

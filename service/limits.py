@@ -1,0 +1,147 @@
+"""`[policy]` of the settings: every limit that a drain lives under, each with its unit, default and sentence."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import timedelta
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from actions.policy import Mode, Policy
+
+DURATIONS = frozenset(field.name for field in fields(Policy) if isinstance(field.default, timedelta))
+
+
+class PolicyTable(BaseModel):
+    """`[policy]`: the limits every drain lives under; shares and ratios of fullness are in [0, 1]."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Literal["observe", "propose", "act"] = Field(
+        default="propose",
+        description="`observe`: forecasts only; `propose`: a person approves each drain; `act`: bad disks "
+        "are drained by themselves.",
+    )
+    tick_seconds: float = Field(
+        default=10.0, gt=0, description="Seconds between two looks of the controller."
+    )
+    drains_per_host: int = Field(default=1, ge=0, description="Drains at once on one host.")
+    drains_per_rack: int = Field(default=2, ge=0, description="Drains at once in one rack.")
+    drains_per_cluster: int = Field(default=4, ge=0, description="Drains at once in the cluster.")
+    out_share_max: float = Field(
+        default=0.02, ge=0, le=1, description="Share of all OSDs that may be out or draining."
+    )
+    peering_max: int = Field(default=3, ge=1, description="PGs that may peer at once because of predrain.")
+    in_flight_max: int = Field(default=8, ge=1, description="PGs in flight at once, over all drains.")
+    per_target_max: int = Field(default=2, ge=1, description="PGs on their way to one OSD.")
+    backfillfull_margin: float = Field(
+        default=0.05, ge=0, le=1, description="A target's limit is min(nearfull, backfillfull - this)."
+    )
+    window: tuple[int, int] | None = Field(
+        default=None,
+        description="Hours of the day (UTC, from and to) in which PGs may move, such as `[22, 6]`.",
+    )
+    suspicion_min: int = Field(
+        default=3, ge=1, description="Newly bad drives of one model that are still believed."
+    )
+    suspicion_share: float = Field(
+        default=0.05, ge=0, le=1, description="Share of a model newly bad above which the model is suspected."
+    )
+    suspicion_window_days: float = Field(
+        default=7.0, gt=0, description="Days over which newly bad drives are counted."
+    )
+    trust_readings: int = Field(
+        default=3, ge=1, description="Readings in a row that must bear an outlook out."
+    )
+    trust_hours: float = Field(default=24.0, ge=0, description="Hours over which they must lie.")
+    hard_readings: int = Field(default=2, ge=1, description="The same for hard evidence: readings.")
+    hard_hours: float = Field(default=1.0, ge=0, description="The same for hard evidence: hours.")
+    outlook_age_max_hours: float = Field(
+        default=36.0, gt=0, description="Hours after which an outlook is too old to act on."
+    )
+    view_age_max_seconds: float = Field(
+        default=60.0, gt=0, description="Seconds after which a view of the cluster is too old to act on."
+    )
+    statistics_seconds: float = Field(
+        default=5.0,
+        gt=0,
+        description="Ceph's `mgr_stats_period` in seconds; twice this is waited for after a change.",
+    )
+    pin_attempts: int = Field(
+        default=3, ge=1, description="How often a pin that the mon dropped is set again."
+    )
+    new_bundle_quiet_hours: float = Field(
+        default=72.0, ge=0, description="Hours after a new bundle without automatic proposals."
+    )
+    new_bundle_bad_share: float = Field(
+        default=0.005,
+        ge=0,
+        le=1,
+        description="No automatic proposals while a new bundle calls more devices newly bad.",
+    )
+    withdraw_after_days: float = Field(
+        default=3.0,
+        ge=0,
+        description="Days after which a proposal is withdrawn whose device is no longer bad.",
+    )
+    propose_again_after_days: float = Field(
+        default=7.0,
+        ge=0,
+        description="Days without an automatic proposal after a person cancelled a device's drain.",
+    )
+    slow_drain_after_days: float = Field(
+        default=3.0,
+        ge=0,
+        description="Days after which a drain is proposed for an OSD slower than its peers.",
+    )
+    slow_age_max_hours: float = Field(
+        default=3.0, gt=0, description="Hours for which it is believed that an OSD is slow, or is well again."
+    )
+    plan_again_after_minutes: float = Field(
+        default=10.0,
+        gt=0,
+        description="Minutes after which a refused plan is tried anew on an unchanged map.",
+    )
+    latency_hold: float = Field(default=1.2, ge=1, description="Latency ratio above which a drain holds.")
+    latency_halve: float = Field(
+        default=1.5, ge=1, description="Latency ratio above which the next batch is halved."
+    )
+    latency_pull_back: float = Field(
+        default=2.0, ge=1, description="Latency ratio above which waiting PGs are pulled back."
+    )
+    latency_grow: float = Field(
+        default=1.1, ge=1, description="Latency ratio below which one more PG may move."
+    )
+    urgent_days: float = Field(
+        default=7.0, ge=0, description="Median life in days below which a drive is urgent."
+    )
+    urgent_stretch: float = Field(
+        default=1.5, ge=1, description="How many times the latency excess an urgent one may spend."
+    )
+    move_bytes_per_second: float = Field(
+        default=40e6,
+        gt=0,
+        description="Assumed rate of one backfill in bytes/s, for the ETA and for replays.",
+    )
+    disk_bytes_per_second: float = Field(
+        default=60e6, gt=0, description="What a disk reads for backfills in bytes/s, for the ETA."
+    )
+    host_bytes_per_second: float = Field(
+        default=600e6, gt=0, description="What a host's network gives to backfills in bytes/s, for the ETA."
+    )
+    return_pins: bool = Field(
+        default=False,
+        description="After a removal, give the pins of bystanders back a few at a time; else the balancer does.",
+    )
+
+    def policy(self) -> Policy:
+        """The same limits as the actions room speaks of them; a duration's unit is the end of its key."""
+        limits: dict[str, Any] = {}
+        for key, value in self.model_dump().items():
+            name, _, unit = key.rpartition("_")
+            if name in DURATIONS:
+                limits[name] = timedelta(**{unit: value})
+            else:
+                limits[key] = Mode(value) if key == "mode" else value
+        return Policy(**limits)

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fleet, osd } from "../fleet/sample.ts";
+import { OsdList, merged } from "./osds.ts";
+
+const page = (told: object): object => ({ next: null, gone: [], whole: true, at: "a-1", ...told });
+
+test("what changed stands in its place, what is gone is gone, the rest is the same object", () => {
+  const before = fleet(4);
+  const after = merged(before, [osd(1, { status: "bad" }), osd(9)], [2]);
+  assert.deepEqual(after.map((one) => [one.osd, one.status]), [[0, "good"], [1, "bad"], [3, "good"], [9, "good"]]);
+  assert.equal(after[0], before[0]);
+});
+
+test("nothing new is the same list, so that nothing is painted", () => {
+  const before = fleet(3);
+  assert.equal(merged(before, [], []), before);
+});
+
+test("the first answer is whole, later ones are asked for by what was seen last", async () => {
+  const asked: string[] = [];
+  const answers = [page({ items: fleet(3) }), page({ items: [osd(1, { up: false })], whole: false, at: "a-2" }), page({ items: [], whole: false, at: "a-2" })];
+  const list = new OsdList();
+  const ask = async (path: string): Promise<unknown> => (asked.push(path), answers.shift());
+  await list.now(ask);
+  const second = await list.now(ask);
+  assert.equal(second[1]?.up, false);
+  assert.equal(await list.now(ask), second);
+  assert.deepEqual(asked, ["osds", "osds?since=a-1", "osds?since=a-2"]);
+});
+
+test("a service that does not know what was seen answers with everything, and that replaces all", async () => {
+  const answers = [page({ items: fleet(3) }), page({ items: [osd(7)], at: "b-1" })];
+  const list = new OsdList();
+  const ask = async (): Promise<unknown> => answers.shift();
+  await list.now(ask);
+  assert.deepEqual((await list.now(ask)).map((one) => one.osd), [7]);
+});
+
+test("pages are joined; where the fleet changed between them, everything is asked for again", async () => {
+  const asked: string[] = [];
+  const answers = [page({ items: fleet(2), next: "x" }), page({ items: [osd(2)], at: "a-3" }), page({ items: fleet(3), at: "a-3" })];
+  const list = new OsdList();
+  const ask = async (path: string): Promise<unknown> => (asked.push(path), answers.shift());
+  assert.equal((await list.now(ask)).length, 3);
+  await list.now(ask);
+  assert.deepEqual(asked, ["osds", "osds?cursor=x", "osds"]);
+});

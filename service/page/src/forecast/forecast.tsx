@@ -1,0 +1,128 @@
+/** How good the forecast is: whose it is and since when, whether it was right, what it expects, what it cannot see. */
+import type { ForecastHealth, Osd } from "../api/contract.ts";
+import { HoldAll } from "../frame/halt.tsx";
+import { count, expected, plural, statement } from "../format.ts";
+import { At, Loading, Refused } from "../pieces.tsx";
+import { useResource } from "../resource.ts";
+import { now, osds, status } from "../state.ts";
+import { Drift } from "./drift.tsx";
+import { Calibrated, WasItRight } from "./right.tsx";
+import { Rivals } from "./rivals.tsx";
+import { ByModel, Spread } from "./spread.tsx";
+
+export function Forecast() {
+  const health = useResource<ForecastHealth>("forecast");
+  const known = status.value;
+  const list = osds.value;
+  if (!known || !list) return <Loading lines={6} />;
+  const { expected_30d: all, expected_silent_30d: silent } = known.forecast;
+  return (
+    <section class="view forecast" aria-labelledby="forecast-head">
+      <div class="headline">
+        <h1 id="forecast-head">{all === null ? "What to expect is not reported" : `Expect ${expected(all)} failures in 30 days`}</h1>
+        <p class="lead">{silent === null ? "" : `${expected(silent)} of them without any sign beforehand.`}</p>
+        <span class="narrow-only">
+          <HoldAll />
+        </span>
+      </div>
+      {health.refused && <Refused sentence={health.refused} />}
+      {health.data === null ? (
+        !health.refused && <Loading lines={6} />
+      ) : (
+        <>
+          <Reign health={health.data} />
+          <div class="columns even">
+            <WasItRight health={health.data} />
+            <Calibrated health={health.data} />
+          </div>
+          <Drift health={health.data} />
+          <Rivals health={health.data} />
+        </>
+      )}
+      <Expectations list={list} fresh={known.readings} />
+    </section>
+  );
+}
+
+/** Which bundle, since when, in place of which, and what is wrong with it or its upkeep. */
+function Reign({ health }: { health: ForecastHealth }) {
+  const { bundle, since, before, quiet_until: quiet, looked_at: looked } = health;
+  const troubles = Object.entries(health.troubles);
+  const still = quiet !== null && now.value !== null && quiet > now.value;
+  return (
+    <section class="card reign" aria-labelledby="reign-head">
+      <h2 id="reign-head">
+        {bundle === null ? (
+          "No bundle is loaded: nothing is forecast"
+        ) : (
+          <>
+            Bundle {bundle.name} <span class="muted">{bundle.fingerprint}</span>
+          </>
+        )}
+      </h2>
+      <p>
+        {since === null ? "Since when it scores here is not reported." : <>It scores here since <At time={since} />{before ? ` in place of ${before}` : ""}.</>}{" "}
+        {still && (
+          <b>
+            Nothing is proposed by itself until <At time={quiet} />: the bundle is new.{" "}
+          </b>
+        )}
+        {looked === null ? "Nobody has looked yet whether it is still right." : <>Looked at <At time={looked} />{health.concerns.length === 0 ? ": no concern." : "."}</>}
+      </p>
+      {(health.concerns.length > 0 || troubles.length > 0) && (
+        <ul class="concerns">
+          {health.concerns.map((one) => (
+            <li key={one.cause}>
+              <b>{statement(one.sentence)}</b> {statement(one.cure)} <span class="muted">Since <At time={one.since} />.</span>
+            </li>
+          ))}
+          {troubles.map(([part, why]) => (
+            <li key={part}>
+              <b>The {part} has trouble:</b> {statement(why)}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function Expectations({ list, fresh }: { list: readonly Osd[]; fresh: { fresh: number; total: number } }) {
+  const judged = list.filter((osd) => osd.p_fail_30d !== null);
+  const ruled = list.filter((osd) => osd.p_fail_30d === null && osd.source?.startsWith("rule:")).length;
+  return (
+    <>
+      <div class="columns even">
+        <section class="card">
+          <h2>What the forecast cannot see</h2>
+          <p>
+            About 4 in 10 failures give no sign first: on real drives no counter moves before they die. Redundancy is for those; this page is for
+            the others.
+          </p>
+          <dl class="facts">
+            <dt>Judged by the model</dt>
+            <dd>
+              {count(judged.length)} of {plural(list.length, "disk")}
+            </dd>
+            <dt>Judged by a rule</dt>
+            <dd>{count(ruled)}, with no probability</dd>
+            <dt>Not judged</dt>
+            <dd>{count(list.length - judged.length - ruled)}, shown as unknown</dd>
+            <dt>Read in time</dt>
+            <dd>
+              {count(fresh.fresh)} of {count(fresh.total)}
+            </dd>
+          </dl>
+        </section>
+        <section class="card">
+          <h2>How the probabilities spread</h2>
+          <Spread judged={judged} />
+        </section>
+      </div>
+      <section class="card">
+        <h2>By model</h2>
+        <ByModel osds={list} />
+      </section>
+    </>
+  );
+}

@@ -1,0 +1,46 @@
+"""`audit`: who asked for what, from where, and what was answered."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from service.access.audit import AUDIT
+from service.rest import caching
+from service.rest.bodies import Body
+from service.rest.guarding import Admin
+from service.rest.outlooks import Cursor, Limit
+from service.rest.within import TheHouse
+
+router = APIRouter(tags=["audit"])
+
+
+class CallBody(Body):
+    """One request that acted or was refused. `caller` is `nobody` where no token or session was good."""
+
+    at: datetime
+    caller: str
+    source: str
+    asked: str
+    answered: str
+
+
+class CallPage(Body):
+    """The newest calls, oldest first; `next` leads to those before them."""
+
+    items: list[CallBody]
+    next: str | None
+
+
+@router.get("/audit", response_model=CallPage, responses=caching.polled(401, 403, 422))
+def audit(request: Request, house: TheHouse, _: Admin, limit: Limit = 200, cursor: Cursor = None) -> Response:
+    """The record of all processes that share the store."""
+    found, following = caching.lines(partial(house.store.journal, AUDIT), limit, cursor)
+    items = [
+        CallBody(at=line.at, caller=line.caller, source=line.seen, asked=line.decided, answered=line.answered)
+        for line in found
+    ]
+    return caching.answer(request, CallPage(items=items, next=following))

@@ -1,0 +1,153 @@
+"""At the door, before anything is asked who: Host header, how many come from one address, form and size of a body."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as AsgiScope
+
+from service.access.limits import Buckets
+from service.rest import problems
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+BURST_SECONDS = 10.0
+BODY_SECONDS = 60.0
+"""For a whole body; at the default limit of 16 MiB that is 280 kB a second."""
+HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        b"font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+OVER_TLS = (b"strict-transport-security", b"max-age=31536000")
+
+
+class Door:
+    """ASGI middleware. It refuses before a route is looked for, and a body also while a route reads it."""
+
+    body_seconds = BODY_SECONDS
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: frozenset[str],
+        body_limit: int,
+        *,
+        tls: bool,
+        requests_per_second: float,
+    ) -> None:
+        self.app, self.hosts, self.body_limit = app, hosts | LOOPBACK_NAMES, body_limit
+        self.headers = (*HEADERS, OVER_TLS) if tls else HEADERS
+        self.buckets = Buckets(requests_per_second, requests_per_second * BURST_SECONDS)
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], *self.headers]}
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await _answer(refusal)(scope, receive, sending)
+            return
+        body = _Body(receive, self.body_limit, self.body_seconds)
+        begun = False
+
+        async def answering(message: Message) -> None:
+            # What a route makes of a body that broke off is not what is answered: the reason is.
+            nonlocal begun
+            if body.refusal is None or begun:
+                begun = True
+                await sending(message)
+
+        await self.app(scope, body.receive, answering)
+        if body.refusal is not None and not begun:
+            await _answer(body.refusal)(scope, receive, sending)
+
+    def _refusal(self, scope: AsgiScope) -> problems.Problem | None:
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        name = host_name(headers.get(b"host", b"").decode("latin-1"))
+        if name not in self.hosts:
+            return problems.Problem(
+                400,
+                f"The Host header names {name or 'nothing'!r}, which this service does not answer to; use "
+                "http://127.0.0.1, or add the name to allowed_hosts of [service].",
+            )
+        if wait := self.buckets.take(scope["client"][0] if scope.get("client") else None):
+            return too_many("one address", "address_requests_per_second", wait)
+        if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+            return problems.Problem(
+                415, "Packed bodies are not taken, since a small one may be a huge one; send it as it is."
+            )
+        told = headers.get(b"content-length", b"0")
+        if not told.isdigit() or int(told) > self.body_limit:
+            return problems.Problem(413, _too_large(self.body_limit))
+        return None
+
+
+class _Body:
+    """A request's body on its way to a route, counted and timed."""
+
+    def __init__(self, receive: Receive, limit: int, seconds: float) -> None:
+        self._receive, self._limit = receive, limit
+        self._deadline = asyncio.get_running_loop().time() + seconds
+        self._seconds, self._taken, self._whole = seconds, 0, False
+        self.refusal: problems.Problem | None = None
+
+    async def receive(self) -> Message:
+        """The next piece. Raises problems.Problem when it is too much or too late."""
+        if self._whole:  # now it can only be told that the client went away
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
+        except TimeoutError:
+            raise self._refused(
+                408, f"The body did not arrive within {self._seconds:g} s; send it in parts."
+            ) from None
+        self._taken += len(message.get("body", b""))
+        if self._taken > self._limit:
+            raise self._refused(413, _too_large(self._limit))
+        self._whole = not message.get("more_body", False)
+        return message
+
+    def _refused(self, status: int, detail: str) -> problems.Problem:
+        # The rest of the body is still on its way: the connection is of no further use.
+        self.refusal = problems.Problem(status, detail, headers={"Connection": "close"})
+        return self.refusal
+
+
+def too_many(whose: str, key: str, wait: float) -> problems.Problem:
+    """429: requests of one caller or address, bounded by `key` of [access]; `wait` seconds from now there is room."""
+    return problems.Problem(
+        429,
+        f"These are too many requests of {whose}: wait {wait:.1f} s, or raise {key} of [access].",
+        headers={"Retry-After": str(math.ceil(wait))},
+    )
+
+
+def _answer(problem: problems.Problem) -> ASGIApp:
+    return problems.answer(problem.status, problem.detail, headers=problem.headers)
+
+
+def _too_large(limit: int) -> str:
+    return f"The body is larger than {limit} bytes; send it in parts."
+
+
+def host_name(header: str) -> str:
+    """The name in a Host header, without port and brackets, in lower case."""
+    if header.startswith("["):
+        return header[1:].split("]")[0].lower()
+    return header.rsplit(":", 1)[0].lower() if header.count(":") == 1 else header.lower()

@@ -1,0 +1,39 @@
+"""`enrolment`: a collector exchanges its one-time token for one of its own."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from data.refusal import Refusal
+from service.rest.bodies import Body
+from service.rest.guarding import access_of
+from service.rest.problems import Problem, declared
+
+router = APIRouter(tags=["enrolment"])
+
+
+class EnrolmentRequest(BaseModel):
+    """The one-time token, and the host as its readings will name it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    token: str = Field(min_length=1, max_length=500)
+    host: str = Field(min_length=1, max_length=256)
+
+
+class EnrolmentBody(Body):
+    """The host's own token: scope `ingest`, for its own readings and latencies alone. It is told once."""
+
+    token: str
+    host: str
+
+
+@router.post("/enrolment", status_code=201, responses=declared(401, 413, 422, 429))
+def enrol(request: Request, wanted: EnrolmentRequest) -> EnrolmentBody:
+    """Exchange a one-time token, once."""
+    try:
+        token = access_of(request).book.exchange(wanted.token, wanted.host)
+    except Refusal as refusal:
+        raise Problem(401, f"{str(refusal)[:1].upper()}{str(refusal)[1:]}.") from refusal
+    return EnrolmentBody(token=token, host=wanted.host)

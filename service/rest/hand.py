@@ -1,0 +1,87 @@
+"""`hand`: sealed steps for the mgr module, and its answers; only where a service drains by the mgr's hand."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from actions.cluster.port import Answer
+from service.draining.hand import Hand, HandCluster, NobodyWaits
+from service.house import House
+from service.rest.bodies import Body
+from service.rest.guarding import Handler
+from service.rest.problems import Problem, declared
+from service.rest.within import TheHouse
+
+router = APIRouter(tags=["hand"])
+
+
+class StepBody(Body):
+    """A step as JSON text, and HMAC-SHA256 over that text in hex."""
+
+    step: str
+    signature: str
+
+
+class StepPage(Body):
+    """Steps that wait, oldest first."""
+
+    items: list[StepBody]
+
+
+class AnswerRequest(BaseModel):
+    """What became of a step. `refused`: by the hand's own guards, before anything was sent."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ok: bool
+    text: str = Field(max_length=2000)
+    epoch: int | None = Field(default=None, ge=0)
+    refused: bool = False
+
+
+class TakenBody(Body):
+    """The answer has reached who waits for it."""
+
+    id: str
+
+
+@router.get("/hand/steps", responses=declared(401, 403, 409))
+def steps(
+    house: TheHouse,
+    caller: Handler,
+    halted: Annotated[str | None, Query(max_length=600, description="The cluster's own halt.")] = None,
+) -> StepPage:
+    """Steps to carry out now. A halt that stands in the cluster halts the service too."""
+    hand = _hand(house)
+    if halted is not None and house.store.halt_reason() is None:
+        house.halt(f"in the cluster: {halted.strip() or 'no reason given'}", caller.name)
+    waiting = () if halted is not None else hand.taken()
+    return StepPage(items=[StepBody(step=one.text, signature=one.signature) for one in waiting])
+
+
+@router.post("/hand/steps/{id}/answer", responses=declared(401, 403, 404, 409, 422))
+def answer(
+    house: TheHouse,
+    _: Handler,
+    id: Annotated[str, Path(max_length=64)],  # noqa: A002
+    said: AnswerRequest,
+) -> TakenBody:
+    """What became of a step."""
+    try:
+        _hand(house).answered(id, Answer(said.ok, said.text, said.epoch))
+    except NobodyWaits as nobody:
+        raise Problem(404, str(nobody)) from nobody
+    return TakenBody(id=id)
+
+
+def _hand(house: House) -> Hand:
+    cluster = house.control.live.cluster if house.has_cluster else None
+    if not isinstance(cluster, HandCluster):
+        raise Problem(
+            409,
+            "This service does not drain by the mgr's hand; set hand_key of [ceph], or the module's mode to mirror.",
+        )
+    return cluster.hand

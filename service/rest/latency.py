@@ -1,0 +1,51 @@
+"""`POST latency`: where collectors without Kafka deliver what they counted of their OSDs."""
+
+from __future__ import annotations
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+
+from data.reading import LatencyBatch
+from data.refusal import Refusal
+from data.wire import decode
+from service.house import House
+from service.rest.guarding import Ingester
+from service.rest.problems import Problem
+from service.rest.readings import TAKEN_IN, IngestedBody, RefusedBody
+from service.rest.within import TheHouse
+from service.tokens import Caller
+
+router = APIRouter(tags=["readings"])
+
+
+@router.post("/latency", **TAKEN_IN)
+async def latency(request: Request, house: TheHouse, caller: Ingester) -> Response:
+    """An array of envelopes of schema `latency_batch`; 207 when a batch, or summaries of one, were refused."""
+    body = await request.body()
+    answer = await run_in_threadpool(_take, house, body, caller)
+    return JSONResponse(answer.model_dump(), 207 if answer.refused else 200)
+
+
+def _take(house: House, body: bytes, caller: Caller) -> IngestedBody:
+    try:
+        items = msgspec.json.decode(body, type=list[msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Problem(422, f"The body is no JSON array of latency batches: {error}.") from error
+    found: list[tuple[int, LatencyBatch]] = []
+    refused: list[tuple[int, str]] = []
+    for index, item in enumerate(items):
+        try:
+            batch = decode(bytes(item), LatencyBatch).body
+            for host in {batch.host, *(windows.host for windows in batch.windows)}:
+                caller.speaks_for(host)
+            found.append((index, batch))
+        except Refusal as refusal:
+            refused.append((index, str(refusal)))
+    told = house.latencies.ingest([batch for _, batch in found])
+    refused += [(found[place][0], why) for place, why in told]
+    return IngestedBody(
+        accepted=len(items) - len({index for index, _ in refused}),
+        refused=[RefusedBody(index=index, reason=why) for index, why in sorted(refused)],
+    )

@@ -1,0 +1,191 @@
+"""Every metric family there is. `docs/reference/metrics.md` is this table in words; a test holds the two equal."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from data.drain import DrainState
+from data.outlook import Status
+from service.rest.metrics.family import MOST, Family
+from service.telling.heat import HOT_C
+
+_HOSTS = f"hosts, {MOST} at the most"
+_CHANNELS = "channels that are set, 3 at the most"
+_FAMILIES = "makers and models of the bundle's reference, about 20"
+
+DEVICES = Family("predrain_devices", "Devices by the status of their outlook.", ("status",), str(len(Status)))
+STALE = Family("predrain_stale_devices", "Devices without a reading for two intervals.")
+EXPECTED = Family("predrain_expected_failures_30d", "Failures expected within 30 days.")
+NEWEST = Family("predrain_newest_reading_age_seconds", "Age of the newest reading.")
+STALE_AFTER = Family("predrain_reading_stale_seconds", "Age from which a reading is stale: two intervals.")
+BAD = Family(
+    "predrain_bad_devices",
+    "Devices that are called bad, where there are any.",
+    ("host", "model"),
+    f"pairs with a bad device, {MOST} at the most",
+)
+MODELS = Family("predrain_model_devices", "Devices by model.", ("model",), f"models, {MOST} at the most")
+HOST_AGE = Family(
+    "predrain_host_reading_age_seconds", "Age of the newest reading from a host.", ("host",), _HOSTS
+)
+HOST_UNREADABLE = Family(
+    "predrain_host_unreadable_devices",
+    "Devices that could not be read, where there are any.",
+    ("host",),
+    _HOSTS,
+)
+HOST_BLIND = Family(
+    "predrain_host_blind_devices",
+    "Devices that nobody could ask, since the host cannot run smartctl, where there are any.",
+    ("host",),
+    _HOSTS,
+)
+HOSTS_UNHEARD = Family("predrain_unheard_hosts", "Hosts with OSDs that never sent a reading.")
+HOSTS = Family("predrain_hosts", "Hosts with OSDs, or, without a cluster, hosts that were heard of lately.")
+HOT = Family(
+    "predrain_hot_devices",
+    f"Hard disks at {HOT_C} degrees Celsius or more, where there are any.",
+    ("rack", "host"),
+    _HOSTS,
+)
+UNREADABLE_FOR = Family(
+    "predrain_longest_unreadable_seconds", "How long the device has been unreadable that was so first."
+)
+
+OSDS = Family("predrain_osds", "OSDs in the cluster.")
+VIEW_AGE = Family("predrain_view_age_seconds", "Age of the last view of the cluster.")
+LATENCY_WORST = Family(
+    "predrain_osd_latency_ratio", "The worst OSD's latency over its own hour before; none without a signal."
+)
+LATENCY_KNOWN = Family("predrain_osds_with_latency", "OSDs whose latency ratio is known.")
+
+DRAINS = Family("predrain_drains", "Drains by state.", ("state",), str(len(DrainState)))
+HELD = Family("predrain_held_drains", "Drains that guards hold now.")
+FLYING = Family("predrain_drain_in_flight_pgs", "PGs on their way for drains under way.")
+PGS_LEFT = Family("predrain_drain_left_pgs", "PGs that drains under way have still to move.")
+BYTES_LEFT = Family("predrain_drain_left_bytes", "Bytes that drains under way have still to move.")
+BYTES_MOVED = Family("predrain_drain_moved_bytes", "Bytes that drains under way have moved.")
+DRAIN_LATENCY = Family(
+    "predrain_drain_latency_ratio", "The worst latency ratio among sources and targets of drains under way."
+)
+VERIFIED = Family(
+    "predrain_throttle_verified",
+    "1 while every OSD at work for a drain was seen to hold the throttle, 0 while not; none without drains under way.",
+)
+HALTED = Family("predrain_halted", "1 while a halt stands.")
+RUNNING = Family(
+    "predrain_controller_running",
+    "1 while the controller here decides, 0 while it holds or another one leads; none without one.",
+)
+
+REFUSING = Family(
+    "predrain_guard_refusals",
+    "Drains and bad disks that the guard held back at the controller's last look.",
+    ("guard",),
+    "guards, about 20",
+)
+
+INFO = Family("predrain_build_info", "The version that runs.", ("version",), "1")
+READY = Family(
+    "predrain_ready", "1 once the forecaster is loaded, 0 before; none where this process scores nothing."
+)
+STORE = Family("predrain_store_answers", "1 while the store answers; without it only this section is known.")
+FAULT = Family("predrain_fault", "1 while a part is broken.", ("part",), "parts of the process, about 10")
+ACCEPTED = Family(
+    "predrain_readings_accepted", "Readings accepted into the log by this process.", counts=True
+)
+REFUSED = Family("predrain_readings_refused", "Readings refused at the door.", counts=True)
+WORKED = Family("predrain_readings_worked", "Records that the worker took from the log.", counts=True)
+DEAD = Family("predrain_readings_dead", "Records that became dead letters.", counts=True)
+ALERTS = Family("predrain_readings_alerts", "Readings that led to an announcement.", counts=True)
+LATENCIES = Family("predrain_latencies_kept", "Latency summaries of OSDs that were kept.", counts=True)
+LATENCIES_DEAD = Family(
+    "predrain_latencies_dead", "Latency batches that became dead letters, whole or in part.", counts=True
+)
+LATENCIES_LOST = Family(
+    "predrain_latencies_lost", "Latency summaries that hosts said they had lost.", counts=True
+)
+LAG = Family(
+    "predrain_worker_lag_seconds",
+    "How long the last readings to be judged had waited in the log; 0 when none wait.",
+)
+SENT = Family("predrain_messages_sent", "Messages that were delivered.", ("channel",), _CHANNELS, counts=True)
+UNSENT = Family(
+    "predrain_messages_failed", "Deliveries of messages that failed.", ("channel",), _CHANNELS, counts=True
+)
+SENT_AGE = Family(
+    "predrain_message_age_seconds",
+    "How long ago this process delivered a message; none before its first.",
+    ("channel",),
+    _CHANNELS,
+)
+
+BUNDLE = Family("predrain_bundle_info", "The bundle that scores.", ("bundle",))
+CHALLENGER = Family("predrain_challenger_info", "The bundle in its shadow.", ("bundle",))
+REIGN = Family("predrain_bundle_age_seconds", "How long the bundle has scored here.")
+CONCERN = Family("predrain_forecast_concern", "1 while an alert stands.", ("cause",), "3")
+DRIFT = Family(
+    "predrain_forecast_drift_index",
+    "Stability index of the feature that moved most since training; above 0.25 is much.",
+    ("family",),
+    _FAMILIES,
+)
+DRIFTED = Family(
+    "predrain_forecast_drifted_features",
+    "Features that stability index and Kolmogorov-Smirnov test both call changed.",
+    ("family",),
+    _FAMILIES,
+)
+SCORE_DRIFT = Family(
+    "predrain_forecast_score_drift_index",
+    "Stability index of the forecast chance to fail within 30 days.",
+    ("family",),
+    _FAMILIES,
+)
+EXPECTED_BY = Family(
+    "predrain_forecast_expected_failures", "Failures that were expected.", ("family",), _FAMILIES
+)
+OBSERVED_BY = Family(
+    "predrain_forecast_observed_failures", "Failures that were seen.", ("family",), _FAMILIES
+)
+CALIBRATED_LOW = Family(
+    "predrain_forecast_calibration_low",
+    "Lower end of the 95 % interval of expected over observed.",
+    ("family",),
+    _FAMILIES,
+)
+CALIBRATED_HIGH = Family(
+    "predrain_forecast_calibration_high",
+    "Upper end of it; no series while nothing has failed.",
+    ("family",),
+    _FAMILIES,
+)
+COMPARED_FAILURES = Family("predrain_forecast_failures", "Failures that bundles are compared on.")
+COMPARED_WINDOWS = Family("predrain_forecast_healthy_windows", "Healthy windows of 30 days likewise.")
+FORETOLD = Family(
+    "predrain_forecast_foretold", "Failures called warning or bad in the 30 days before.", ("role",), "2"
+)
+ALARMED = Family("predrain_forecast_alarmed", "Healthy windows called warning or bad.", ("role",), "2")
+BRIER = Family(
+    "predrain_forecast_brier", "Mean squared error of the chance to fail within 30 days.", ("role",), "2"
+)
+
+CATALOGUE: Final[dict[str, tuple[Family, ...]]] = {
+    "Fleet": (
+        *(DEVICES, STALE, EXPECTED, NEWEST, STALE_AFTER, BAD, MODELS, HOSTS, HOSTS_UNHEARD),
+        *(HOST_AGE, HOST_UNREADABLE, HOST_BLIND, HOT, UNREADABLE_FOR),
+    ),
+    "Cluster and drains": (
+        *(OSDS, VIEW_AGE, LATENCY_WORST, LATENCY_KNOWN, DRAINS, HELD, FLYING, PGS_LEFT, BYTES_LEFT),
+        *(BYTES_MOVED, DRAIN_LATENCY, VERIFIED, HALTED, RUNNING, REFUSING),
+    ),
+    "Service": (
+        *(INFO, READY, STORE, FAULT, ACCEPTED, REFUSED, WORKED, DEAD, ALERTS),
+        *(LATENCIES, LATENCIES_DEAD, LATENCIES_LOST, LAG, SENT, UNSENT, SENT_AGE),
+    ),
+    "Forecast": (
+        *(BUNDLE, CHALLENGER, REIGN, CONCERN, DRIFT, DRIFTED, SCORE_DRIFT, EXPECTED_BY, OBSERVED_BY),
+        *(CALIBRATED_LOW, CALIBRATED_HIGH, COMPARED_FAILURES, COMPARED_WINDOWS, FORETOLD, ALARMED, BRIER),
+    ),
+}
+"""By section, in the order in which the page tells them."""

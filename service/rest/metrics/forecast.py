@@ -1,0 +1,60 @@
+"""The forecast's own health: bundles, drift and calibration by family, the comparison.
+
+Families are models and makers of the bundle's reference, so that their number is bounded (models.drift).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from prometheus_client.core import Metric
+
+from service.house import House
+from service.rest.metrics import catalogue as c
+from service.rest.metrics.family import OTHER, Family
+from service.scoring import succession
+
+ROLES = ("champion", "challenger")
+CAUSES = ("drift", "calibration", "challenger")
+
+
+def forecast(house: House, now: datetime) -> Iterator[Metric]:
+    """Every series, those of the last look; none of a look before the first. Raises what the store raises."""
+    challenger = house.lineup.challenger
+    yield c.BUNDLE.by({house.bundle_name or "none": 1})
+    yield c.CHALLENGER.by({challenger.name if challenger else "none": 1})
+    reign = succession.reign(house.store) if house.ready else None
+    if reign is not None:
+        yield c.REIGN.one((now - reign.at).total_seconds())
+    health = house.health
+    if health is None:
+        return
+    stands = {one.cause.value for one in health.concerns}
+    yield c.CONCERN.by({cause: float(cause in stands) for cause in CAUSES})
+    judged = [one for one in health.drift if one.features]
+    yield _by_family(c.DRIFT, {one.family: one.features[0].psi for one in judged})
+    yield _by_family(c.DRIFTED, {one.family: len(one.drifted) for one in judged})
+    yield _by_family(c.SCORE_DRIFT, {one.family: one.score.psi for one in health.drift if one.score})
+    seen = health.calibration
+    yield _by_family(c.EXPECTED_BY, {one.family: one.expected for one in seen})
+    yield _by_family(c.OBSERVED_BY, {one.family: one.observed for one in seen})
+    yield _by_family(c.CALIBRATED_LOW, {one.family: one.low for one in seen})
+    yield _by_family(c.CALIBRATED_HIGH, {one.family: one.high for one in seen if one.high is not None})
+    yield from _comparison(house)
+
+
+def _comparison(house: House) -> Iterator[Metric]:
+    comparison = house.health.comparison if house.health else None
+    if comparison is None:
+        return
+    yield c.COMPARED_FAILURES.one(comparison.failures)
+    yield c.COMPARED_WINDOWS.one(comparison.windows)
+    standings = dict(zip(ROLES, comparison.standings, strict=False))
+    yield c.FORETOLD.by({role: one.foretold for role, one in standings.items()})
+    yield c.ALARMED.by({role: one.alarmed for role, one in standings.items()})
+    yield c.BRIER.by({role: one.brier for role, one in standings.items() if one.brier is not None})
+
+
+def _by_family(family: Family, values: dict[str, float]) -> Metric:
+    return family.by({key or OTHER: value for key, value in sorted(values.items())})

@@ -1,0 +1,49 @@
+"""The newest outlook of each device, as far as the next one counts on from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from data.ids import DeviceId
+from data.outlook import Outlook
+from data.reading import Reading
+
+
+class Latest(Protocol):
+    """Where a worker finds the outlook before, and hands in what is new."""
+
+    def take(self, readings: Iterable[Reading], outlooks: Iterable[Outlook]) -> None:
+        """Newer ones replace older ones; an older one changes nothing."""
+        ...
+
+    def outlook(self, device: DeviceId) -> Outlook | None:
+        """The newest outlook of one device."""
+        ...
+
+
+class Gist:
+    """For a process that shows no outlook: without reasons, curve and readings, which are most of a drive's memory."""
+
+    def __init__(self) -> None:
+        self._outlooks: dict[DeviceId, Outlook] = {}
+
+    def take(self, readings: Iterable[Reading], outlooks: Iterable[Outlook]) -> None:  # noqa: ARG002
+        """Newer ones replace older ones; an older one changes nothing."""
+        for one in outlooks:
+            before = self._outlooks.get(one.device)
+            if before is None or before.as_of <= one.as_of:
+                self._outlooks[one.device] = Outlook(
+                    one.device,
+                    one.as_of,
+                    one.status,
+                    one.source,
+                    reasons=(),
+                    prescription="",
+                    readings=one.readings,
+                    span_hours=one.span_hours,
+                )
+
+    def outlook(self, device: DeviceId) -> Outlook | None:
+        """The newest outlook of one device: its time, its status, and for how long that has been borne out."""
+        return self._outlooks.get(device)

@@ -1,0 +1,143 @@
+"""The forecast's place in a process: who scores, since when, in whose shadow, and how well that goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from data.clock import Clock
+from data.ids import DeviceId
+from data.log.port import Log
+from data.refusal import Refusal
+from data.scorebook import Scorebook
+from data.store.port import Store
+from service.alerts import Announcements
+from service.scoring import succession
+from service.scoring.forecasting import Forecaster
+from service.scoring.latest import Latest
+from service.scoring.lineup import Lineup
+from service.scoring.sender import Sender
+from service.scoring.shadow import Shadow
+from service.scoring.worker import Worked, Worker
+
+if TYPE_CHECKING:
+    from service.scoring.watch import Health
+
+
+class NotReady(Refusal):
+    """The forecaster is not loaded yet."""
+
+
+class Scorer:
+    """One worker under the bundle that is promoted now. One thread steps; any may look.
+
+    reigns: told since when the champion reigns in place of another (None: it is the first), before its first
+    outlook. Without a scorebook no bundle is compared with another.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        store: Store,
+        clock: Clock,
+        lineup: Lineup,
+        fleet: Latest,
+        announcements: Announcements,
+        sender: Sender,
+        scorebook: Scorebook | None = None,
+        reigns: Callable[[datetime | None], None] = lambda _: None,
+    ) -> None:
+        self._log, self._store, self._clock, self._sender = log, store, clock, sender
+        self._fleet, self._announcements, self._reigns = fleet, announcements, reigns
+        self.lineup, self.scorebook = lineup, scorebook
+        self.health: Health | None = None
+        """What the last `watch` found."""
+        self._shadow = Shadow(scorebook) if scorebook is not None else None
+        self._unwatched: str | None = None
+        self._scoring: tuple[Forecaster[Any] | None, Forecaster[Any] | None] = (None, None)
+        self._worker: Worker[Any] | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether the forecaster is loaded and what must be remembered is read back."""
+        return self._worker is not None
+
+    @property
+    def troubles(self) -> dict[str, str]:
+        """What is wrong with the forecast's own upkeep, by part, while disks are scored all the same."""
+        told = {
+            "bundle": self.lineup.trouble,
+            "scorebook": self._shadow.trouble if self._shadow else None,
+            "watch": self._unwatched,
+        }
+        return {part: why for part, why in told.items() if why is not None}
+
+    def start(self, *, whole: bool) -> None:
+        """Load the forecaster; `whole`: and what every device of the store came to, as who scores alone should."""
+        self.lineup.follow()
+        champion = self.lineup.champion
+        assert champion is not None
+        worker = Worker(
+            self._log,
+            self._store,
+            self._clock,
+            champion,
+            self._fleet,
+            self._announcements,
+            self._sender,
+            self._shadow,
+        )
+        devices = worker.rebuild() if whole else None
+        self._reign(champion)
+        self._worker = worker
+        structlog.get_logger().info("scoring", bundle=champion.name, devices=devices)
+
+    def follow(self) -> bool:
+        """Score with what is promoted now; returns whether champion or challenger changed."""
+        if self._worker is None:
+            return False
+        self.lineup.follow()
+        champion = self.lineup.champion
+        if champion is None or self._scoring == (champion, self.lineup.challenger):
+            return False
+        self._reign(champion)
+        self._worker.succeed(champion)
+        shadowed = self.lineup.challenger.name if self.lineup.challenger else None
+        structlog.get_logger().info("scoring", bundle=champion.name, challenger=shadowed)
+        return True
+
+    def step(self) -> Worked:
+        """Take one batch from the log. Raises NotReady before `start`."""
+        if self._worker is None:
+            raise NotReady("The forecaster is not loaded yet; ask again in a few seconds.")
+        return self._worker.step()
+
+    def watch(self) -> bool:
+        """Judge the forecast by the drives that are scored here and by what became of drives; whether it could be."""
+        from service.scoring.watch import look
+
+        worker, champion = self._worker, self.lineup.champion
+        if worker is None or champion is None:
+            return False
+        states, now = worker.states(), self._clock.now()
+        try:
+            found = look(champion, self.lineup.challenger, states, self.scorebook, self._store, now)
+        except Refusal as refusal:
+            self._unwatched = str(refusal)
+            return False
+        self.health, self._unwatched = found.after(self.health), None
+        return True
+
+    def family(self, device: DeviceId) -> tuple[float, ...] | None:
+        """How long drives of this device's family and age live, on the fixed grid; None where that is not known."""
+        return self._worker.family(device) if self._worker else None
+
+    def _reign(self, champion: Forecaster[Any]) -> None:
+        """Write a new champion down before its first outlook, so that no proposal rests on it too soon."""
+        self._reigns(succession.since(self._store, champion.fingerprint, self._clock.now()))
+        if self._shadow is not None:
+            self._shadow.champion, self._shadow.challenger = champion.fingerprint, self.lineup.challenger
+        self._scoring = champion, self.lineup.challenger

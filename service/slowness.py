@@ -1,0 +1,61 @@
+"""Which OSDs are slow: the store's latencies, read now and then for the controller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from actions.cluster.view import ClusterView
+from data.ids import HostName
+from data.slow import Slowness
+from data.store.port import Store
+
+if TYPE_CHECKING:
+    from models.slow.live import LiveWatch
+
+HISTORY = timedelta(days=5)
+"""How far back the latencies are read after a start: the three days of a verdict, the day before them, and today."""
+READ_EVERY = timedelta(minutes=30)
+_GRAIN = timedelta(microseconds=1)
+
+
+@dataclass(slots=True)
+class SlowOsds:
+    """Follows every OSD of the cluster. For one thread."""
+
+    store: Store
+    _watch: LiveWatch | None = None
+    _read: dict[HostName, datetime] = field(default_factory=dict)
+    _looked: datetime | None = None
+    _said: Slowness = field(default_factory=Slowness)
+    _hosts: frozenset[HostName] = frozenset()
+
+    def look(self, view: ClusterView, now: datetime) -> Slowness:
+        """Who is slow by now. Reads the store at most every half hour; a slow host is told in the log once."""
+        if self._looked is not None and now - self._looked < READ_EVERY:
+            return self._said
+        self._looked = now
+        if self._watch is None:
+            if not self.store.has_latency():
+                return self._said
+            from models.slow.live import LiveWatch
+
+            self._watch = LiveWatch()
+        classes = {osd.id: osd.device_class for osd in view.osds.values()}
+        for host in self.store.latency_hosts():
+            told = self.store.host_latency(host, self._read.get(host, now - HISTORY))
+            if told:
+                self._watch.take(told, classes)
+                self._read[host] = told[-1].window_start + _GRAIN
+        self._said = self._watch.look(now)
+        self._tell()
+        return self._said
+
+    def _tell(self) -> None:
+        for host in self._said.hosts:
+            if host.host not in self._hosts:
+                structlog.get_logger().warning("a whole host is slow", host=host.host, why=host.reason)
+        self._hosts = frozenset(host.host for host in self._said.hosts)

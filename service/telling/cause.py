@@ -1,0 +1,101 @@
+"""What a person may have to hear of: one value a cause, however many disks, hosts or parts it touches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from actions.policy import Policy
+from data.ids import DeviceId
+from data.outlook import Outlook
+from data.reading import Reading, Unreadable
+from service.fleet import Sight
+
+
+class Severity(StrEnum):
+    """Whether it can wait for working hours."""
+
+    NOTICE = "notice"
+    URGENT = "urgent"
+
+    def reaches(self, least: Severity) -> bool:
+        """Whether it is `least` or worse."""
+        return self is Severity.URGENT or least is Severity.NOTICE
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One disk, host, drain or part of a cause."""
+
+    name: str
+    """The same at every look: a device id, a host, a drain's id, a part."""
+    line: str
+    """What, why, how sure, and what predrain does about it."""
+    severity: Severity = Severity.NOTICE
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Something that stands now. Two looks that find the same `key` found the same cause."""
+
+    key: str
+    title: str
+    """One line without a full stop."""
+    points: tuple[Point, ...]
+    """The worst first; never empty."""
+    todo: str
+    """What a person should do, a sentence."""
+    path: str
+    """Where the page shows it."""
+    host: str | None = None
+    """The one host that it concerns."""
+    model: str | None = None
+    """The one drive model that it concerns."""
+
+    @property
+    def severity(self) -> Severity:
+        """Of its worst point."""
+        urgent = any(point.severity is Severity.URGENT for point in self.points)
+        return Severity.URGENT if urgent else Severity.NOTICE
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What it is about."""
+        return frozenset(point.name for point in self.points)
+
+
+@dataclass(frozen=True, slots=True)
+class Worry:
+    """A doubt about the forecast itself, or a part that is broken: `name`, a sentence, and the cure."""
+
+    name: str
+    sentence: str
+    cure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything that causes are made of, at one instant."""
+
+    sight: Sight
+    told: Mapping[DeviceId, Outlook]
+    """The outlook that was last announced of each device: status with hysteresis (service.alerts)."""
+    now: datetime
+    stale_after: timedelta
+    """A disk without a reading for so long is not being read."""
+    policy: Policy
+    broken: tuple[Worry, ...] = ()
+    """Parts of this service that do not work now."""
+    doubts: tuple[Worry, ...] = ()
+    """Doubts about the forecast."""
+    ended: Mapping[DeviceId, datetime] = field(default_factory=dict)
+    """Devices of which somebody said that they failed, were removed or replaced, and when."""
+    settled: bool = True
+    """Whether this process has been up long enough for hosts to have delivered what waited for it."""
+
+    def is_over(self, reading: Reading) -> bool:
+        """Whether the disk's end was told, and it has not answered since."""
+        end = self.ended.get(reading.device)
+        return end is not None and (isinstance(reading.seen, Unreadable) or reading.taken_at <= end)

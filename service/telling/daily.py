@@ -1,0 +1,81 @@
+"""Sends the digest of each day once, from what its store remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from service.telling.cause import Cause
+from service.telling.channel import Deliveries, NotTold
+from service.telling.digest import Digest, Hour
+from service.telling.notes import Notes
+from service.telling.silence import Silence
+
+AGAIN = timedelta(minutes=10)
+"""A digest that was not taken is tried again after this, until the next one is due."""
+_ROOM, _NOTE = "digest", "last"
+_DIGEST = msgspec.json.Decoder(Digest)
+
+
+class Letters(Protocol):
+    """The way out of digests."""
+
+    def send(self, digest: Digest, day: date, at: datetime) -> None:
+        """Hand it over, within a deadline; that of a day twice is the same letter. Raises NotTold."""
+        ...
+
+
+@dataclass(slots=True)
+class Daily:
+    """For one thread of one process, as Teller is."""
+
+    notes: Notes
+    letters: Letters
+    hour: Hour
+    deliveries: Deliveries = field(default_factory=Deliveries)
+    trouble: str | None = None
+    _not_before: datetime | None = None
+
+    def look(self, causes: Sequence[Cause], silences: Sequence[Silence], now: datetime) -> None:
+        """Take in what stands, and send what is due. Raises what the store raises."""
+        raw = self.notes.notes(_ROOM).get(_NOTE)
+        # A first start has no day behind it, so that its first digest is that of the next day.
+        before = _DIGEST.decode(raw) if raw is not None else Digest(self.hour.day(now), now)
+        digest = before.seen(causes, _silenced(causes, silences), now)
+        day = self.hour.day(now)
+        if day > before.day and self._sent(digest, day, now):
+            digest = digest.told(day, now)
+        if raw is None or digest != before:
+            self.notes.note(_ROOM, {_NOTE: msgspec.json.encode(digest)})
+
+    def _sent(self, digest: Digest, day: date, now: datetime) -> bool:
+        """Whether nothing is left to be sent."""
+        if not digest.text(""):
+            return True
+        if self._not_before is not None and now < self._not_before:
+            return False
+        try:
+            self.letters.send(digest, day, now)
+        except NotTold as failed:
+            if self.trouble is None:
+                structlog.get_logger().error("the digest was not delivered", why=str(failed))
+            self.trouble, self._not_before = str(failed), now + AGAIN
+            self.deliveries.failed += 1
+            return False
+        self.trouble, self._not_before = None, None
+        self.deliveries.sent, self.deliveries.last = self.deliveries.sent + 1, now
+        return True
+
+
+def _silenced(causes: Sequence[Cause], silences: Sequence[Silence]) -> frozenset[str]:
+    """Keys of the causes of which every point is silenced."""
+    return frozenset(
+        cause.key
+        for cause in causes
+        if all(any(silence.covers(cause, point) for silence in silences) for point in cause.points)
+    )

@@ -1,0 +1,131 @@
+"""What was told on one channel, and so what is news: nobody is woken twice for one thing.
+
+The ledger knows points (a disk, a host, a part) and not causes: when disks of three hosts turn out to be one cause of
+one model, those that were told already are not told again. It is a value; a channel keeps it, so that a restart
+knows what was told. A message is news until it was delivered, with the same id each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from service.telling.cause import Cause, Point, Severity
+from service.telling.silence import Silence
+
+GATHER = timedelta(minutes=1)
+"""Those that come together are told together: so long the first waits for others."""
+AGAIN = timedelta(hours=1)
+"""A cause that grows is told again no sooner; one that gets worse is told at once."""
+CALM = timedelta(minutes=30)
+"""A point must be away for so long to be over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """One point on one channel."""
+
+    name: str
+    key: str
+    """Of the cause that it belonged to last."""
+    title: str
+    line: str
+    since: datetime
+    told: datetime | None = None
+    as_severe: Severity | None = None
+    """How severe it was when it was told."""
+    gone: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one delivery says. `cause` stands, or, when `over`, stood; its points are then those that are gone."""
+
+    id: str
+    """The same however often delivery is tried."""
+    at: datetime
+    cause: Cause
+    news: frozenset[str]
+    """Names of the points that were not told before."""
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Everything noted on one channel."""
+
+    noted: Mapping[str, Noted]
+
+    def seen(self, causes: Sequence[Cause], now: datetime) -> Ledger:
+        """The ledger after a look that found `causes`."""
+        noted = dict(self.noted)
+        for cause in causes:
+            for point in cause.points:
+                before = noted.get(point.name) or Noted(point.name, cause.key, "", "", now)
+                noted[point.name] = replace(
+                    before, key=cause.key, title=cause.title, line=point.line, gone=None
+                )
+        standing = {name for cause in causes for name in cause.names}
+        for name in noted.keys() - standing:
+            one = noted[name]
+            if one.told is None:
+                del noted[name]
+            elif one.gone is None:
+                noted[name] = replace(one, gone=now)
+        return Ledger(noted)
+
+    def due(
+        self, causes: Sequence[Cause], silences: Iterable[Silence], now: datetime, least: Severity
+    ) -> Iterator[Message]:
+        """What is to be told now of `causes`, which `seen` took in; a silenced point waits till its silence ends."""
+        standing = [silence for silence in silences if silence.until > now]
+        for cause in causes:
+            heard = tuple(
+                point
+                for point in cause.points
+                if point.severity.reaches(least) and not any(one.covers(cause, point) for one in standing)
+            )
+            if heard and (message := self._news(replace(cause, points=heard), now)):
+                yield message
+        over: dict[str, list[Noted]] = defaultdict(list)
+        for one in self.noted.values():
+            if one.gone is not None and now - one.gone >= CALM:
+                over[one.key].append(one)
+        for key, gone in sorted(over.items()):
+            points = tuple(Point(one.name, one.line) for one in sorted(gone, key=lambda one: one.name))
+            cause = Cause(key, gone[0].title, points, "", "/alerts")
+            yield Message(self._id(cause, cause.names, over=True), now, cause, frozenset(), over=True)
+
+    def told(self, message: Message) -> Ledger:
+        """The ledger once `message` was delivered."""
+        noted = dict(self.noted)
+        for point in message.cause.points:
+            if message.over:
+                noted.pop(point.name, None)
+            elif point.name in message.news:
+                noted[point.name] = replace(noted[point.name], told=message.at, as_severe=point.severity)
+        return Ledger(noted)
+
+    def _news(self, cause: Cause, now: datetime) -> Message | None:
+        news = [
+            point
+            for point in cause.points
+            if (before := self.noted[point.name].as_severe) is None or not before.reaches(point.severity)
+        ]
+        if not news or all(now - self.noted[point.name].since < GATHER for point in news):
+            return None
+        of_it = [one for one in self.noted.values() if one.key == cause.key and one.told is not None]
+        worst = {one.as_severe for one in of_it}
+        worse = any(point.severity not in worst and point.severity is Severity.URGENT for point in news)
+        if of_it and not worse and any(one.told and now - one.told < AGAIN for one in of_it):
+            return None
+        names = frozenset(point.name for point in news)
+        return Message(self._id(cause, names, over=False), now, cause, names)
+
+    def _id(self, cause: Cause, names: frozenset[str], *, over: bool) -> str:
+        since = min(self.noted[name].since for name in names)
+        said = [cause.key, cause.severity.value, str(over), since.isoformat(), *sorted(names)]
+        return hashlib.sha256("\n".join(said).encode()).hexdigest()[:24]

@@ -1,0 +1,34 @@
+"""The scene as a house sees it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from data.outcome import Fate
+from service.telling.cause import Scene, Worry
+
+if TYPE_CHECKING:
+    from service.house import House
+
+ENDS = (Fate.FAILED, Fate.REMOVED, Fate.REPLACED)
+SETTLES = timedelta(minutes=10)
+"""After a start: by then collectors have found the service again and delivered."""
+
+
+def scene_of(house: House, began: datetime) -> Scene:
+    """What is known now. began: since when this process is up."""
+    now = house.clock.now()
+    broken = {**house.faults, **house.troubles}
+    health, last = house.health, {one.device: one for one in house.store.outcomes()}
+    return Scene(
+        house.sight(),
+        house.announcements.last(),
+        now,
+        house.stale_after,
+        house.policy,
+        tuple(Worry(part, why) for part, why in sorted(broken.items())),
+        tuple(Worry(one.cause.value, one.sentence, one.cure) for one in health.concerns) if health else (),
+        {device: one.at for device, one in last.items() if one.fate in ENDS},
+        now - began > SETTLES,
+    )

@@ -1,0 +1,97 @@
+"""The house's loops: which of them run, how often each turns, and what wakes them."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from service.changes import Kind
+from service.loops import Loops
+from service.retention import TIDYING
+
+if TYPE_CHECKING:
+    from service.house import House
+
+IDLE_SECONDS = 1.0
+FOLLOW_SECONDS = 1.0
+"""Between two looks at what others stored: one costs a few milliseconds when that is nothing, however much is there."""
+TELL_SECONDS = 60.0
+TELLING = "telling"
+WATCH_SECONDS = 6 * 3_600.0
+HOUR_SECONDS = 3_600.0
+DAY_SECONDS = 86_400.0
+
+
+class Turning:
+    """The loops of one house, by its parts."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._loops = Loops(lambda: house.changes.tell(Kind.STATUS))
+        self.faults = self._loops.faults
+        self._arrived = threading.Event()
+
+    def run(self, *, scoring: bool) -> None:
+        """Start them. Without `scoring` only the controller works."""
+        parts, begin = self._house.parts, self._loops.begin
+        if scoring and parts.scores:
+            begin("worker", self._work)
+            begin("latency", self._listen)
+            begin("watch", self._watch)
+        if scoring:
+            begin("retention", self._retain)
+        if scoring and self._house.tells:
+            begin("telling", self._tell)
+        if parts.shares:
+            begin("follow", self._follow)
+        if self._house.has_cluster:
+            begin("controller", self._control)
+
+    def nudge(self) -> None:
+        """Readings have arrived."""
+        self._arrived.set()
+
+    def stop(self, seconds: float) -> None:
+        """End them, let listeners go; every step that has begun has so long to end."""
+        self._loops.end()
+        self.nudge()
+        self._house.changes.close()
+        self._loops.join(seconds)
+
+    def _work(self) -> None:
+        if not self._house.scorer.ready:
+            self._house.start()
+        self._arrived.clear()
+        self._house.notice_halt()
+        self._house.follow()
+        if not self._house.step_worker().taken:
+            self._arrived.wait(IDLE_SECONDS)
+
+    def _listen(self) -> None:
+        if not self._house.step_latencies().taken:
+            self._loops.wait(IDLE_SECONDS)
+
+    def _follow(self) -> None:
+        self._house.step_others()
+        self._loops.wait(FOLLOW_SECONDS)
+
+    def _tell(self) -> None:
+        # Of processes that share a store one tells; which one makes no difference: what was told is in the store.
+        with self._house.store.alone(TELLING) as mine:
+            if mine:
+                self._house.step_telling()
+        self._loops.wait(TELL_SECONDS)
+
+    def _control(self) -> None:
+        self._house.step_controller()
+        self._loops.wait(self._house.policy.tick_seconds)
+
+    def _watch(self) -> None:
+        self._house.watch()
+        self._loops.wait(WATCH_SECONDS if self._house.scorer.ready else IDLE_SECONDS)
+
+    def _retain(self) -> None:
+        # Held for the day, so that no other process does the same work again; who comes later asks every hour.
+        with self._house.store.alone(TIDYING) as mine:
+            self._house.retain(tidying=mine)
+            self._loops.wait(DAY_SECONDS if mine else HOUR_SECONDS)
