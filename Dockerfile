@@ -1,20 +1,36 @@
-# Two stages: the page and the locked packages are made in the first, only what runs is in the second.
+# Two images out of the Debian packages: `--target collector`, and the service.
+# hadolint global ignore=DL3008
+# Debian 12 keeps its packages' versions itself; what predrain brings along is locked in uv.lock and package-lock.json.
 FROM debian:12-slim AS build
 RUN apt-get update \
  && apt-get install -y --no-install-recommends make python3-venv ca-certificates libgomp1 \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /opt/predrain
 COPY . .
-RUN make setup && rm -rf service/page/node_modules service/page/src .git
+ARG SOURCE_DATE_EPOCH=315532800
+RUN make deb
 
-FROM debian:12-slim
-RUN apt-get update \
- && apt-get install -y --no-install-recommends python3 libgomp1 ca-certificates \
- && rm -rf /var/lib/apt/lists/* \
- && useradd --system --home-dir /var/lib/predrain --create-home predrain
-COPY --from=build /opt/predrain /opt/predrain
-USER predrain
+# cephadm starts it privileged and as root (deploy/cephadm): smartctl needs the disks, and there is no user of Ceph's here.
+FROM debian:12-slim AS collector
+RUN --mount=type=bind,from=build,source=/opt/predrain/dist,target=/dist \
+    apt-get update \
+ && apt-get install -y --no-install-recommends /dist/predrain-collector_*.deb \
+ && rm -rf /var/lib/apt/lists/*
+ENV STATE_DIRECTORY=/var/lib/predrain-collector
+VOLUME /var/lib/predrain-collector
+ENTRYPOINT ["/usr/lib/predrain-collector/bin/predrain"]
+CMD ["collect", "--config", "/etc/predrain/collector.toml"]
+
+FROM debian:12-slim AS service
+RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/predrain --create-home predrain
+RUN --mount=type=bind,from=build,source=/opt/predrain/dist,target=/dist \
+    apt-get update \
+ && apt-get install -y --no-install-recommends /dist/predrain_*.deb python3-rados \
+ && rm -rf /var/lib/apt/lists/*
+USER 10001:10001
 VOLUME /var/lib/predrain
 EXPOSE 8080
-ENTRYPOINT ["/opt/predrain/.venv/bin/predrain"]
-CMD ["up", "--state", "/var/lib/predrain"]
+HEALTHCHECK --interval=30s --timeout=10s --start-period=30s \
+  CMD ["/usr/lib/predrain/bin/python3", "-c", "import ssl, urllib.request as web; web.urlopen(open('/var/lib/predrain/url').read().strip() + '/healthz', timeout=5, context=ssl._create_unverified_context())"]
+ENTRYPOINT ["/usr/lib/predrain/bin/predrain"]
+CMD ["up"]
