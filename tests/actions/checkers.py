@@ -18,7 +18,7 @@ from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.view import ClusterView
 from actions.crush.map import ITEM_NONE
 from actions.policy import Policy
-from data.drain import Drain, DrainState
+from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId, PgId
 
 _MOVING = (DrainState.PREPARING, DrainState.DRAINING, DrainState.HOLDING)
@@ -64,6 +64,7 @@ class Watched:
         """The port's look; a new look begins a new tick."""
         young = self.cluster.now - self._slowest_peering
         self._stirred = {pg: at for pg, at in self._stirred.items() if at > young}
+        self._sent &= self._on_way()
         self._seen = self.cluster.view()
         return self._seen
 
@@ -121,8 +122,10 @@ class Watched:
             )
 
     def _count_sent(self, changed: Mapping[PgId, tuple[int, ...]]) -> None:
-        on_way = {pg.id for pg in self.cluster.life.pgs if pg.missing()}
-        self._sent = (self._sent | changed.keys()) & on_way
+        self._sent = (self._sent | changed.keys()) & self._on_way()
+
+    def _on_way(self) -> set[PgId]:
+        return {pg.id for pg in self.cluster.life.pgs if pg.missing()}
 
     def _judge_touch(self, command: Command, id_: PgId, copies: int) -> None:
         """A PG that was seen to be short of copies is left alone."""
@@ -147,7 +150,7 @@ class Watched:
         """OSDs out or draining, counted for each drain whose disk loses PGs by this command; elder drains first."""
         out = {osd for osd, weight in self.cluster.osdmap.reweights.items() if weight == 0}
         most = max(1, int(self.policy.out_share_max * len(self._host)))
-        moving = sorted((d for d in self.drains() if d.state in _MOVING), key=lambda d: (d.created_at, d.id))
+        moving = sorted((d for d in self.drains() if _moves(d)), key=lambda d: (d.created_at, d.id))
         ahead: set[int] = set()
         for drain in moving:
             mine = set(drain.osds)
@@ -171,7 +174,7 @@ class Watched:
                 self._crowded.setdefault(osd, (command, promised[osd]))
                 if isinstance(command, SetUpmap):
                     self._judge_crowded({osd: (command, promised[osd])})
-        leaving = {int(osd) for drain in self.drains() if drain.state in _MOVING for osd in drain.osds}
+        leaving = {int(osd) for drain in self.drains() if _moves(drain) for osd in drain.osds}
         if not any(leaving & (set(up) - self._up(id_)) for id_, up in changed.items()):
             return
         stay = sum(
@@ -217,7 +220,7 @@ class Watched:
             else:
                 self._judge_places(command, changed)
         self._crowded, self._changes, self._cut_short = {}, [], False
-        drains = [drain for drain in self.drains() if drain.state in _MOVING]
+        drains = [drain for drain in self.drains() if _moves(drain)]
         for what, most, where in (
             ("host", self.policy.drains_per_host, self._host),
             ("rack", self.policy.drains_per_rack, self._rack),
@@ -250,3 +253,8 @@ class Watched:
         for drain in self.drains():
             if drain.state in _TOLD and not any("Halted" in sentence for sentence in drain.held_by):
                 raise UnsafeStep(f"{drain.id} is {drain.state.value} under a halt and does not say so")
+
+
+def _moves(drain: Drain) -> bool:
+    """Under way, and of the kind that moves data."""
+    return drain.state in _MOVING and drain.intent is not Intent.QUARANTINE

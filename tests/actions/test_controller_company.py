@@ -10,10 +10,14 @@ from typing import Any
 import pytest
 
 from actions.cluster.port import Balancer, Reweight, SetOption
+from actions.flight import Allowance
 from actions.guards import AUTOMATIC
+from actions.mechanics import override
+from actions.mechanics.batch import Batch
 from actions.policy import Mode, Policy
+from actions.space import Room
 from data.drain import DrainState
-from data.ids import OsdId
+from data.ids import OsdId, PgId
 from data.outlook import Status
 from tests.actions.made import bad_outlook, device, tiny_spec, wide_spec
 from tests.actions.run import Run, empty, whole
@@ -305,3 +309,75 @@ def test_a_cancel_of_the_elder_of_two_drains_leaves_the_youngers_pins() -> None:
         assert empty(run, 2)
         assert whole(run)
         assert run.cluster.view().osds[OsdId(0)].reweight == 1.0
+
+
+def test_a_cancel_has_ended_only_when_every_pg_is_back(run: Run) -> None:
+    drain = run.drain("osd.0")
+    run.until(drain, S.DRAINING)
+    run.ticks(60)
+    run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+    run.until(drain, S.CANCELLED)
+    assert not [pg.id for pg in run.cluster.life.pgs if pg.missing()]
+
+
+def test_a_cancel_holds_while_there_is_no_room_for_what_comes_back_and_says_so(run: Run) -> None:
+    drain = run.drain("osd.0")
+    run.until(drain, S.DRAINING)
+    run.ticks(8)
+    roomy = run.policy
+    run.policy = run.watched.policy = replace(roomy, backfillfull_margin=0.85)
+    run.started()
+    run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+    run.ticks(60)
+    assert any("osd.0 has no room for it any more" in sentence for sentence in run.known(drain).held_by)
+    run.policy = run.watched.policy = roomy
+    run.started()
+    run.until(drain, S.CANCELLED)
+    assert whole(run)
+
+
+def test_of_two_drains_that_end_together_only_one_changes_a_weight_in_a_look() -> None:
+    with Run(wide_spec(hosts=8, racks=0, pg_num=64, used=0.3), policy=Policy(out_share_max=0.9)) as run:
+        drains = [run.drain("osd.0"), run.drain("osd.2")]
+        for drain in drains:
+            while any(drain.osds[0] in pg.up for pg in run.cluster.truth().pgs.values()):
+                run.tick()
+            run.controller.requests.pause(drain.id, "operator", run.cluster.now)
+        run.ticks(30)
+        for drain in drains:
+            run.controller.requests.resume(drain.id, "operator", run.cluster.now)
+        looks: list[set[OsdId]] = []
+        while any(run.known(drain).state is not S.VERIFIED for drain in drains):
+            before = len(run.watched.commands)
+            run.tick()
+            sent = run.watched.commands[before:]
+            looks.append({command.osd for command in sent if isinstance(command, Reweight)})
+        assert set.union(*looks) == {0, 2}
+        assert max(map(len, looks)) == 1
+
+
+def test_an_override_goes_no_further_than_a_pg_that_another_drain_stirs_in_the_same_look(run: Run) -> None:
+    drain = run.drain("osd.0")
+    while any(0 in {*pg.up, *pg.acting} for pg in run.cluster.truth().pgs.values()):
+        run.tick()
+    run.controller.requests.pause(drain.id, "operator", run.cluster.now)
+    run.ticks(6)
+    view = run.cluster.view()
+    hanging = {id_ for id_, pairs in view.upmap_items.items() if any(old == 0 for old, _ in pairs)}
+
+    def rung(taken: set[PgId]) -> Batch:
+        look = run.cluster.view()
+        beside = Allowance(3, 8, 2, Room(look, 0.85, {}), {}, taken)
+        return override.finish(look, OsdId(0), beside)
+
+    alone = rung(set())
+    assert 0 < len(alone.pgs) <= 3
+    assert not rung(set(alone.pgs)).pgs & alone.pgs
+    nearest = rung(set(hanging))
+    assert nearest.pgs == frozenset()
+    (command,) = nearest.commands
+    run.cluster.apply(command)
+    run.ticks(6)
+    assert rung(set(hanging)).commands == ()
+    assert rung(set(hanging)).waits_for == "another drain's step in this look is on the same PGs"
+    assert rung(set()).pgs

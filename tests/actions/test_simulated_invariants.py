@@ -83,7 +83,10 @@ def check_books(cluster: SimulatedCluster) -> None:
         assert pg.backfilling <= bool(pg.missing())
 
 
-@pytest.mark.parametrize("name", ["tiny", "ec_two_a_host", "ec_no_spare"])
+@pytest.mark.parametrize(
+    "name",
+    ["tiny", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ec_two_a_host", "ec_no_spare"))],
+)
 @settings(max_examples=12)
 @given(seed=st.integers(0, 2**32))
 @example(seed=602104)  # a member that was away serves again once another shard is filled

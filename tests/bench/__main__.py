@@ -25,7 +25,18 @@ from rich.table import Table
 from tests.bench.figure import Figure, MissingInput, Work, peak_gigabytes
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = ("forecasting", "plumbing", "controlling")
+MODULES = (
+    "forecasting",
+    "plumbing",
+    "controlling",
+    "ticking",
+    "planning",
+    "streaming",
+    "answering",
+    "loading",
+    "painting",
+    "starting",
+)
 
 
 def figures() -> list[Figure]:

@@ -97,7 +97,7 @@ def read_back() -> Work:
         with work.timed():
             while records := log.read(Topic.READINGS, "worker", 500):
                 work.amount += len(records)
-                log.commit(Topic.READINGS, "worker", records[-1].offset)
+                log.commit(Topic.READINGS, "worker", records)
         log.close()
     return work
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from data.log.port import LogFull, Record, Topic
+from data.log.port import Delivered, LogFull, Record, Topic
 from data.log.sqlite import DiskFull, LogUnreadable, SqliteLog
 from data.refusal import Refusal
 
@@ -80,7 +80,7 @@ for batch in range(10**9):
 
 def test_a_reader_killed_between_read_and_commit_is_given_the_same_records_again(tmp_path: Path) -> None:
     program = """
-log.commit(Topic.READINGS, "worker", log.read(Topic.READINGS, "worker", 2)[-1].offset)
+log.commit(Topic.READINGS, "worker", log.read(Topic.READINGS, "worker", 2))
 say(*[delivered.value.decode() for delivered in log.read(Topic.READINGS, "worker", 2)])
 sys.stdin.read()
 """
@@ -182,7 +182,7 @@ def test_a_log_at_its_page_limit_refuses_and_takes_again_what_trimming_made_room
     assert isinstance(refused.value, Refusal)
     delivered = log.read(Topic.READINGS, "worker", 10**6)
     assert len(delivered) == 80
-    log.commit(Topic.READINGS, "worker", delivered[-1].offset)
+    log.commit(Topic.READINGS, "worker", delivered)
     assert log.trim(Topic.READINGS, delivered[-1].offset + 1) == 80
     log.append(Topic.READINGS, batch)
     assert len(log.read(Topic.READINGS, "worker", 10**6)) == len(batch)
@@ -193,7 +193,7 @@ def test_trimming_gives_room_back_to_the_disk(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     log = SqliteLog(path)
     log.append(Topic.READINGS, [Record("k", b"x" * 3000)] * 1000)
-    log.commit(Topic.READINGS, "worker", 10**9)
+    log.commit(Topic.READINGS, "worker", [Delivered(10**9, "", b"")])
     log.trim(Topic.READINGS, 10**9)
     log.close()
     assert path.stat().st_size < 100_000

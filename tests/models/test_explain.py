@@ -106,8 +106,8 @@ def test_a_month_with_falls_tells_the_rises_and_where_the_count_is_now(bundle: B
     assert told.startswith("Pending sectors rose on 2 of the last 3 days, by 32, 16 now, last on 28 Jun.")
 
 
-def held(*codes: str) -> np.ndarray:
-    return np.array([fact.code in codes for fact in FACTS])
+def held(*codes: str) -> list[int]:
+    return [place for place, fact in enumerate(FACTS) if fact.code in codes]
 
 
 @pytest.mark.parametrize(

@@ -154,5 +154,13 @@ def test_one_failed_probe_is_a_hiccup_and_two_make_the_drive_unreadable() -> Non
     )
 
 
+def test_a_host_without_smartctl_says_nothing_against_its_disks() -> None:
+    fails = Unreadable(NOON, "smartctl could not be run (No such file or directory)")
+    fine = smart(Protocol.ATA, model="ST4000DM000", rotation_rpm=5900)
+    said = verdict(fine, fails, fails, fails)
+    assert (said.status, said.hard) == (Status.UNKNOWN, False)
+    assert "Its host has read no disk since 01 Nov 12:00" in said.reasons[0].sentence
+
+
 def test_a_drive_that_was_never_read_is_unknown_not_good() -> None:
     assert verdict(Unreadable(NOON, "asleep")).status is Status.UNKNOWN

@@ -55,7 +55,7 @@ class LogAgrees(RuleBasedStateMachine):
         given = self.log.read(topic, group, count)
         self.done.setdefault((topic, group), 0)
         if given:
-            self.log.commit(topic, group, given[-1].offset)
+            self.log.commit(topic, group, given)
             self.done[topic, group] = max(self.done[topic, group], self.trimmed[topic]) + len(given)
 
     @rule(topic=TOPICS, keep=st.integers(0, 3))
@@ -64,7 +64,7 @@ class LogAgrees(RuleBasedStateMachine):
         everything = self.log.read(topic, "trimmer", 10**6)
         self.done.setdefault((topic, "trimmer"), 0)
         if everything:
-            self.log.commit(topic, "trimmer", everything[-1].offset)
+            self.log.commit(topic, "trimmer", everything)
         self.done[topic, "trimmer"] = len(self.accepted[topic])
         if len(everything) <= keep:
             return

@@ -18,6 +18,7 @@ from data.outlook import Outlook, Status
 from data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
 from data.store.port import RevisionConflict
 from data.store.sqlite import SqliteStore
+from data.windows import Windows
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 DEVICES = st.sampled_from([DeviceId("a"), DeviceId("b"), DeviceId("c d'; --")])
@@ -89,7 +90,7 @@ class StoreAgrees(RuleBasedStateMachine):
     def add_latency(self, summaries: list[LatencySummary]) -> None:
         for summary in summaries:
             self.latency.setdefault((summary.osd, summary.window_start), summary)
-        self.store.add_latency(summaries)
+        self.store.add_latency(Windows.of(summaries))
 
     @rule(drain=DRAINS)
     def save_drain(self, drain: Drain) -> None:

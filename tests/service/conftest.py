@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,9 +22,13 @@ from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 from data.store.sqlite import SqliteStore
 from service.house import House, Ports
 from service.listening import Server, bind, url_of
+from service.live import Live
 from service.scoring.bundled import BundledForecaster
 from service.settings import ServiceTable, Settings
 from service.state import StateDir
+from service.telling.channel import Channel
+from service.telling.daily import Daily
+from service.telling.notes import Notes
 from service.tokens import Caller, Scope, Tokens, gather
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -94,14 +98,23 @@ class Place:
     settings: Settings
     policy: Policy
 
-    def house(self, *, log: Log | None = None, cluster: Cluster | None = None) -> House:
+    def house(
+        self,
+        *,
+        log: Log | None = None,
+        cluster: Cluster | None = None,
+        channels: Sequence[Channel] = (),
+        digest: Callable[[Notes], Daily] | None = None,
+    ) -> House:
         """A house as a start of the service makes it."""
         ports = Ports(
             log or SqliteLog(self.state.log),
             SqliteStore(self.state.store),
             self.clock,
             lambda: self.forecaster,
-            cluster,
+            Live(cluster) if cluster is not None else None,
+            channels=channels,
+            digest=digest,
         )
         return House(ports, self.policy, self.settings)
 

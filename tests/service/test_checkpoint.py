@@ -75,7 +75,7 @@ def test_a_start_from_checkpoints_says_what_a_start_from_all_readings_says(
     store.add_readings(reading for life in lives for reading in life[:-later])
     started(store, forecaster)
     store.add_readings(reading for life in lives for reading in life[-later:])
-    saved = [store.checkpoint(life[0].device) for life in lives]
+    saved = [store.checkpoints([life[0].device]).get(life[0].device) for life in lives]
     from_checkpoints = started(store, forecaster)
     store.save_checkpoints(replace(one, layout="another release") for one in saved if one is not None)
     from_history = started(store, forecaster)
@@ -133,13 +133,13 @@ def test_a_checkpoint_that_cannot_be_used_makes_the_history_be_read(place: Place
     readings = lived(place)
     device = readings[0].device
     store = SqliteStore(place.state.store)
-    good = store.checkpoint(device)
+    good = store.checkpoints([device]).get(device)
     assert good is not None
     store.save_checkpoints([replace(good, state=packed)])
     store.close()
     house, folded = restarted(place)
     assert folded == len(readings)
-    healed = house.store.checkpoint(device)
+    healed = house.store.checkpoints([device]).get(device)
     assert healed == good
     shut(house)
 
@@ -147,7 +147,7 @@ def test_a_checkpoint_that_cannot_be_used_makes_the_history_be_read(place: Place
 def test_a_checkpoint_of_another_layout_is_not_looked_into(place: Place) -> None:
     readings = lived(place)
     store = SqliteStore(place.state.store)
-    good = store.checkpoint(readings[0].device)
+    good = store.checkpoints([readings[0].device]).get(readings[0].device)
     assert good is not None
     store.save_checkpoints([replace(good, layout="predrain of long ago")])
     store.close()
@@ -186,7 +186,10 @@ def test_a_late_reading_is_in_the_next_start_whatever_the_checkpoint_had(place: 
     house.start()
     house.ingest([smart_reading("A", NOON - 40 * HOUR, pending=9)])
     work(house)
-    want, before = stored(house), house.store.checkpoint(DeviceId("ST4000DM000_A"))
+    want, before = (
+        stored(house),
+        house.store.checkpoints([DeviceId("ST4000DM000_A")]).get(DeviceId("ST4000DM000_A")),
+    )
     assert before is None
     shut(house)
     again, folded = restarted(place)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from cyclopts import App
 
-from service.cli import GROUPS, app, main
+from service.cli import app, main
 
-COMMANDS = [
-    [*group.name[group is app :], name]
-    for group in GROUPS
-    for name in group
-    if not name.startswith("-") and (group is not app or name not in {g.name[0] for g in GROUPS})
-]
+
+def commands(group: App, *above: str) -> Iterator[list[str]]:
+    """Every command under `group`, by its words."""
+    for name in group:
+        if name.startswith("-"):
+            continue
+        if group[name].default_command is None:
+            yield from commands(group[name], *above, name)
+        else:
+            yield [*above, name]
+
+
+COMMANDS = list(commands(app))
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -74,16 +74,14 @@ def test_a_missing_file_is_a_line_with_its_reason(capsys: Output, tmp_path: Path
     assert "Is a directory" in lines[1]["reason"]
 
 
-def test_text_output_is_refused_with_a_reason(capsys: Output, tmp_path: Path) -> None:
-    text = tmp_path / "sda.txt"
-    text.write_text("smartctl 7.3 2022-02-28 r5338\n=== START OF INFORMATION SECTION ===\n")
-    code, [line] = _parse(capsys, str(text))
-    assert code == 3
-    assert line == {
-        "file": str(text),
-        "ok": False,
-        "reason": "is smartctl's text output, run smartctl with --json",
-    }
+def test_text_is_told_apart_by_its_content_and_has_no_exit_bits(capsys: Output, tmp_path: Path) -> None:
+    named_otherwise = tmp_path / "sda.json"
+    named_otherwise.write_bytes((SAMPLES / "scsi-007.txt").read_bytes())
+    code, [line] = _parse(capsys, str(named_otherwise))
+    assert code == 0
+    assert list(line) == KEYS
+    assert (line["protocol"], line["model"], line["exit_bits"]) == ("scsi", "SEAGATE ST3450857SS", None)
+    assert line["power_on_hours"] == 16004
 
 
 def test_a_dash_reads_standard_input(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,3 +113,10 @@ def test_the_samples_give_their_golden_lines(capsys: Output, monkeypatch: pytest
     monkeypatch.chdir(SAMPLES)
     main(["smart", "parse", *sorted(path.name for path in SAMPLES.glob("*.json"))])
     assert capsys.readouterr().out.splitlines() == GOLDEN.read_text().splitlines()
+
+
+def test_texts_give_their_golden_lines(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written by `cd tests/data/smart/samples && predrain smart parse *.txt`; review a change as a diff."""
+    monkeypatch.chdir(SAMPLES)
+    main(["smart", "parse", *sorted(path.name for path in SAMPLES.glob("*.txt"))])
+    assert capsys.readouterr().out.splitlines() == (GOLDEN.parent / "texts.jsonl").read_text().splitlines()

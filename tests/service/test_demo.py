@@ -20,6 +20,7 @@ from service.demo.ledger import Ledger, table
 from service.demo.run import FLEET, Demo, closed, without_predrain
 from service.demo.world import World
 from service.house import House, Ports
+from service.live import Live
 from service.settings import Settings
 from service.up import forecaster_of
 
@@ -34,7 +35,7 @@ def fleet() -> Fleet:
 
 def watched(demo: Demo) -> tuple[World, House]:
     world, first = demo.build()
-    ports = Ports(MemoryLog(), SqliteStore(":memory:"), world.clock, forecaster_of(None), world.cluster)
+    ports = Ports(MemoryLog(), SqliteStore(":memory:"), world.clock, forecaster_of(None), Live(world.cluster))
     house = House(ports, replace(Policy(), mode=demo.mode), Settings())
     world.warm_up(house, first)
     house.start()
@@ -91,6 +92,14 @@ def test_a_cluster_larger_than_the_fleet_is_refused_with_the_numbers() -> None:
     known = read_histories((FLEET,))
     with pytest.raises(TooFewDrives, match=r"9000 OSDs"):
         Fleet(known, list(range(9000)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
+
+
+def test_a_cluster_somewhat_larger_shows_living_drives_again_under_serials_of_their_own() -> None:
+    fleet = Fleet(read_histories((FLEET,)), list(range(1000)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
+    seated = [drive for drive in fleet.seats.values() if drive is not None]
+    assert len({drive.device for drive in seated}) == len(seated) == 1000
+    assert len({drive.index for drive in seated}) >= 1000 / fleet.shown_most
+    assert all(sum(one.index == drive.index for one in seated) == 1 for drive in seated if drive.death)
 
 
 def test_the_same_seed_gives_the_same_world_and_another_seed_another() -> None:

@@ -325,6 +325,29 @@ def test_the_command_line_plans_asks_approves_and_explains(
     assert "no drain nobody" in capsys.readouterr().err
 
 
+def test_brackets_in_what_a_person_wrote_are_printed_and_no_line_is_cut(
+    world: World,
+    site: Site,
+    place: Place,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    place.state.url.write_text(str(site.client.base_url))
+    here = ["--state", str(place.state.path)]
+    reason = "[/red] rack [bold]7[/] of a ticket whose name is longer than half of a line"
+    assert main(["drain", "apply", "osd.0", "--reason", reason, *here]) == 0
+    (drain,) = world.house.store.drains()
+    world.tick(30)
+    for words in (["list"], ["explain", drain.id]):
+        capsys.readouterr()
+        assert main(["drain", *words, *here]) == 0
+        told = capsys.readouterr().out
+        assert "[bold]7[/]" in told
+        assert "…" not in told
+    assert f"{drain.created_at:%Y-%m-%d %H:%M:%S}Z" in told
+
+
 def test_a_drain_asked_for_and_waited_for_ends_verified(
     world: World, site: Site, place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,7 @@ from models.calibrate import Thresholds
 from models.shelf import Shelf
 from service.cli import main
 from service.house import House, Ports
+from service.live import Live
 from service.scoring import succession
 from tests.service.conftest import Place, Serve, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, Seated, seated
@@ -59,7 +60,7 @@ def make(place: Place) -> Iterator[Make]:
             SqliteStore(place.state.store),
             clock or place.clock,
             lambda: place.forecaster,
-            cluster,
+            Live(cluster) if cluster is not None else None,
             installed=place.state.bundles,
             scorebook=Scorebook(place.state.scorebook),
         )
@@ -70,8 +71,8 @@ def make(place: Place) -> Iterator[Make]:
     yield made
     for house in houses:
         shut(house)
-        assert house.scorebook is not None
-        house.scorebook.close()
+        assert house.scorer.scorebook is not None
+        house.scorer.scorebook.close()
 
 
 @pytest.fixture
@@ -142,8 +143,8 @@ def test_the_challenger_is_written_down_beside_the_champion_and_shown_nowhere(
     champion, challenger = house.lineup.champion, house.lineup.challenger
     assert champion is not None
     assert challenger is not None
-    assert house.scorebook is not None
-    told = [house.scorebook.read(one.fingerprint) for one in (champion, challenger)]
+    assert house.scorer.scorebook is not None
+    told = [house.scorer.scorebook.read(one.fingerprint) for one in (champion, challenger)]
     assert told[0].day.tolist() == told[1].day.tolist()
     assert len(told[0]) == 8
     assert told[0].status[-1] is Status.GOOD
@@ -170,7 +171,7 @@ def test_a_challenger_that_breaks_and_a_scorebook_that_cannot_be_written_stop_no
     def full(*_: object) -> None:
         raise ScorebookUnusable("the scorebook is full: make room.")
 
-    monkeypatch.setattr(house.scorebook, "write", full)
+    monkeypatch.setattr(house.scorer.scorebook, "write", full)
     house.ingest(week_of("B"))
     assert work(house) == 8
     assert house.troubles == {"scorebook": "the scorebook is full: make room."}

@@ -42,7 +42,7 @@ def test_metrics_can_be_read_by_prometheus_and_name_no_device(site: Site) -> Non
     families = {family.name: family for family in text_string_to_metric_families(text)}
     assert families["predrain_readings_accepted"].samples[0].value == 8
     assert {s.labels["status"]: s.value for s in families["predrain_devices"].samples}["bad"] == 1
-    assert "ST4000DM000" not in text
+    assert "ST4000DM000_A" not in text
 
 
 def test_the_page_is_served_at_all_its_addresses_under_a_strict_policy(site: Site) -> None:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from data.ids import DeviceId
+from data.ids import DeviceId, OsdId
 from data.outlook import Advice, Life, Outlook, Reason, Status
 from service.rest.bodies import outlook_body
-from service.rest.osds import _page
-from service.rest.outlooks import percent, span, sure
+from service.rest.osds import made_of, row
+from service.words import percent, span, sure
 from tests.service.conftest import NOON
 from tests.service.test_drains import seated
 from tests.service.test_tally import sight
@@ -83,6 +83,7 @@ def test_a_chance_is_told_in_whole_percents_and_bounded(p: float, words: str) ->
     ("source", "slow"), [("rule:slow", True), ("rule:slow-osd", True), ("model:slow", False), ("rule:failing", False)]
 )  # fmt: skip
 def test_an_osd_is_slow_only_by_a_rule_for_slow_disks(source: str, slow: bool) -> None:
-    rows = {row.osd: row for row in _page(sight(replace(SICK, source=source), view=seated().view())).items}
-    assert rows[0].slow is slow
-    assert rows[1].slow is False
+    view = seated().view()
+    seen = sight(replace(SICK, source=source), view=view)
+    assert row(*made_of(seen, view, OsdId(0), None)).slow is slow
+    assert row(*made_of(seen, view, OsdId(1), None)).slow is False

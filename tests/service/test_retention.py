@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -14,7 +15,9 @@ from data.log.port import Record, Topic
 from data.log.sqlite import SqliteLog
 from data.outlook import Status
 from data.reading import LatencySummary
+from data.windows import Windows
 from service import memory, retention
+from service.access.audit import AUDIT
 from service.draining.timeline import Sample, record
 from service.house import House
 from service.retention import Dropped
@@ -109,10 +112,10 @@ def test_a_dead_letter_waits_to_be_sent_again_as_long_as_history_is_kept(house: 
     work(house)
     later(house, 399)
     house.retain()
-    assert len(standing(house.log)) == 1
+    assert len(standing(house.log).letters) == 1
     later(house, 2)
     assert house.retain().records == 1
-    assert standing(house.log) == ()
+    assert standing(house.log).letters == ()
 
 
 def test_records_that_do_not_say_when_they_were_sent_go_with_those_around_them(
@@ -143,13 +146,24 @@ def test_a_batch_in_which_no_record_says_when_does_not_stop_those_behind_it(
 
 def test_old_latencies_go_and_journals_stay(house: House) -> None:
     window = LatencySummary(OsdId(3), HostName("h"), NOON, 15.0, 9)
-    house.store.add_latency([window, replace(window, window_start=NOON + 3 * DAY)])
+    house.store.add_latency(Windows.of([window, replace(window, window_start=NOON + 3 * DAY)]))
     house.store.add_journal([JournalEntry("d", NOON, "seen", "decided")])
     later(house, 8)
     assert house.retain() == Dropped(1, 0)
     later(house, 4000)
     house.retain()
     assert len(house.store.journal("d")) == 1
+
+
+def test_what_was_asked_and_by_whom_goes_when_its_own_time_is_over(house: House) -> None:
+    settings = house.settings.retention.model_copy(update={"audit_days": 1000.0})
+    house.settings = house.settings.model_copy(update={"retention": settings})
+    house.store.add_journal([JournalEntry(AUDIT, NOON, "from here", "POST /x", "200", caller="a")])
+    later(house, 999)
+    assert house.retain() == Dropped(0, 0)
+    later(house, 2)
+    assert house.retain() == Dropped(1, 0)
+    assert house.store.journal(AUDIT) == ()
 
 
 def test_the_log_gives_its_room_back(place: Place) -> None:
@@ -167,9 +181,7 @@ def test_the_log_gives_its_room_back(place: Place) -> None:
     assert place.state.log.stat().st_size < before / 2
 
 
-def test_a_start_recalls_the_newest_and_gives_the_oldest_up(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_recalls_the_newest_alone(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "RECALLED", 100)
     log = SqliteLog(place.state.log)
     line = [Sample("d", NOON + n * timedelta(minutes=1), 10_000 - n, 1, None) for n in range(330)]
@@ -179,7 +191,7 @@ def test_a_start_recalls_the_newest_and_gives_the_oldest_up(
         house = place.house()
         recalled = house.timelines.of("d")
         assert recalled == tuple(line[-len(recalled) :])
-        assert 50 <= len(recalled) < 100
+        assert len(recalled) == 100
         shut(house)
 
 
@@ -218,3 +230,41 @@ def test_a_running_house_drops_what_is_old_by_itself(place: Place) -> None:
         time.sleep(0.02)
     assert held(place, Topic.READINGS) == 0
     shut(house)
+
+
+def test_readings_and_outlooks_older_than_90_days_are_thinned_to_one_a_day(house: House) -> None:
+    later(house, 2)
+    house.ingest([smart_reading("A", NOON + n * timedelta(hours=6)) for n in range(8)])
+    work(house)
+    later(house, 80)
+    assert house.retain().rows == 0
+    later(house, 20)
+    assert house.retain().rows > 0
+    kept = house.store.readings(smart_reading("A").device)
+    assert [one.taken_at.day for one in kept] == sorted({one.taken_at.day for one in kept})
+    assert kept[-1].taken_at == NOON + 42 * timedelta(hours=1)
+
+
+def test_latencies_older_than_a_day_are_kept_by_ten_minutes(house: House) -> None:
+    window = LatencySummary(OsdId(3), HostName("h"), NOON, 60.0, 9)
+    minutes = [replace(window, window_start=NOON + n * timedelta(minutes=1)) for n in range(30)]
+    house.store.add_latency(Windows.of(minutes))
+    later(house, 0.9)
+    assert house.retain() == Dropped(0, 0)
+    later(house, 1)
+    assert house.retain() == Dropped(27, 0)
+    assert [one.operations for one in house.store.latency(3, NOON)] == [90, 90, 90]
+
+
+def test_what_another_service_on_the_same_store_is_thinning_is_left_to_it(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house._turning._loops.end()  # so that nothing waits for a day
+    house.store.add_latency(Windows.of([LatencySummary(OsdId(3), HostName("h"), NOON, 60.0, 9)]))
+    later(house, 8)
+    monkeypatch.setattr(house.store, "alone", lambda _task: nullcontext(False))
+    house._turning._retain()
+    assert house.store.has_latency()
+    monkeypatch.undo()
+    house._turning._retain()
+    assert not house.store.has_latency()

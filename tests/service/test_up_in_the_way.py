@@ -57,7 +57,7 @@ def test_a_store_of_a_newer_predrain(state: StateDir, capsys: pytest.CaptureFixt
     import sqlite3
 
     with sqlite3.connect(state.store) as file:
-        file.execute("UPDATE schema_version SET version = 99")
+        file.execute("UPDATE alembic_version SET version_num = '0099'")
     file.close()
     _refused(state, "update predrain", capsys)
 

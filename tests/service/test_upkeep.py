@@ -76,7 +76,7 @@ def troubled(place: Place) -> House:
     house.start()
     families = tuple(drifted(name) for name in ("HGST", "Seagate", ""))
     health = Health(NOON, families, (OFF, Calibrated("WDC", 3.0, 0, 0.8, None)), BETTER)
-    house.health = Health(
+    house.scorer.health = Health(
         NOON, health.drift, health.calibration, health.comparison, tuple(concerns_of(health))
     )
     return house

@@ -188,10 +188,14 @@ def test_what_cannot_be_read_is_a_dead_letter_with_its_reason_and_stops_nobody(h
     newer["version"] = 99
     house.log.append(
         Topic.READINGS,
-        [Record("x", b"no json"), Record("y", json.dumps(newer).encode()), Record("A", good)],
+        [
+            Record("x", b"no json"),
+            Record("y", json.dumps(newer).encode()),
+            Record(smart_reading("A").device, good),
+        ],
     )
     work(house)
-    letters = standing(house.log)
+    letters = standing(house.log).letters
     assert [letter.key for letter in letters] == ["x", "y"]
     assert "version 99" in letters[1].reason
     assert "update" in letters[1].reason
@@ -200,13 +204,13 @@ def test_what_cannot_be_read_is_a_dead_letter_with_its_reason_and_stops_nobody(h
 
 def test_a_replayed_dead_letter_is_taken_when_its_reason_is_gone(house: House) -> None:
     tomorrow = smart_reading("A", NOON + timedelta(days=1))
-    house.log.append(Topic.READINGS, [Record("A", house._sender.seal(tomorrow))])
+    house.log.append(Topic.READINGS, [Record(tomorrow.device, house._sender.seal(tomorrow))])
     work(house)
-    assert "future" in standing(house.log)[0].reason
+    assert "future" in standing(house.log).letters[0].reason
     house.clock.sleep(2 * 86400)
     assert replay(house.log).sent == 1
     work(house)
-    assert standing(house.log) == ()
+    assert standing(house.log).letters == ()
     assert tomorrow.device in house.store.latest_outlooks()
 
 
@@ -215,7 +219,7 @@ def test_a_letter_that_still_cannot_be_taken_comes_back(house: House) -> None:
     work(house)
     replay(house.log)
     work(house)
-    (letter,) = standing(house.log)
+    (letter,) = standing(house.log).letters
     assert letter.value == b"no json"
 
 
@@ -229,7 +233,7 @@ def test_a_letter_keeps_the_record_to_the_byte(house: House) -> None:
 def test_a_device_that_cannot_be_scored_is_unknown_and_the_others_are_scored(place: Place) -> None:
     house = place.house()
     house.start()
-    worker = house._worker
+    worker = house.scorer._worker
     assert worker is not None
     worker._patient._forecaster = Fragile(place.forecaster)
     house.ingest([smart_reading("A"), smart_reading("BROKEN"), smart_reading("C")])

@@ -55,7 +55,7 @@ class Demo:
 
     def start(self) -> None:
         """Wait for the address."""
-        self.address = self.until(self._printed, 120, "the address")
+        self.address = self.until(self._printed, 300, "the address")
 
 
 @contextmanager
@@ -76,9 +76,9 @@ def demo(folder: Path, *options: str) -> Iterator[Demo]:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """A demo of 40 days that is over: disks were called bad, drained, swapped, and have died."""
-    with demo(tmp_path_factory.mktemp("finished"), "--speed", "0", "--days", "40") as running:
-        running.until(lambda: (running.get("status")["demo"] or {}).get("table"), 240, "the table")
+    """A demo of 30 days that is over: disks were called bad, drained, swapped, and have died."""
+    with demo(tmp_path_factory.mktemp("finished"), "--speed", "0", "--days", "30") as running:
+        running.until(lambda: (running.get("status")["demo"] or {}).get("table"), 600, "the table")
         yield running
 
 

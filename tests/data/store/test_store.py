@@ -1,13 +1,14 @@
-"""What a store promises (data.store.port), on a file and in memory."""
+"""What a store promises (data.store.port): in a file, in memory, in a real PostgreSQL."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,18 +19,12 @@ from data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
 from data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
 from data.refusal import Refusal
 from data.store.faults import StoreFull, StoreUnreadable
-from data.store.port import Checkpoint, RevisionConflict, Store
-from data.store.sqlite import MEMORY, SqliteStore
+from data.store.port import Checkpoint, Store
+from data.store.sqlite import SqliteStore
+from data.windows import Windows
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture(params=["file", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    store = SqliteStore(tmp_path / "store.db" if request.param == "file" else MEMORY)
-    yield store
-    store.close()
 
 
 def _reading(device: str, at: datetime, pending: int = 0) -> Reading:
@@ -85,15 +80,31 @@ def test_an_unreadable_drive_is_kept_as_evidence(store: Store) -> None:
     assert store.latest_readings() == {"a": silent}
 
 
+def test_the_newest_outlooks_can_be_asked_of_some_devices_only(store: Store) -> None:
+    early, late, other = _outlook("a", NOON), _outlook("a", NOON + HOUR), _outlook("b", NOON)
+    store.save_outlooks([early, late, other])
+    assert store.latest_outlooks([DeviceId("a"), DeviceId("c")]) == {"a": late}
+    assert store.latest_outlooks([]) == {}
+
+
+def test_of_two_outlooks_with_one_key_in_one_save_the_last_stays(store: Store) -> None:
+    first, last = _outlook("a", NOON), _outlook("a", NOON, Status.BAD)
+    store.save_outlooks([first, last])
+    assert store.outlooks(DeviceId("a")) == (last,)
+    assert store.latest_outlooks() == {"a": last}
+
+
 def test_a_checkpoint_is_kept_until_the_next_one_of_its_device(store: Store) -> None:
-    first = Checkpoint(DeviceId("a"), "layout-1", NOON, b"\x00state")
-    other = Checkpoint(DeviceId("b"), "layout-1", NOON + HOUR, b"")
-    later = Checkpoint(DeviceId("a"), "layout-2", NOON + HOUR, b"more")
+    a, b, never = map(DeviceId, "abc")
+    first = Checkpoint(a, "layout-1", NOON, b"\x00state")
+    other = Checkpoint(b, "layout-1", NOON + HOUR, b"")
+    later = Checkpoint(a, "layout-2", NOON + HOUR, b"more")
     store.save_checkpoints([first, other])
-    assert (store.checkpoint(DeviceId("a")), store.checkpoint(DeviceId("c"))) == (first, None)
+    assert store.checkpoints([a, never]) == {a: first}
     store.save_checkpoints([later])
     store.save_checkpoints([])
-    assert (store.checkpoint(DeviceId("a")), store.checkpoint(DeviceId("b"))) == (later, other)
+    assert store.checkpoints([a, b, never]) == {a: later, b: other}
+    assert store.checkpoints([]) == {}
 
 
 @pytest.mark.parametrize(("hours", "stays"), [(-1, False), (0, False), (1, True)])
@@ -101,20 +112,67 @@ def test_a_checkpoint_goes_with_a_reading_that_it_may_lack(store: Store, hours: 
     mine, other = (Checkpoint(DeviceId(name), "layout", NOON, b"state") for name in "ab")
     store.save_checkpoints([mine, other])
     store.add_readings([_reading("a", NOON + 2 * HOUR), _reading("a", NOON + hours * HOUR)])
-    assert store.checkpoint(DeviceId("a")) == (mine if stays else None)
-    assert store.checkpoint(DeviceId("b")) == other
+    kept = (mine, other) if stays else (other,)
+    assert store.checkpoints([mine.device, other.device]) == {one.device: one for one in kept}
 
 
 def test_latency_is_kept_by_osd_and_window(store: Store) -> None:
+    assert not store.has_latency()
     windows = [
         LatencySummary(OsdId(3), HostName("h"), NOON + timedelta(seconds=15 * i), 15.0, 9, read_ms_p50=1.5)
         for i in range(4)
     ]
-    store.add_latency([*windows[2:], *windows[:3], replace(windows[0], osd=OsdId(4))])
-    store.add_latency([replace(windows[0], operations=1)])
+    store.add_latency(Windows.of([*windows[2:], *windows[:3], replace(windows[0], osd=OsdId(4))]))
+    store.add_latency(Windows.of([replace(windows[0], operations=1)]))
     assert store.latency(3, NOON) == tuple(windows)
     assert store.latency(3, NOON + timedelta(seconds=20)) == tuple(windows[2:])
     assert store.latency(5, NOON) == ()
+    assert store.has_latency()
+
+
+def _window(osd: int, minute: int = 0, host: str = "h", **changes: Any) -> LatencySummary:
+    at = NOON + timedelta(minutes=minute)
+    return replace(LatencySummary(OsdId(osd), HostName(host), at, 60.0, 9, read_ms_p50=1.5), **changes)
+
+
+def test_osds_that_come_later_join_those_of_their_host_whose_windows_began_at_once(store: Store) -> None:
+    first, other = [_window(1), _window(2)], [_window(2, operations=1), _window(3), _window(1, 1)]
+    for told in (first, other, other, first):
+        store.add_latency(Windows.of(told))
+    assert store.host_latency(HostName("h"), NOON) == Windows.of([*first, *other[1:]])
+    assert [store.latency(osd, NOON) for osd in (2, 3)] == [(first[1],), (other[1],)]
+
+
+def test_windows_that_come_twice_in_one_save_are_kept_once(store: Store) -> None:
+    (once,) = Windows.of([_window(1), _window(2)])
+    (again,) = Windows.of([_window(2, operations=1), _window(3)])
+    store.add_latency([once, once, again])
+    assert store.host_latency(HostName("h"), NOON) == Windows.of([_window(1), _window(2), _window(3)])
+
+
+def test_an_osd_that_moved_has_one_history_and_each_host_its_own(store: Store) -> None:
+    before, after = [_window(1, n, "a") for n in range(3)], [_window(1, n, "b") for n in range(3, 5)]
+    store.add_latency(Windows.of([*after, _window(2, 3, "b")]))
+    store.add_latency(Windows.of(before))
+    assert store.latency(1, NOON) == (*before, *after)
+    assert store.latency(2, NOON) == (_window(2, 3, "b"),)
+    assert store.latency_hosts() == ("a", "b")
+    assert store.host_latency(HostName("a"), NOON + timedelta(minutes=1)) == Windows.of(before[1:])
+    assert store.host_latency(HostName("c"), NOON) == ()
+
+
+def test_writers_that_tell_of_one_host_at_once_lose_no_osd(opened: Callable[[], Store]) -> None:
+    stores = [opened() for _ in range(4)]
+
+    def tell(number: int) -> None:
+        for minute in range(5):
+            told = [_window(osd, minute) for osd in (number, number + 4, 9)]
+            stores[number].add_latency(Windows.of(told))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(tell, range(4)))
+    for osd in (*range(8), 9):
+        assert stores[0].latency(osd, NOON) == tuple(_window(osd, minute) for minute in range(5))
 
 
 def test_the_latest_outlook_is_the_one_with_the_latest_date(store: Store) -> None:
@@ -144,44 +202,6 @@ def test_a_rules_outlook_comes_back_with_its_evidence_and_what_would_clear_it(st
     assert store.latest_outlooks() == {"a": ruled}
 
 
-def test_a_drain_comes_back_whole(store: Store) -> None:
-    store.save_drain(DRAIN)
-    assert store.drain("d-1") == DRAIN
-    assert store.drain("d-2") is None
-
-
-def test_a_higher_revision_replaces_and_a_lower_or_different_equal_one_is_refused(store: Store) -> None:
-    store.save_drain(replace(DRAIN, revision=4))
-    store.save_drain(replace(DRAIN, revision=4))
-    newer = replace(DRAIN, revision=6, state=DrainState.APPROVED)
-    store.save_drain(newer)
-    for revision in (5, 6):
-        with pytest.raises(
-            RevisionConflict, match=rf"d-1 .* revision 6 .* revision {revision} comes too late"
-        ):
-            store.save_drain(replace(DRAIN, revision=revision))
-    assert store.drain("d-1") == newer
-
-
-def test_one_of_many_who_save_the_same_revision_wins(store: Store) -> None:
-    def save(name: int) -> bool:
-        try:
-            store.save_drain(replace(DRAIN, revision=1, asked_by=str(name)))
-        except RevisionConflict:
-            return False
-        return True
-
-    with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(save, range(16))) == 1
-
-
-def test_drains_come_newest_first(store: Store) -> None:
-    drains = [replace(DRAIN, id=f"d-{i}", created_at=NOON + i * HOUR) for i in (1, 3, 2)]
-    for drain in drains:
-        store.save_drain(drain)
-    assert [drain.id for drain in store.drains()] == ["d-3", "d-2", "d-1"]
-
-
 def test_the_journal_keeps_its_order_and_gives_the_newest_lines(store: Store) -> None:
     lines = [JournalEntry(f"d-{i % 2}", NOON, f"line {i}", "step", "set", i) for i in range(6)]
     store.add_journal(lines[:4])
@@ -201,6 +221,16 @@ def test_outcomes_are_kept_once_and_told_oldest_first(store: Store) -> None:
     for outcome in (failed, suspected, failed, cleared):
         store.add_outcome(outcome)
     assert store.outcomes() == (suspected, failed, cleared)
+
+
+def test_a_note_is_kept_by_room_and_name_until_it_is_forgotten(store: Store) -> None:
+    assert store.notes("silences") == {}
+    store.note("silences", {"b": b"1", "a": b"2"})
+    store.note("silences", {"a": b"3", "b": None, "never": None})
+    store.note("told:mail", {"a": b"4"})
+    assert store.notes("silences") == {"a": b"3"}
+    assert store.notes("told:mail") == {"a": b"4"}
+    store.note("silences", {})
 
 
 def test_a_halt_stands_until_it_is_lifted(store: Store) -> None:
@@ -243,7 +273,7 @@ def test_pruning_drops_old_history_and_keeps_what_is_latest_and_what_was_done(st
     store.add_readings([old, new, lone])
     store.save_outlooks([_outlook("a", NOON), _outlook("a", NOON + HOUR)])
     window = LatencySummary(OsdId(3), HostName("h"), NOON, 15.0, 9)
-    store.add_latency([window, replace(window, window_start=NOON + HOUR)])
+    store.add_latency(Windows.of([window, replace(window, window_start=NOON + HOUR)]))
     store.save_drain(DRAIN)
     line = JournalEntry("d-1", NOON - HOUR, "seen", "decided")
     store.add_journal([line])
@@ -255,6 +285,19 @@ def test_pruning_drops_old_history_and_keeps_what_is_latest_and_what_was_done(st
     assert store.prune(latency=NOON + HOUR) == 1
     assert [summary.window_start for summary in store.latency(3, NOON)] == [NOON + HOUR]
     assert (store.drain("d-1"), store.journal()) == (DRAIN, (line,))
+
+
+def test_of_a_journal_that_is_named_the_old_lines_go_however_many_and_of_others_none(store: Store) -> None:
+    def lines(journal: str, count: int) -> list[JournalEntry]:
+        return [JournalEntry(journal, NOON + HOUR * number, "seen", "decided") for number in range(count)]
+
+    store.add_journal(lines("audit", 2_500))
+    store.add_journal(lines("d-1", 3))
+    assert store.prune(journal=("audit", NOON + 2_400 * HOUR)) == 2_400
+    assert store.journal("audit") == tuple(lines("audit", 2_500)[2_400:])
+    assert store.prune(journal=("audit", NOON + 2_400 * HOUR)) == 0
+    assert store.prune(journal=("audit", NOON + 9_999 * HOUR)) == 100
+    assert store.journal() == tuple(lines("d-1", 3))
 
 
 def test_a_save_that_fails_half_way_changes_nothing(store: Store) -> None:
@@ -299,29 +342,10 @@ def test_a_store_of_a_newer_predrain_is_refused_and_left_alone(tmp_path: Path) -
     path = tmp_path / "store.db"
     SqliteStore(path).close()
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE schema_version SET version = 7")
+        connection.execute("UPDATE alembic_version SET version_num = '0007'")
     connection.close()
-    with pytest.raises(StoreUnreadable, match="has version 7 and this predrain knows 2: update"):
+    with pytest.raises(StoreUnreadable, match="has version 7 and this predrain knows 5: update"):
         SqliteStore(path)
-
-
-def test_a_store_of_the_version_before_is_brought_up_and_keeps_what_it_holds(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    older = SqliteStore(path)
-    older.add_readings([_reading("a", NOON)])
-    older.close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE checkpoints")
-        connection.execute("UPDATE schema_version SET version = 1")
-    connection.close()
-    for _ in range(2):
-        store = SqliteStore(path)
-        store.save_checkpoints([Checkpoint(DeviceId("a"), "1", NOON, b"x")])
-        assert store.readings(DeviceId("a")) == (_reading("a", NOON),)
-        store.close()
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT version FROM schema_version").fetchall() == [(2,)]
-    connection.close()
 
 
 def test_somebody_elses_database_is_refused_and_left_alone(tmp_path: Path) -> None:

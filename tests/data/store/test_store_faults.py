@@ -15,7 +15,7 @@ from typing import Any
 from data.drain import DrainState
 from data.store.sqlite import SqliteStore
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 PRELUDE = """
 import json, resource, sys, time

@@ -1,0 +1,79 @@
+"""What handlers have done by the module's one lasting thread, and what they ask of the service."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from actions.ceph_mgr.predrain import errands
+from actions.ceph_mgr.predrain.clerk import Clerk, Late
+from actions.ceph_mgr.predrain.errands import Errand, Errands, TooMany
+
+
+def test_the_work_of_all_handlers_is_done_in_one_thread_that_lasts() -> None:
+    clerk = Clerk()
+    seen: list[threading.Thread] = []
+    for _ in range(3):
+        handler = threading.Thread(
+            target=lambda: clerk.have_done(lambda: seen.append(threading.current_thread()))
+        )
+        handler.start()
+        handler.join()
+    assert len(seen) == 3
+    assert len(set(seen)) == 1
+    assert seen[0].is_alive()
+
+
+def test_a_handler_gets_the_trouble_and_the_next_one_is_served() -> None:
+    clerk = Clerk()
+    with pytest.raises(ZeroDivisionError):
+        clerk.have_done(lambda: print(1 / 0))
+    clerk.have_done(lambda: None)
+
+
+def test_a_handler_does_not_wait_for_ever() -> None:
+    release = threading.Event()
+    clerk = Clerk()
+    with pytest.raises(Late, match="has not answered within 0 s"):
+        clerk.have_done(lambda: release.wait(10) and None, seconds=0.05)
+    release.set()
+    clerk.have_done(lambda: None)
+
+
+def test_a_wish_waits_a_moment_for_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errands, "PATIENCE_SECONDS", 0.05)
+    queue = Errands()
+    errand = queue.ask(Errand("GET", "plan"))
+    assert (errand.answer, errand.trouble) == (None, "")
+    taken = queue.take()
+    assert taken is errand
+    taken.finish({"a": 1})
+    assert errand.answer == {"a": 1}
+    assert queue.take() is None
+
+
+def test_a_wish_that_nobody_carried_for_a_minute_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errands, "PATIENCE_SECONDS", 0.0)
+    queue = Errands()
+    errand = queue.ask(Errand("POST", "drains/x/approve", asked_at=time.monotonic() - 61))
+    assert queue.take() is None
+    assert "dropped; ask again" in errand.trouble
+
+
+def test_no_more_than_a_few_wishes_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errands, "PATIENCE_SECONDS", 0.0)
+    queue = Errands()
+    for _ in range(errands.WAITING_MAX):
+        queue.ask(Errand("GET", "plan"))
+    with pytest.raises(TooMany):
+        queue.ask(Errand("GET", "plan"))
+
+
+def test_a_wish_that_arrives_ends_the_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = Errands()
+    threading.Timer(0.05, queue.wake).start()
+    began = time.monotonic()
+    queue.sleep(100)
+    assert time.monotonic() - began < 50

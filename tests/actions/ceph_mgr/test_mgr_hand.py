@@ -1,0 +1,277 @@
+"""The mgr's hand: which sealed steps it carries out, which it refuses with which sentence, and that none runs twice."""
+
+from __future__ import annotations
+
+import errno
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actions.ceph_mgr.predrain.cluster import Mgr
+from actions.ceph_mgr.predrain.hand import UNKNOWN, Answer, Hand
+from actions.ceph_mgr.predrain.orders import NotOnTheList, mon_commands, order
+from actions.ceph_mgr.predrain.steps import NotOurs, Step, opened, seal, text_of
+
+KEY = "k" * 44
+NOW = 1_800_000_000.0
+STEP = Step("id1", "osd.3-x", 7, 40, NOW + 20, "upmap/1.a", "3>5", "")
+
+
+@dataclass
+class FakeMgr:
+    """Four OSDs, one pool, a mon that answers as the real one; a test breaks it."""
+
+    epoch: int = 40
+    inactive: int = 0
+    halt: str | None = None
+    halt_rc: int = 0
+    stop_rc: int = 0
+    dies: bool = False
+    refuses: tuple[str, ...] = ()
+    upmaps: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    osds: dict[int, dict[str, Any]] = field(default_factory=dict)
+    store: dict[str, str] = field(default_factory=dict)
+    sent: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for id_ in range(3, 7):
+            row = {"osd": id_, "up": 1, "in": 1, "weight": 1.0, "primary_affinity": 1.0, "down_at": 0}
+            self.osds.setdefault(id_, row)
+
+    def get(self, data_name: str) -> Any:
+        if data_name == "osd_map":
+            items = [
+                {"pgid": pg, "mappings": [{"from": a, "to": b} for a, b in pairs]}
+                for pg, pairs in self.upmaps.items()
+            ]
+            pools = [{"pool": 1, "pg_num": 16}]
+            return {
+                "epoch": self.epoch, "osds": list(self.osds.values()), "pools": pools, "pg_upmap_items": items,
+                "flags": "sortbitwise",
+            }  # fmt: skip
+        if data_name == "osd_map_tree":
+            return {"nodes": [{"id": id_, "type": "osd", "crush_weight": 3.5} for id_ in self.osds]}
+        return {"all": {"active+clean": 16 - self.inactive, "peering": self.inactive}}
+
+    def get_store(self, key: str) -> str | None:
+        return self.store.get(key)
+
+    def set_store(self, key: str, val: str | None) -> None:
+        assert val is None or len(val) < 65_536
+        self.store[key] = val or ""
+
+    def mon_command(self, cmd_dict: dict[str, Any]) -> tuple[int, str, str]:
+        prefix = cmd_dict["prefix"]
+        if prefix == "config-key get":
+            found = (-errno.ENOENT, "", "") if self.halt is None else (0, self.halt, "")
+            return (self.halt_rc, "", "no") if self.halt_rc else found
+        if prefix == "osd ok-to-stop":
+            return self.stop_rc, "{}", "unsafe to stop osd(s)" if self.stop_rc else ""
+        if prefix == "osd stat":
+            return 0, json.dumps({"epoch": self.epoch + 1}), ""
+        self.sent.append(cmd_dict)
+        if self.dies:
+            raise SystemExit("kill -9")
+        return (-errno.EACCES, "", "no") if prefix in self.refuses else (0, "", "done so")
+
+
+def consider(
+    mgr: Mgr, step: Step = STEP, *, key: str = KEY, now: float = NOW, hand: Hand | None = None
+) -> Answer | None:
+    text = text_of(step)
+    return (hand or Hand(mgr)).consider(KEY, text, seal(key, text), now, 3)[1]
+
+
+def refused(mgr: Mgr, step: Step = STEP, **given: Any) -> str:
+    answer = consider(mgr, step, **given)
+    assert answer is not None
+    assert answer.refused
+    assert not answer.ok
+    return answer.text
+
+
+def test_a_good_step_is_carried_out_and_answered_with_the_epoch_after_it() -> None:
+    mgr = FakeMgr()
+    assert consider(mgr) == Answer(True, "done so", 41)
+    assert mgr.sent == [{"prefix": "osd pg-upmap-items", "pgid": "1.a", "id": [3, 5]}]
+
+
+def test_a_step_of_another_key_is_refused() -> None:
+    mgr = FakeMgr()
+    assert "seal" in refused(mgr, key="x" * 44)
+    assert mgr.sent == []
+
+
+@given(st.data())
+def test_a_step_of_which_one_letter_was_changed_is_refused(data: st.DataObject) -> None:
+    text = text_of(STEP)
+    at = data.draw(st.integers(0, len(text) - 1))
+    letter = data.draw(st.characters(codec="ascii").filter(lambda one: one != text[at]))
+    with pytest.raises(NotOurs):
+        opened(KEY, text[:at] + letter + text[at + 1 :], seal(KEY, text))
+
+
+def test_without_a_key_every_step_is_refused() -> None:
+    text = text_of(STEP)
+    _, answer = Hand(FakeMgr()).consider("", text, seal("", text), NOW, 3)
+    assert answer is not None
+    assert "hand_key" in answer.text
+
+
+def test_a_step_is_carried_out_once_and_its_answer_repeated() -> None:
+    mgr = FakeMgr()
+    hand = Hand(mgr)
+    first = consider(mgr, hand=hand)
+    assert consider(mgr, hand=hand) == first
+    assert consider(mgr, hand=Hand(mgr)) == first, "another mgr"
+    assert len(mgr.sent) == 1
+
+
+def test_a_step_under_which_the_mgr_died_is_never_sent_again() -> None:
+    mgr = FakeMgr(dies=True)
+    with pytest.raises(SystemExit):
+        consider(mgr)
+    mgr.dies = False
+    assert consider(mgr, hand=Hand(mgr)) == UNKNOWN
+    assert len(mgr.sent) == 1
+
+
+def test_a_step_that_has_expired_or_would_last_too_long_is_refused() -> None:
+    assert "expired 5 s ago by this host's clock" in refused(FakeMgr(), now=NOW + 25)
+    assert "good for 100 s" in refused(FakeMgr(), replace(STEP, expires_at=NOW + 100))
+
+
+def test_a_halt_refuses_and_so_does_one_that_cannot_be_read() -> None:
+    assert "halted: switch maintenance" in refused(FakeMgr(halt="switch maintenance"))
+    assert "cannot be read" in refused(FakeMgr(halt_rc=-errno.EACCES))
+
+
+def test_a_map_that_is_behind_and_pgs_that_peer_are_waited_for() -> None:
+    mgr = FakeMgr(epoch=39)
+    hand = Hand(mgr)
+    assert consider(mgr, hand=hand) is None
+    mgr.epoch, mgr.inactive = 40, 4
+    assert consider(mgr, hand=hand) is None
+    mgr.inactive = 3
+    assert consider(mgr, hand=hand) == Answer(True, "done so", 41)
+
+
+def test_what_somebody_changed_since_it_was_decided_is_refused() -> None:
+    mgr = FakeMgr(epoch=44, upmaps={"1.a": [(3, 6)]})
+    assert "upmap/1.a is no longer '', as it was in epoch 40" in refused(mgr)
+    assert "osd.3/reweight is no longer '0.5'" in refused(
+        FakeMgr(), replace(STEP, key="osd.3/reweight", value="0.25", expects="0.5")
+    )
+
+
+def test_what_stands_already_is_not_sent() -> None:
+    mgr = FakeMgr(upmaps={"1.a": [(3, 5)]})
+    assert consider(mgr) == Answer(True, "upmap/1.a is '3>5' already")
+    assert mgr.sent == []
+
+
+def test_an_osd_that_went_down_since_stops_what_moves_data() -> None:
+    mgr = FakeMgr(epoch=45)
+    mgr.osds[6].update(up=0, down_at=43)
+    assert "osd.6 went down after epoch 40" in refused(mgr)
+    assert consider(mgr, replace(STEP, id="2", key="osd.3/affinity", value="0.5", expects="1.0")) is not None
+    assert mgr.sent == [{"prefix": "osd primary-affinity", "id": 3, "weight": 0.5}]
+
+
+@pytest.mark.parametrize("changed", [{"up": 0}, {"weight": 0.0}])
+def test_a_target_that_is_not_up_and_in_is_refused(changed: dict[str, Any]) -> None:
+    mgr = FakeMgr()
+    mgr.osds[5].update(changed)
+    assert "osd.5, where PG 1.a would go, is not up and in" in refused(mgr)
+
+
+def test_pgs_and_osds_that_are_not_there_are_refused() -> None:
+    assert "there is no PG 1.1f" in refused(FakeMgr(), replace(STEP, key="upmap/1.1f"))
+    assert "there is no PG 2.a" in refused(FakeMgr(), replace(STEP, key="upmap/2.a"))
+    assert "there is no osd.9" in refused(
+        FakeMgr(), replace(STEP, key="osd.9/reweight", value="0.0", expects=None)
+    )
+
+
+def test_ok_to_stop_is_a_veto_for_what_takes_an_osd_out_and_for_nothing_else() -> None:
+    out = replace(STEP, key="osd.3/reweight", value="0.0", expects="1.0")
+    mgr = FakeMgr(stop_rc=-errno.EBUSY)
+    assert "ok-to-stop objects to osd.3 (-16): unsafe to stop" in refused(mgr, out)
+    assert mgr.sent == []
+    assert consider(mgr, replace(out, id="2", value="0.5")) == Answer(True, "done so", 41)
+    assert consider(FakeMgr(), out) == Answer(True, "done so", 41)
+
+
+def test_no_more_than_a_step_a_second_over_a_minute() -> None:
+    mgr = FakeMgr()
+    hand = Hand(mgr)
+    steps = [replace(STEP, id=f"n{n}", key=f"upmap/1.{n % 16:x}") for n in range(61)]
+    answers = [consider(mgr, step, hand=hand) for step in steps]
+    assert None not in answers[:60]
+    assert answers[60] is None
+    assert len(mgr.sent) == 60
+
+
+def test_what_is_remembered_of_steps_stays_below_what_a_config_key_holds() -> None:
+    mgr = FakeMgr()
+    hand = Hand(mgr)
+    for n in range(400):
+        step = replace(STEP, id=f"{n:032x}", key=f"upmap/1.{n % 16:x}", expires_at=NOW + n + 20)
+        assert consider(mgr, step, hand=hand, now=NOW + n) is not None
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("flag/noout", "on"), ("flag/pause", "on"), ("flag/nobackfill", "yes"), ("option/debug_osd", "20"),
+        ("option/osd_max_backfills", "1; rm"), ("osd.3/reweight", "1.5"), ("osd.3/reweight", "-0.1"),
+        ("osd.3/reweight", "nan"), ("osd.3/reweight", "inf"), ("osd.3/reweight", ""), ("osd.3/out", "1"),
+        ("osd.-1/reweight", "0.5"), ("upmap/1.zz", "3>5"), ("upmap/1.a", "3>3"), ("upmap/1.a", "3>5 4>5"),
+        ("upmap/1.a", "3>-5"), ("upmap/1.a", "x"), ("balancer", "maybe"), ("config-key/x", "y"), ("", ""),
+        ("upmap/1.a\n", "3>5"),
+    ],
+)  # fmt: skip
+def test_what_is_not_on_the_list_is_refused_whoever_sealed_it(key: str, value: str) -> None:
+    with pytest.raises(NotOnTheList):
+        order(key, value)
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_only_commands_of_the_list_can_come_out(key: str, value: str) -> None:
+    try:
+        commands = mon_commands(order(key, value))
+    except NotOnTheList:
+        return
+    assert {command["prefix"] for command in commands} <= {
+        "osd pg-upmap-items", "osd rm-pg-upmap-items", "osd reweight", "osd crush reweight", "osd primary-affinity",
+        "osd set", "osd unset", "config set", "config rm", "balancer on", "balancer off",
+    }  # fmt: skip
+
+
+def test_the_balancer_is_woken_before_its_row_is_taken_away() -> None:
+    mgr = FakeMgr()
+    answer = consider(mgr, replace(STEP, key="balancer", value="-", expects="off"))
+    assert answer is not None
+    assert answer.ok
+    assert mgr.sent == [
+        {"prefix": "balancer on"},
+        {"prefix": "config rm", "who": "mgr", "name": "mgr/balancer/active"},
+    ]
+
+
+def test_a_balancer_that_cannot_be_woken_keeps_its_row() -> None:
+    mgr = FakeMgr(refuses=("balancer on",))
+    answer = consider(mgr, replace(STEP, key="balancer", value="-", expects="off"))
+    assert answer is not None
+    assert not answer.ok
+    assert [command["prefix"] for command in mgr.sent] == ["balancer on"]
+
+
+def test_a_mgr_that_shows_its_map_in_another_way_gets_nothing_done() -> None:
+    mgr = FakeMgr()
+    del mgr.osds[4]["weight"]
+    assert "does not show its map in a known way" in refused(mgr)

@@ -1,0 +1,58 @@
+"""What a cluster keeps, in memory, and a lease that a test gives and takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from actions.cluster.port import ClusterUnreachable
+
+
+@dataclass
+class KeepInMemory:
+    """A keep. `silent`: it does not answer."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    silent: bool = False
+
+    def read(self, name: str) -> str | None:
+        self._answer()
+        return self.texts.get(name)
+
+    def names(self, under: str = "") -> tuple[str, ...]:
+        self._answer()
+        return tuple(sorted(name for name in self.texts if name.startswith(under)))
+
+    def write(self, name: str, text: str) -> None:
+        self._answer()
+        self.texts[name] = text
+
+    def remove(self, name: str) -> None:
+        self._answer()
+        self.texts.pop(name, None)
+
+    def _answer(self) -> None:
+        if self.silent:
+            raise ClusterUnreachable("no answer within 5 s")
+
+
+@dataclass
+class LeaseInHand:
+    """A lease that is free or not, as the test says."""
+
+    free: bool = True
+    has: bool = False
+    why: str = "Another controller holds the lease; it does the work, or stop it."
+
+    @property
+    def taken(self) -> bool:
+        return not self.free
+
+    def hold(self) -> bool:
+        self.has = self.free
+        return self.has
+
+    def held(self) -> bool:
+        return self.has
+
+    def release(self) -> None:
+        self.has = False

@@ -1,0 +1,95 @@
+"""Recorded clusters for tests: the samples beside this folder, and all of them where the source data are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from actions.cluster.dumps.answers import Answers
+from actions.cluster.dumps.reader import Reader
+from actions.cluster.recorded import Recording, read
+from actions.cluster.view import ClusterView
+from actions.context import Context, Memory
+from actions.decide import decide
+from actions.plan import plan
+from actions.policy import Policy
+from actions.steps import Step
+from actions.survey import survey
+from data.drain import Drain, DrainState, Intent
+from data.ids import OsdId
+
+SAMPLES = Path(__file__).parents[1] / "data" / "recorded"
+NAMES = ("pacific-draining", "reef-degraded", "tentacle-clean", "tentacle-mgr_restarted")
+
+Json = Any
+
+
+@lru_cache
+def sample(name: str) -> Recording:
+    """One of NAMES."""
+    return read(SAMPLES / f"{name}.zip")
+
+
+CLEAN = sample("tentacle-clean").answers
+
+
+def view_of(answers: Answers) -> ClusterView:
+    """A first look."""
+    return Reader().view(answers)
+
+
+def changed(answers: Answers, name: str, change: Callable[[Json], object]) -> Answers:
+    """The answers with one of them parsed, changed in place by `change`, and printed again."""
+    whole = json.loads(answers.raw[name])
+    change(whole)
+    return replaced(answers, name, json.dumps(whole).encode())
+
+
+def replaced(answers: Answers, name: str, raw: bytes) -> Answers:
+    """The answers with other bytes in one of them."""
+    return replace(answers, raw={**answers.raw, name: raw})
+
+
+def without(answers: Answers, *names: str) -> Answers:
+    """The answers but these."""
+    return replace(answers, raw={name: raw for name, raw in answers.raw.items() if name not in names})
+
+
+def pg_rows(whole: Json) -> list[Json]:
+    """The rows of a `pg dump` that was parsed."""
+    rows: list[Json] = whole["pg_map"]["pg_stats"]
+    return rows
+
+
+def brief(answers: Answers) -> Answers:
+    """What a look at a large cluster gets of the same moment: `pg dump sum` and `pg dump pgs_brief`."""
+    whole = json.loads(answers.raw["pg_dump"])
+    kept = ("pgid", "state", "up", "acting", "up_primary", "acting_primary")
+    rows = [{key: row[key] for key in kept} for row in pg_rows(whole)]
+    sums = {"version": whole["pg_map"]["version"], "stamp": whole["pg_map"]["stamp"]}
+    raw = {
+        **answers.raw,
+        "pg_sum": json.dumps({"pg_ready": whole["pg_ready"], "pg_map": sums}).encode(),
+        "pg_brief": json.dumps({"pg_ready": whole["pg_ready"], "pg_stats": rows}).encode(),
+    }
+    return without(replace(answers, raw=raw), "pg_dump")
+
+
+def steps(view: ClusterView) -> list[Step]:
+    """What the engine sends for a drain of osd.0 that is under way on this view, with all that was sent settled."""
+    policy, osd = Policy(), OsdId(0)
+    memory = Memory(view.as_of - timedelta(minutes=1), view.mgr_id, view.dump_version)
+    drain = Drain(
+        "osd.0-1", view.osds[osd].device, (osd,), DrainState.DRAINING, Intent.REPLACE, "person", "a test",
+        view.as_of, view.as_of,
+    )  # fmt: skip
+    context = Context(survey(view), {}, (), view.as_of, memory)
+    ready = replace(drain, plan=plan(view, drain, policy, context))
+    quiet = replace(view, balancer_active=False)
+    answers = decide(quiet, {}, [ready], policy, view.as_of, memory).answers
+    return [answer for answer in answers if isinstance(answer, Step)]

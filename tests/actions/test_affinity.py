@@ -1,0 +1,84 @@
+"""Primary affinity in rungs: which PGs change their leader, and no more at once than may peer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actions.cluster.port import PrimaryAffinity
+from actions.cluster.simulated import SimulatedCluster
+from actions.flight import allowance
+from actions.mechanics.affinity import at_stake, leaders, led, next_rung
+from actions.space import room
+from data.ids import OsdId
+from tests.actions.made import POLICY, a_context, ec_spec, wide_spec
+
+OSD = OsdId(0)
+
+
+def _rungs(cluster: SimulatedCluster, goal: float) -> list[int]:
+    """Step all the way; how many PGs the map really changed at each rung, checked against what was said."""
+    changed = []
+    for _ in range(200):
+        cluster.advance(30)
+        view = cluster.view()
+        context = a_context(view)
+        left = allowance(context, POLICY, room(context.survey, POLICY))
+        batch = next_rung(view, OSD, goal, left)
+        if not batch.commands:
+            return changed
+        before = {pg.id: pg.up for pg in view.pgs.values()}
+        assert cluster.apply(batch.commands[0]).ok
+        cluster.advance(30)
+        after = {pg.id: pg.up for pg in cluster.view().pgs.values()}
+        assert {pg for pg in after if after[pg] != before[pg]} == batch.pgs
+        assert all(set(after[pg]) == set(before[pg]) for pg in batch.pgs)
+        changed.append(len(batch.pgs))
+    raise AssertionError("it never arrived")
+
+
+def test_every_rung_changes_the_leaders_that_it_names_and_no_more_than_may_peer() -> None:
+    cluster = SimulatedCluster(wide_spec(pg_num=128), 1)
+    leading = led(cluster.view(), OSD)
+    moved = cluster.moved_bytes
+    down = _rungs(cluster, 0.0)
+    assert max(down) <= POLICY.peering_max
+    assert sum(down) == len(leading) > 10
+    assert led(cluster.view(), OSD) == frozenset()
+    assert cluster.view().osds[OSD].primary_affinity == 0.0
+    up = _rungs(cluster, 1.0)
+    assert max(up) <= POLICY.peering_max
+    assert led(cluster.view(), OSD) == leading
+    assert cluster.moved_bytes == moved
+
+
+def test_nothing_is_sent_while_the_peering_budget_is_spent() -> None:
+    view = SimulatedCluster(wide_spec(), 1).view()
+    context = a_context(view)
+    spent = allowance(context, POLICY, room(context.survey, POLICY))
+    spent.peering = 0
+    assert next_rung(view, OSD, 0.0, spent).waits_for == "PGs still peer"
+
+
+@pytest.mark.parametrize("affinity", [0.0, 0.25, 0.5, 0.9])
+def test_the_computed_leader_is_the_one_that_the_map_shows(affinity: float) -> None:
+    cluster = SimulatedCluster(wide_spec(pg_num=128), 1)
+    cluster.apply(PrimaryAffinity(OSD, affinity))
+    cluster.apply(PrimaryAffinity(OsdId(3), 0.4))
+    cluster.advance(60)
+    view = cluster.view()
+    assert leaders(view, list(view.pgs), {}) == {pg.id: pg.up[0] for pg in view.pgs.values()}
+
+
+@given(st.integers(0, 65536), st.integers(0, 65536))
+def test_draws_say_at_which_affinity_a_pg_changes_hands(one: int, other: int) -> None:
+    view = SimulatedCluster(ec_spec(), 1).view()
+    stake = at_stake(view, OSD)
+    low, high = sorted((one, other))
+    held = [pg.id for pg in view.pgs.values() if OSD in pg.up]
+    at_low = leaders(view, held, {OSD: low / 65536})
+    at_high = leaders(view, held, {OSD: high / 65536})
+    assert {pg for pg in held if at_low[pg] != at_high[pg]} == {
+        pg for pg, draw in stake.items() if low <= draw < high
+    }

@@ -1,0 +1,157 @@
+"""After the drain: what a person does next, by orchestrator and intent, and what the controller does by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pytest
+
+from actions.cluster.channel import Argument, Reply
+from actions.cluster.port import DeviceLight
+from actions.handover import Orchestrator, hand_over, orchestrator
+from data.drain import DrainState, Intent
+from data.ids import OsdId
+from tests.actions.made import a_drain, calm_view, device, wide_spec
+from tests.actions.made_channel import MonInMemory
+from tests.actions.test_copies import Kept
+
+S = DrainState
+
+
+def commands(by: Orchestrator, intent: Intent, osds: tuple[int, ...] = (0,)) -> list[str]:
+    drain = a_drain(0, state=S.HANDED_OVER, intent=intent, osds=tuple(map(OsdId, osds)))
+    return [task.command for task in hand_over(calm_view(), drain, by).tasks if task.command]
+
+
+def test_cephadm_replaces_in_the_slot_and_then_it_is_filled() -> None:
+    assert commands(Orchestrator.CEPHADM, Intent.REPLACE) == [
+        "ceph orch osd rm 0 --replace",
+        "ceph orch osd rm status",
+        f"ceph device light on {device(0)} ident",
+        "predrain fill osd.0",
+    ]
+
+
+def test_cephadm_removes_for_good() -> None:
+    assert commands(Orchestrator.CEPHADM, Intent.REMOVE)[0] == "ceph orch osd rm 0"
+    assert "predrain fill osd.0" not in commands(Orchestrator.CEPHADM, Intent.REMOVE)
+
+
+def test_rook_must_first_be_kept_from_starting_the_osd_again() -> None:
+    first, stop, purge, _ = commands(Orchestrator.ROOK, Intent.REPLACE)
+    assert "do-not-reconcile=true" in first
+    assert "rook-ceph-osd-0 --replicas=0" in stop
+    assert purge.endswith("purge-osd 0")
+
+
+@pytest.mark.parametrize(("intent", "way"), [(Intent.REPLACE, "destroy"), (Intent.REMOVE, "purge")])
+def test_without_an_orchestrator_a_checklist_asks_ceph_once_more_before_anything_is_destroyed(
+    intent: Intent, way: str
+) -> None:
+    asked, stopped, gone, *_ = commands(Orchestrator.NONE, intent)
+    assert asked == "ceph osd safe-to-destroy 0"
+    assert stopped == "systemctl disable --now ceph-osd@0"
+    assert gone == f"ceph osd {way} 0 --yes-i-really-mean-it"
+
+
+def test_a_shared_device_is_pulled_after_all_of_its_osds() -> None:
+    drain = a_drain(0, intent=Intent.REMOVE, osds=(OsdId(0), OsdId(1)))
+    text = hand_over(calm_view(), drain, Orchestrator.CEPHADM).text()
+    assert text.index("osd rm 1") < text.index(f"Pull {device(0)}")
+
+
+class Orch(MonInMemory):
+    """A mgr that answers `orch status`."""
+
+    reply = Reply(0, b"", "")
+
+    def ask(
+        self,
+        to: str,
+        prefix: str,
+        arguments: Mapping[str, Argument] | None = None,
+        *,
+        given: bytes = b"",
+        seconds: float | None = None,
+    ) -> Reply:
+        assert (to, prefix, dict(arguments or {}), given, seconds) == (
+            "mgr",
+            "orch status",
+            {"format": "json"},
+            b"",
+            None,
+        )
+        return self.reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "by"),
+    [
+        (Reply(0, b'{"available": true, "backend": "cephadm"}', ""), Orchestrator.CEPHADM),
+        (Reply(0, b'{"available": true, "backend": "rook"}', ""), Orchestrator.ROOK),
+        (Reply(0, b'{"available": false, "backend": "cephadm"}', ""), Orchestrator.NONE),
+        (Reply(0, b'{"available": true, "backend": "test_orchestrator"}', ""), Orchestrator.NONE),
+        (Reply(0, b"no JSON", ""), Orchestrator.NONE),
+        (Reply(0, b"[]", ""), Orchestrator.NONE),
+        (Reply(-2, b"", "No orchestrator configured"), Orchestrator.NONE),
+    ],
+)
+def test_the_orchestrator_is_the_one_that_says_so(reply: Reply, by: Orchestrator) -> None:
+    mgr = Orch()
+    mgr.reply = reply
+    assert orchestrator(mgr) is by
+
+
+# -- the controller
+# -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run() -> Iterator[Kept]:
+    with Kept(replace(wide_spec(), self_heal=False)) as run:
+        yield run
+
+
+def test_the_light_is_asked_for_and_its_refusal_is_said_and_fails_nothing(run: Kept) -> None:
+    drain = run.drain("osd.0")
+    run.until(drain, S.VERIFIED)
+    run.tick()
+    assert run.controller.hand_over(drain.id, "operator", run.cluster.now).state is S.HANDED_OVER
+    assert DeviceLight(device(0), on=True) in run.watched.commands
+    assert "No orchestrator configured" in run.transcript(drain)
+
+
+def test_after_the_hand_over_no_upmap_names_the_disk_and_nothing_of_the_drain_stays(run: Kept) -> None:
+    run.tick()
+    settings = run.cluster.view().settings
+    drain = run.drain("osd.0")
+    run.until(drain, S.VERIFIED)
+    run.tick()
+    run.controller.hand_over(drain.id, "operator", run.cluster.now)
+    run.ticks(3)
+    view = run.cluster.view()
+    assert not [pairs for pairs in view.upmap_items.values() if any(0 in pair for pair in pairs)]
+    assert view.settings == settings
+    assert view.flags == frozenset()
+    assert view.osds[OsdId(0)].crush_weight > 0
+    assert not [name for name in run.keep.names() if name.startswith("drain/")]
+
+
+def test_what_an_ended_drain_left_standing_is_put_back_by_whoever_comes_next() -> None:
+    spec = replace(wide_spec(), settings={"osd/osd_max_backfills": "1"}, balancer=False)
+    with Kept(spec) as run:
+        run.tick()
+        left = a_drain(
+            0,
+            state=S.CANCELLED,
+            saved={"option/osd_max_backfills": "8", "balancer": "-", "option/osd_recovery_max_active": "7"},
+            ours={"option/osd_max_backfills": "1", "balancer": "off", "option/osd_recovery_max_active": "3"},
+        )
+        run.store.save_drain(left)
+        run.started()
+        run.ticks(4)
+        view = run.cluster.view()
+        assert view.settings == {"osd/osd_max_backfills": "8"}
+        assert view.balancer_active
+        assert "put back what was left" in run.transcript(left)

@@ -1,0 +1,166 @@
+"""The latency signal: ratios to an OSD's own hour, on seeded series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actions.cluster.latency import Latencies, Sample, Source
+from data.ids import OsdId
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+ONE = OsdId(1)
+Level = Callable[[float], float]
+"""Latency in milliseconds by the hour since the beginning."""
+
+
+def looks(
+    hours: float,
+    level: Level,
+    latencies: Latencies | None = None,
+    *,
+    source: Source = Source.PROBE,
+    busy: Callable[[float], bool] = lambda _: False,
+    noise: float = 0.1,
+    seed: int = 1,
+) -> Iterator[tuple[float, float | None]]:
+    """(hour, ratio of osd.1) at each look, every ten seconds."""
+    chance, kept = Random(seed), latencies or Latencies()
+    for step in range(int(hours * 360)):
+        now, hour = BEGIN + timedelta(seconds=10 * step), step / 360
+        sample = Sample(ONE, now, source, level(hour) * chance.lognormvariate(0, noise))
+        yield hour, kept.seen(now, [sample], {ONE} if busy(hour) else set()).get(ONE)
+
+
+def ratios(hours: float, level: Level, since: float, **more: object) -> list[float]:
+    """Ratios from an hour on; each look must have one."""
+    found = [ratio for hour, ratio in looks(hours, level, **more) if hour >= since]  # type: ignore[arg-type]
+    known = [ratio for ratio in found if ratio is not None]
+    assert len(known) == len(found)
+    return known
+
+
+def test_a_steady_latency_is_1_within_a_tenth() -> None:
+    found = ratios(3, lambda _: 8.0, since=0.5)
+    assert min(found) > 0.85
+    assert max(found) < 1.2
+    assert sum(0.9 < ratio < 1.1 for ratio in found) > 0.9 * len(found)
+
+
+def test_a_jump_shows_within_a_minute_and_in_full() -> None:
+    found = ratios(2, lambda hour: 8.0 if hour < 1 else 16.0, since=1 + 1 / 60)
+    assert min(found[:30]) > 1.8
+
+
+def test_a_drift_over_a_day_becomes_usual_and_a_drift_over_an_hour_does_not() -> None:
+    slow = ratios(6, lambda hour: 8.0 * 2 ** (hour / 24), since=2)
+    assert max(slow) < 1.2
+    quick = ratios(2, lambda hour: 8.0 * (1 if hour < 1 else 2 ** (hour - 1)), since=1.9)
+    assert min(quick) > 1.25
+
+
+def test_a_single_spike_moves_nothing() -> None:
+    found = ratios(2, lambda hour: 800.0 if round(hour * 360) == 400 else 8.0, since=1, noise=0.0)
+    assert set(found) == {1.0}
+
+
+def test_what_a_drain_costs_does_not_become_usual() -> None:
+    found = ratios(8, lambda hour: 8.0 if hour < 1 else 12.0, since=2, busy=lambda hour: hour >= 1, noise=0.0)
+    assert set(found) == {1.5}
+
+
+def test_a_usual_hour_that_is_a_day_old_is_no_signal() -> None:
+    found = list(looks(26, lambda _: 8.0, busy=lambda hour: hour >= 1, noise=0.0))
+    assert [ratio for hour, ratio in found if hour > 25.1] == [None] * (len(found) - int(25.1 * 360) - 1)
+
+
+def test_too_few_samples_are_no_signal() -> None:
+    first = next(hour for hour, ratio in looks(1, lambda _: 8.0) if ratio is not None)
+    assert first == 300 / 3600
+
+
+def test_after_a_restart_of_this_process_there_is_no_signal_until_there_is_a_usual_again() -> None:
+    calm, busy_again = Latencies(), Latencies()
+    assert list(looks(1, lambda _: 8.0, calm))[-1][1] is not None
+    assert {ratio for _, ratio in looks(1, lambda _: 8.0, busy_again, busy=lambda _: True)} == {None}
+
+
+def test_an_osd_that_is_silent_for_a_minute_has_no_signal_and_its_usual_is_kept() -> None:
+    latencies = Latencies()
+    for _ in looks(1, lambda _: 8.0, latencies, noise=0.0):
+        pass
+    later = BEGIN + timedelta(hours=1, minutes=5)
+    assert latencies.seen(later, []) == {}
+    back = [Sample(ONE, later + timedelta(seconds=5 * n), Source.PROBE, 20.0) for n in range(1, 4)]
+    assert latencies.seen(back[-1].at, back) == {ONE: 2.5}
+
+
+def test_an_osd_that_left_the_map_is_forgotten() -> None:
+    latencies = Latencies()
+    for _ in looks(1, lambda _: 8.0, latencies):
+        pass
+    latencies.forget([])
+    assert latencies.seen(BEGIN + timedelta(hours=1), []) == {}
+
+
+def fed(latencies: Latencies, source: Source, before: float, now: float, osd: OsdId = ONE) -> None:
+    """Half an hour at `before`, then a minute at `now`, in milliseconds."""
+    for step in range(186):
+        at = BEGIN + timedelta(seconds=10 * step)
+        latencies.seen(at, [Sample(osd, at, source, before if step < 180 else now)])
+
+
+END = BEGIN + timedelta(seconds=1850)
+
+
+def test_what_the_host_counted_is_believed_before_the_probe_and_the_probe_before_osd_perf() -> None:
+    latencies = Latencies()
+    fed(latencies, Source.PERF, 10.0, 40.0)
+    assert latencies.seen(END, []) == {ONE: 4.0}
+    fed(latencies, Source.PROBE, 10.0, 30.0)
+    assert latencies.seen(END, []) == {ONE: 3.0}
+    fed(latencies, Source.READ, 10.0, 11.0)
+    fed(latencies, Source.WRITE, 10.0, 20.0)
+    assert latencies.seen(END, []) == {ONE: 2.0}
+
+
+def test_whole_milliseconds_of_a_fast_osd_are_no_signal() -> None:
+    latencies = Latencies()
+    fed(latencies, Source.PERF, 2.0, 3.0)
+    assert latencies.seen(END, []) == {}
+
+
+def test_the_slowest_probe_of_the_last_minute_is_kept_though_medians_pass_over_it() -> None:
+    latencies = Latencies()
+    for hour, _ in looks(1, lambda _: 8.0, latencies, noise=0.0):
+        assert hour < 1
+    at = BEGIN + timedelta(hours=1)
+    latencies.seen(at, [Sample(ONE, at, Source.PROBE, 1900.0)])
+    assert latencies.slowest_ms(at) == {ONE: 1900.0}
+    assert latencies.slowest_ms(at + timedelta(seconds=61)) == {}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3),
+            st.sampled_from(Source),
+            st.floats(-1, 1e9, allow_nan=False),
+            st.floats(-100, 400),
+            st.booleans(),
+        ),
+        max_size=300,
+    )
+)
+def test_whatever_comes_in_a_ratio_is_finite_and_above_0(
+    rows: list[tuple[int, Source, float, float, bool]],
+) -> None:
+    latencies, now = Latencies(), BEGIN
+    for osd, source, ms, later, moving in rows:
+        now += timedelta(seconds=later)
+        found = latencies.seen(now, [Sample(OsdId(osd), now, source, ms)], {OsdId(osd)} if moving else set())
+        assert all(0 < ratio < float("inf") for ratio in found.values())

@@ -1,0 +1,197 @@
+"""A disk that goes for good: CRUSH weight 0, and nothing moves for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from actions.cluster.port import Answer, ClusterUnreachable, Command, CrushReweight, SetFlag
+from actions.cluster.view import ClusterView
+from actions.flags import stale_flags
+from actions.foresight import placed, weighed
+from actions.policy import Policy
+from data.drain import Drain, DrainState, Intent
+from data.ids import OsdId, PgId
+from tests.actions.made import a_context, a_drain, a_plan, calm_view, ec_spec, wide_spec
+from tests.actions.run import Run, empty, map_of, whole
+
+S = DrainState
+SPEC = wide_spec(hosts=8, per_host=2, racks=4, pg_num=64, used=0.4)
+
+
+def removed(run: Run, target: str = "osd.0") -> Drain:
+    """A drain of the OSD for good, approved."""
+    run.tick()
+    drain = run.controller.propose(target, "operator", "test", run.cluster.now, "remove")
+    return run.controller.requests.approve(drain.id, "operator", run.cluster.now)
+
+
+def moved_off(run: Run, before: dict[PgId, frozenset[int]]) -> set[PgId]:
+    """PGs whose data lies elsewhere than before."""
+    return {id_ for id_, pg in run.cluster.truth().pgs.items() if frozenset(pg.members) != before[id_]}
+
+
+def places(run: Run) -> dict[PgId, frozenset[int]]:
+    return {id_: frozenset(pg.members) for id_, pg in run.cluster.truth().pgs.items()}
+
+
+def test_the_crush_weight_ends_at_zero_and_only_the_suspects_own_pgs_have_moved() -> None:
+    with Run(SPEC) as run:
+        before = places(run)
+        mine = {id_ for id_, members in before.items() if 0 in members}
+        drain = removed(run)
+        run.until(drain, S.VERIFIED)
+        osd = run.cluster.view().osds[OsdId(0)]
+        assert (osd.crush_weight, osd.reweight) == (0.0, 0.0)
+        assert whole(run)
+        assert empty(run, 0)
+        assert moved_off(run, before) == mine
+        assert not run.cluster.view().flags
+
+
+def test_without_the_pins_the_same_weight_moves_bystanders() -> None:
+    view = Run(SPEC).cluster.view()
+    out = placed(view, (OsdId(0),))
+    gone = placed(view, (OsdId(0),), crush=weighed(view, {OsdId(0): 0.0}))
+    bystanders = [pg for pg in out if set(out[pg]) != set(gone[pg])]
+    assert len(bystanders) > 5
+
+
+def test_an_erasure_coded_pool_is_kept_in_place_too() -> None:
+    with Run(ec_spec(hosts=6, per_host=2, k=2, m=2, pg_num=32)) as run:
+        before = places(run)
+        mine = {id_ for id_, members in before.items() if 0 in members}
+        run.until(removed(run), S.VERIFIED)
+        assert run.cluster.view().osds[OsdId(0)].crush_weight == 0.0
+        assert moved_off(run, before) == mine
+        assert whole(run)
+
+
+def test_each_rung_is_one_step_that_sets_the_flags_first_and_clears_them_last() -> None:
+    with Run(SPEC) as run:
+        run.until(removed(run), S.VERIFIED)
+        sent = run.watched.commands
+        rungs = [at for at, command in enumerate(sent) if isinstance(command, CrushReweight)]
+        stirring = [at for at in rungs if at and sent[at - 1] == SetFlag("nobackfill", on=True)]
+        assert stirring
+        for at in stirring:
+            assert sent[at - 2] == SetFlag("norebalance", on=True)
+            after = sent[at : at + 20]
+            assert SetFlag("norebalance", on=False) in after
+            assert after.index(SetFlag("nobackfill", on=False)) < after.index(
+                SetFlag("norebalance", on=False)
+            )
+        weights = [command.weight for command in sent if isinstance(command, CrushReweight)]
+        assert weights == sorted(weights, reverse=True)
+        assert weights[-1] == 0.0
+
+
+def test_a_disk_to_be_replaced_keeps_its_crush_weight() -> None:
+    with Run(SPEC) as run:
+        drain = run.drain("osd.0")
+        was = run.cluster.view().osds[OsdId(0)].crush_weight
+        run.until(drain, S.VERIFIED)
+        assert run.cluster.view().osds[OsdId(0)].crush_weight == was
+
+
+def test_a_cancel_after_the_removal_puts_the_whole_map_back() -> None:
+    with Run(SPEC) as run:
+        before = map_of(run)
+        drain = removed(run)
+        run.until(drain, S.VERIFIED)
+        run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+        run.until(drain, S.CANCELLED)
+        run.ticks(20)
+        assert map_of(run) == before
+
+
+def test_the_pins_are_given_back_a_few_at_a_time_where_the_policy_says_so() -> None:
+    with Run(SPEC, policy=Policy(return_pins=True)) as run:
+        run.until(removed(run), S.VERIFIED)
+        assert not run.cluster.view().upmap_items
+        assert whole(run)
+    with Run(SPEC) as run:
+        run.until(removed(run), S.VERIFIED)
+        assert run.cluster.view().upmap_items
+
+
+def test_a_halt_in_the_middle_of_a_rung_leaves_flags_that_whoever_comes_next_knows_as_ours() -> None:
+    with Run(SPEC) as run:
+        drain = removed(run)
+
+        def halt() -> None:
+            if run.watched.commands[-1] == SetFlag("nobackfill", on=True):
+                run.store.set_halt("test")
+
+        run.watched.after_command = halt
+        for _ in range(2000):
+            run.tick()
+            if run.store.halt_reason():
+                break
+        assert run.cluster.view().flags == {"norebalance", "nobackfill"}
+        cleared = stale_flags(run.store.drains(), run.cluster.view())
+        assert cleared == (SetFlag("nobackfill", on=False), SetFlag("norebalance", on=False))
+        assert run.known(drain).ours["flag/nobackfill"] == "on"
+
+
+class Dies:
+    """A cluster that answers no more once so many commands of a rung were carried out."""
+
+    def __init__(self, run: Run, carried_out: int) -> None:
+        self.run, self.left, self.rung = run, carried_out, False
+
+    def view(self) -> ClusterView:
+        return self.run.watched.view()
+
+    def apply(self, command: Command) -> Answer:
+        self.rung = self.rung or command == SetFlag("norebalance", on=True)
+        if self.rung and self.left == 0:
+            raise ClusterUnreachable("cut off")
+        self.left -= self.rung
+        return self.run.watched.apply(command)
+
+
+@pytest.mark.parametrize("carried_out", [1, 2, 3, 4])
+def test_a_rung_cut_short_anywhere_is_taken_up_again_and_nothing_but_the_suspects_data_has_moved(
+    carried_out: int,
+) -> None:
+    with Run(SPEC) as run:
+        before = places(run)
+        mine = {id_ for id_, members in before.items() if 0 in members}
+        drain = removed(run)
+        dying = Dies(run, carried_out)
+        run.started(dying)
+        while dying.left or not dying.rung:
+            run.tick()
+        run.started()
+        run.until(drain, S.VERIFIED)
+        assert run.cluster.view().osds[OsdId(0)].crush_weight == 0.0
+        assert not run.cluster.view().flags
+        assert moved_off(run, before) == mine
+        assert whole(run)
+
+
+def test_an_operators_flag_is_never_taken_for_ours() -> None:
+    view = replace(calm_view(), flags=frozenset({"norebalance"}))
+    assert stale_flags((a_drain(),), view) == ()
+    ours = a_drain(ours={"flag/nobackfill": "on"}, saved={"flag/nobackfill": "off"})
+    assert stale_flags((ours,), view) == ()
+
+
+@pytest.mark.parametrize("client", ["jewel"])
+def test_without_upmaps_a_removal_is_refused_with_the_way_out(client: str) -> None:
+    view = replace(calm_view(), require_min_compat_client=client)
+    made = a_plan(view, replace(a_drain(), intent=Intent.REMOVE))
+    assert "Drain it to be replaced, and take the weight away by hand." in made.refusals[0]
+
+
+def test_the_plan_of_a_removal_counts_the_pgs_that_it_will_pin() -> None:
+    view = replace(Run(SPEC).cluster.view(), as_of=a_context(calm_view()).now)
+    drain = replace(a_drain(), intent=Intent.REMOVE)
+    made = a_plan(view, drain)
+    gone = placed(view, (), crush=weighed(view, {OsdId(0): 0.0}))
+    changed = {pg for pg in gone if gone[pg] != view.pgs[pg].up}
+    assert changed <= set(made.stirred)
+    assert "pinned where they are" in made.why
+    assert made.bounds[-1].name.startswith("then CRUSH weight 0")

@@ -1,0 +1,145 @@
+"""Who serves a PG goes on serving it while its new member is filled: the mon is told so together with the pin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from actions.cluster.channel import Channel, Reply
+from actions.cluster.live import LiveCluster
+from actions.cluster.port import RemoveUpmap, SetUpmap
+from actions.cluster.simulated import SimulatedCluster
+from actions.cluster.view import ClusterView
+from actions.crush.map import ITEM_NONE
+from actions.flight import allowance
+from actions.mechanics.batch import serving
+from actions.mechanics.walk import next_pins
+from actions.space import room
+from data.ids import OsdId, PgId
+from tests.actions.made import (
+    NOW,
+    POLICY,
+    a_context,
+    a_drain,
+    a_plan,
+    calm_view,
+    changed_osd,
+    changed_pg,
+    ec_spec,
+    tiny_spec,
+)
+
+
+def test_a_walks_pin_names_the_acting_set_as_it_is() -> None:
+    view, drain = calm_view(), a_drain()
+    drain = replace(drain, plan=a_plan(view, drain))
+    context = a_context(view, drain)
+    batch = next_pins(
+        view, drain, OsdId(0), context, allowance(context, POLICY, room(context.survey, POLICY)), 3
+    )
+    pins = [command for command in batch.commands if isinstance(command, SetUpmap)]
+    assert len(pins) == len(batch.commands) == 3
+    assert all(pin.acting == view.pgs[pin.pg].acting for pin in pins)
+
+
+PG = PgId("1.0")
+
+
+def _short(view: ClusterView) -> ClusterView:
+    members = (*view.pgs[PG].acting[:-1], ITEM_NONE)
+    return changed_pg(view, PG, up=members[:-1], acting=members[:-1])
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        lambda view: changed_pg(view, PG, acting=tuple(reversed(view.pgs[PG].acting))),
+        lambda view: changed_osd(view, view.pgs[PG].acting[-1], up=False),
+        _short,
+    ],
+    ids=["served by others than up", "a member is down", "a member is missing"],
+)
+def test_a_pg_that_is_not_at_rest_chooses_who_serves_it_by_itself(
+    spoiled: Callable[[ClusterView], ClusterView],
+) -> None:
+    view = calm_view()
+    assert serving(view, view.pgs[PG]) == view.pgs[PG].acting
+    ill = spoiled(view)
+    assert serving(ill, ill.pgs[PG]) == ()
+
+
+def test_shards_are_not_named_to_a_release_that_may_reorder_them() -> None:
+    """Tentacle, optimised EC pool: pg-temp [2, 1, 3] became acting [2, 3, 1]."""
+    view = SimulatedCluster(ec_spec(), 1).view()
+    shard = next(pg for pg in view.pgs.values() if view.pools[pg.pool].erasure)
+    assert serving(replace(view, release="reef"), shard) == shard.acting
+    assert serving(replace(view, release="tentacle"), shard) == ()
+    assert serving(replace(view, release="umbrella"), shard) == ()
+
+
+def test_a_pg_whose_servers_are_told_beforehand_peers_for_one_round_of_the_mon_not_two() -> None:
+    cluster = SimulatedCluster(tiny_spec(), 1)
+    view = cluster.view()
+    worst = {}
+    for told in (False, True):
+        cluster = SimulatedCluster(tiny_spec(), 1)
+        cluster.client()
+        for pg in list(view.pgs.values())[:12]:
+            hosts = {view.osds[OsdId(osd)].host for osd in pg.up}
+            target = next(osd for osd in view.osds.values() if osd.host not in hosts)
+            cluster.apply(SetUpmap(pg.id, ((pg.up[0], int(target.id)),), pg.acting if told else ()))
+            cluster.advance(3)
+        worst[told] = cluster.client().worst_ms
+    assert worst[True] <= 1100 < worst[False]
+
+
+def test_an_old_acting_set_named_too_late_moves_nothing() -> None:
+    """A command that arrives after its pin is gone leaves the PG where `up` is."""
+    cluster = SimulatedCluster(tiny_spec(), 1)
+    pg = cluster.view().pgs[PG]
+    cluster.apply(RemoveUpmap(PG, pg.acting))
+    cluster.advance(30)
+    after = cluster.view().pgs[PG]
+    assert (after.up, after.acting, after.states) == (pg.up, pg.acting, pg.states)
+
+
+class Mon:
+    """A mon that refuses some commands and answers the others."""
+
+    def __init__(self, *refuses: str) -> None:
+        self.refuses, self.together = refuses, list[tuple[str, ...]]()
+
+    def ask(self, to: str, prefix: str, *_: object, **__: object) -> Reply:
+        del to
+        return Reply(0, b'{"epoch": 41}', "") if prefix == "osd stat" else self._reply(prefix)
+
+    def ask_all(self, asked: tuple[tuple[str, str, object], ...]) -> tuple[Reply, ...]:
+        self.together.append(tuple(prefix for _, prefix, _ in asked))
+        return tuple(self._reply(prefix) for _, prefix, _ in asked)
+
+    def _reply(self, prefix: str) -> Reply:
+        return Reply(-13, b"", "access denied") if prefix in self.refuses else Reply(0, b"", f"{prefix} done")
+
+
+PIN = SetUpmap(PG, ((0, 3),), (0, 1, 2))
+
+
+def test_pg_temp_and_its_pin_go_out_together() -> None:
+    mon = Mon()
+    answer = LiveCluster(cast("Channel", mon), lambda: NOW).apply(PIN)
+    assert mon.together == [("osd pg-temp", "osd pg-upmap-items")]
+    assert (answer.ok, answer.epoch) == (True, 41)
+
+
+def test_a_key_that_may_not_set_pg_temp_pins_all_the_same_and_says_so() -> None:
+    answer = LiveCluster(cast("Channel", Mon("osd pg-temp")), lambda: NOW).apply(PIN)
+    assert answer.ok
+    assert "access denied" in answer.text
+
+
+def test_a_refused_pin_is_refused_whatever_became_of_pg_temp() -> None:
+    answer = LiveCluster(cast("Channel", Mon("osd pg-upmap-items")), lambda: NOW).apply(PIN)
+    assert not answer.ok

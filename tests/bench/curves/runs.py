@@ -1,0 +1,236 @@
+"""Three ways to lose a disk, on one cluster under one load: drained by predrain, put out in one step, stopped."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from actions.cluster.live import LiveCluster
+from actions.cluster.rados import Rados
+from actions.cluster.senses import Senses
+from actions.controller import Controller, TickReport
+from actions.flight import watched
+from actions.policy import Policy
+from data.drain import Drain, DrainState
+from data.store.sqlite import SqliteStore
+from tests.bench.curves.felt import Window, by_second, window
+from tests.bench.curves.load import Clients, settled
+from tests.system.ceph.minicluster import CommandError, MiniCluster
+
+Say = Callable[[str], None]
+LATE = 4.0
+"""Seconds that operations of a window are waited for, and that a window starts after what came before."""
+LEAD = 5
+"""Seconds before a run that its curve shows."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One way, from its first second to its last."""
+
+    name: str
+    begin: float
+    end: float = 0.0
+    felt: Window | None = None
+    seconds: list[tuple[float, int, float]] = field(default_factory=list)
+    pgs_peering: int = 0
+    """The most PGs that were not active in any dump (once a second; statistics are up to 5 s old)."""
+    moved_bytes: int = 0
+    """By the maps before and after."""
+    note: str = ""
+
+
+class Bench:
+    """A cluster with data and clients at their rate."""
+
+    def __init__(
+        self, cluster: MiniCluster, clients: Clients, victim: int, data_shards: Mapping[str, int], say: Say
+    ) -> None:
+        """data_shards: by pool, how many shards hold an object's bytes between them."""
+        self.cluster, self.clients, self.victim, self.say = cluster, clients, victim, say
+        pools = cluster.json("osd dump")["pools"]
+        self._data_shards = {str(pool["pool"]): data_shards.get(pool["pool_name"], 1) for pool in pools}
+
+    def peak(self) -> float:
+        """Operations a second that the cluster bears: the last step of a ramp whose p99 stays under 100 ms."""
+        rate, borne = 100.0, 100.0
+        while rate <= 20_000:
+            self.clients.rate(rate)
+            time.sleep(1)
+            begin, end = settled(4)
+            time.sleep(0.5)
+            felt = window(self.clients.between(begin - LATE, end), begin, end)
+            self.say(
+                f"ramp: {rate:.0f} a second due, {felt.served / felt.seconds:.0f} served, p99 {felt.p99_ms:.0f} ms"
+            )
+            if felt.served < 0.95 * rate * felt.seconds or felt.p99_ms > 100:
+                break
+            borne, rate = rate, rate * 1.5
+        self.clients.rate(0)
+        time.sleep(3)
+        return borne
+
+    def timed(self, name: str, work: Callable[[], None]) -> Run:
+        """One run, watched to its end."""
+        run, over = Run(name, time.monotonic()), threading.Event()
+        before = self._placed()
+        watcher = threading.Thread(target=self._watch, args=(run, over))
+        watcher.start()
+        work()
+        over.set()
+        watcher.join()
+        run.end = time.monotonic()
+        run.moved_bytes = sum(
+            size * len(set(members) - set(before[pg][0])) for pg, (members, size) in self._placed().items()
+        )
+        time.sleep(LATE)
+        ops = self.clients.between(run.begin - LATE - LEAD, run.end)
+        run.felt = window(ops, run.begin, run.end)
+        rows = by_second(ops, run.begin - LEAD, run.end)
+        run.seconds = [(second - LEAD, back, worst) for second, back, worst in rows]
+        return run
+
+    def _placed(self) -> dict[str, tuple[list[int], int]]:
+        """Who serves each PG, and the bytes of one shard: what moved is told by maps, not by counters (ceph.md c)."""
+        return {
+            pg["pgid"]: (
+                pg["acting"],
+                pg["stat_sum"]["num_bytes"] // self._data_shards[pg["pgid"].split(".")[0]],
+            )
+            for pg in self.cluster.pgs()
+        }
+
+    def _watch(self, run: Run, over: threading.Event) -> None:
+        """Count PGs that are not active, once a second."""
+        while not over.wait(1.0):
+            with suppress(CommandError):
+                idle = sum("active" not in pg["state"] for pg in self.cluster.pgs())
+                run.pgs_peering = max(run.pgs_peering, idle)
+
+    def out(self) -> None:
+        """`ceph osd out` under the release's defaults, to the last PG."""
+        self.cluster.command("osd out", ids=[str(self.victim)])
+        self._until_healed()
+
+    def stopped(self) -> None:
+        """The OSD dies; it is put out at once, where a cluster would wait ten minutes."""
+        self.cluster.kill(f"osd.{self.victim}")
+        others = len(self.cluster.osds(up_only=False)) - 1
+        self.cluster.wait(
+            lambda: self.cluster.json("osd stat")["num_up_osds"] == others, 60, "the death is seen"
+        )
+        self.cluster.command("osd out", ids=[str(self.victim)])
+        self._until_healed()
+
+    def restore(self) -> None:
+        """Everything as it was, as fast as it goes; nobody measures."""
+        if not self.cluster.alive(f"osd.{self.victim}"):
+            self.cluster.restart(f"osd.{self.victim}")
+            self.cluster.wait(lambda: self.victim in self.cluster.osds(), 60, "the OSD is up again")
+        haste = {"osd_max_backfills": "8", "osd_recovery_max_active": "16", "osd_recovery_sleep_hdd": "0"}
+        with suppress(CommandError):  # Pacific knows no such option
+            self.cluster.command(
+                "config set", who="osd", name="osd_mclock_override_recovery_settings", value="true"
+            )
+            time.sleep(1)  # values that reach an OSD before the override are ignored
+        for name, value in haste.items():
+            self.cluster.command("config set", who="osd", name=name, value=value)
+        self.cluster.command("osd in", ids=[str(self.victim)])
+        self.cluster.command("osd reweight", id=self.victim, weight=1.0)
+        for item in self.cluster.json("osd dump")["pg_upmap_items"]:
+            self.cluster.command("osd rm-pg-upmap-items", pgid=item["pgid"])
+        self._until_healed()
+        for name in haste:
+            self.cluster.command("config rm", who="osd", name=name)
+        with suppress(CommandError):
+            self.cluster.command("config rm", who="osd", name="osd_mclock_override_recovery_settings")
+        time.sleep(5)
+
+    def _until_healed(self) -> None:
+        def healed() -> bool:
+            pgs = self.cluster.pgs()
+            return all(pg["state"].startswith("active+clean") and pg["up"] == pg["acting"] for pg in pgs)
+
+        time.sleep(6)
+        self.cluster.flush()
+        self.cluster.wait(healed, 900, "every PG where it belongs")
+
+
+class Drainage:
+    """predrain's own controller over the live cluster; it acts only while it is told to."""
+
+    def __init__(self, cluster: MiniCluster, victim: int, policy: Policy, say: Say) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self._store = SqliteStore(Path(self._folder.name, "store.db"))
+        self._channel = Rados(cluster.connection())
+        senses = Senses(self._channel, "predrain", lambda: watched(self._store.drains()))
+        live = LiveCluster(self._channel, now, senses=senses)
+        self.policy, self._say, self._cluster = policy, say, cluster
+        self.controller = Controller(live, self._store, policy)
+        self.controller.tick(now())
+        asked = self.controller.propose(f"osd.{victim}", "bench", "the three curves", now())
+        self._id = self.controller.requests.approve(asked.id, "bench", now()).id
+
+    @property
+    def drain(self) -> Drain:
+        """As the store has it."""
+        return self.controller.requests.known(self._id)
+
+    @property
+    def over(self) -> bool:
+        """Nothing is left to move."""
+        return self.drain.state in (DrainState.DRAINED, DrainState.VERIFIED)
+
+    def prepare(self) -> None:
+        """Plan it and come to the point where the next tick moves data."""
+        while self.drain.state in (DrainState.APPROVED, DrainState.PREPARING):
+            self._tick()
+
+    def go(self, seconds: float) -> None:
+        """Drain for so long, or to the end."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not self.over:
+            self._tick()
+            time.sleep(max(0.0, min(self.policy.tick_seconds, until - time.monotonic())))
+
+    def hold(self, seconds: float) -> None:
+        """Look as often as while draining, and move nothing: a pause, so that only the moving tells the two apart."""
+        self.controller.requests.pause(self._id, "bench", now())
+        self.go(seconds)
+        self.controller.requests.resume(self._id, "bench", now())
+
+    def rest(self, seconds: float) -> None:
+        """Send nothing until what is on its way has arrived, for at most so long."""
+
+        def arrived() -> bool:
+            return all(pg["up"] == pg["acting"] for pg in self._cluster.pgs())
+
+        with suppress(TimeoutError):
+            self._cluster.wait(arrived, seconds, "what is on its way has arrived")
+
+    def close(self) -> None:
+        """Let cluster and store go."""
+        self._channel.close()
+        self._store.close()
+        self._folder.cleanup()
+
+    def _tick(self) -> TickReport:
+        report = self.controller.tick(now())
+        done = self.drain.progress
+        words = "; ".join(f"{step.decided} ({step.seen})" for step in report.steps) or " ".join(
+            self.drain.held_by
+        )
+        if words or report.trouble:
+            self._say(f"{self.drain.state}: {done.moved_pgs}/{done.planned_pgs} PGs; {words}{report.trouble}")
+        return report
+
+
+def now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)

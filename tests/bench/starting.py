@@ -1,0 +1,125 @@
+"""Figures of a start: how long a person waits for the first answer of `predrain up`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.bench.figure import Figure, Work
+
+STARTS = 3
+DISKS = 6_000
+BARE = (
+    "import sys, uvicorn\nfrom fastapi import FastAPI\napp = FastAPI()\n"
+    "app.get('/healthz')(lambda: {})\nuvicorn.run(app, port=int(sys.argv[1]), log_level='error')\n"
+)
+UP = "import sys\nfrom service.cli import main\nsys.exit(main(sys.argv[1:]))"
+
+
+def fresh() -> Work:
+    """The first start of all: directory, log and store are made, too."""
+    starts = []
+    for _ in range(STARTS):
+        with TemporaryDirectory() as folder:
+            starts.append(_ours(Path(folder)))
+    return _fastest(starts)
+
+
+def known() -> Work:
+    """A start on 6,000 disks that were read before."""
+    with TemporaryDirectory() as folder:
+        _filled(Path(folder))
+        return _fastest([_ours(Path(folder)) for _ in range(STARTS)])
+
+
+def bare() -> Work:
+    """The same framework and server with one route and nothing behind it."""
+    return _fastest([_started(["-c", BARE, str(port)], port) for port in _ports(STARTS)])
+
+
+def _ours(state: Path) -> Work:
+    (port,) = _ports(1)
+    return _started(["-c", UP, "up", "--port", str(port), "--state", str(state)], port)
+
+
+def _started(arguments: list[str], port: int) -> Work:
+    """Wall and processor seconds of a process until it answers."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        while not _answers(port):
+            if process.poll() is not None:
+                raise RuntimeError(f"{arguments} ended with {process.returncode}")
+            time.sleep(0.005)
+        return Work(1, time.perf_counter() - began, _processor_seconds(process.pid))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def _answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+def _processor_seconds(pid: int) -> float:
+    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _fastest(starts: list[Work]) -> Work:
+    """Files are in memory by then, as after a restart."""
+    best = min(starts, key=lambda one: one.quiet)
+    best.note = f"best of {len(starts)}, files in memory"
+    return best
+
+
+def _ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [int(one.getsockname()[1]) for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def _filled(state: Path) -> None:
+    from data.store.sqlite import SqliteStore
+    from tests.service.conftest import smart_reading
+
+    store, now = SqliteStore(state / "store.sqlite"), datetime.now(UTC)
+    store.add_readings(smart_reading(f"{n}", now) for n in range(DISKS))
+    store.close()
+
+
+def _soon(work: Work, _: float) -> bool:
+    return work.quiet < 2.0
+
+
+FIGURES = [
+    Figure("up: to first answer", "starts", fresh, bare, "a bare FastAPI application", "under 2 s", _soon),
+    Figure(
+        "up: to first answer, 6,000 disks",
+        "starts",
+        known,
+        bare,
+        "a bare FastAPI application",
+        "under 2 s",
+        _soon,
+    ),
+]

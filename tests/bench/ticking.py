@@ -1,0 +1,119 @@
+"""Figures of a controller's tick on the dumps of large clusters: read, survey, guard, decide, one drain under way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from actions.cluster.dumps.answers import Answers
+from actions.cluster.dumps.reader import Reader
+from actions.cluster.dumps.schedule import BRIEF_ABOVE
+from actions.cluster.port import Answer, Command
+from actions.cluster.simulated.spec import ClusterSpec
+from actions.cluster.view import ClusterView
+from actions.cluster.worlds import world
+from actions.controller import Controller
+from actions.policy import Policy
+from data.drain import DrainState
+from data.store.sqlite import SqliteStore
+from tests.bench.dumped import Dumped
+from tests.bench.figure import Figure, Work
+
+TICKS, TICK_SECONDS = 12, 10.0
+BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
+_EVERY_PG_WHOLE = 1 << 30
+
+
+@dataclass(slots=True)
+class _Cluster:
+    """The port over dumps; only what is done with the bytes counts as the tick's time."""
+
+    dumped: Dumped
+    reader: Reader
+    now: datetime
+    answers: Answers = field(default_factory=lambda: Answers(BEGIN, {}))
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of the last look."""
+        return sum(map(len, self.answers.raw.values()))
+
+    def prepare(self) -> None:
+        """Let the cluster print what the next look asks; what it printed last is gone by then."""
+        self.answers = Answers(BEGIN, {})
+        self.answers = self.dumped.answer(self.reader.due(self.now), self.now)
+
+    def view(self) -> ClusterView:
+        return self.reader.view(self.answers)
+
+    def apply(self, command: Command) -> Answer:
+        self.reader.sent(command, self.now)
+        return self.dumped.apply(command)
+
+
+def ticks(spec: Callable[[], ClusterSpec], brief_above: int) -> Work:
+    """Ticks of a controller that drains one OSD, after the first look."""
+    cluster = _Cluster(Dumped(spec(), BEGIN), Reader(brief_above), BEGIN)
+    controller = Controller(cluster, SqliteStore(":memory:"), Policy())
+    cluster.prepare()
+    controller.tick(cluster.now, {})
+    drain = controller.propose("osd.7", "bench", "a figure", cluster.now)
+    controller.requests.approve(drain.id, "bench", cluster.now)
+    work, sent, longest = Work(), 0, 0.0
+    for _ in range(TICKS):
+        cluster.now += timedelta(seconds=TICK_SECONDS)
+        cluster.prepare()
+        before = work.seconds
+        with work.timed():
+            sent += controller.tick(cluster.now, {}).commands
+        longest = max(longest, work.seconds - before)
+        work.amount += 1
+    found = next(one for one in controller.store.drains() if one.id == drain.id)
+    assert found.state is DrainState.DRAINING, (found.state, found.held_by)
+    assert sent > 0
+    work.note = f"{cluster.read_bytes / 1e6:.0f} MB a tick, the longest {longest:.2f} s, {sent} commands sent"
+    return work
+
+
+def plain(spec: Callable[[], ClusterSpec], brief_above: int) -> Work:
+    """`json.loads` of the bytes that such a tick reads, and nothing else."""
+    cluster = _Cluster(Dumped(spec(), BEGIN), Reader(brief_above), BEGIN)
+    cluster.prepare()
+    cluster.view()
+    cluster.now += timedelta(seconds=TICK_SECONDS)
+    cluster.prepare()
+    work = Work()
+    for _ in range(3):
+        with work.timed():
+            for raw in cluster.answers.raw.values():
+                if raw != b"wpq":
+                    json.loads(raw)
+        work.amount += 1
+    return work
+
+
+def _figure(name: str, spec: Callable[[], ClusterSpec], brief_above: int, seconds: float) -> Figure:
+    return Figure(
+        name, "ticks", partial(ticks, spec, brief_above), partial(plain, spec, brief_above),
+        "json.loads of the same bytes", f"under {seconds:g} s a tick, 1 GB",
+        lambda work, gigabytes: work.quiet / work.amount < seconds and gigabytes < 1.0,
+    )  # fmt: skip
+
+
+def _echo() -> ClusterSpec:
+    return world("echo", 1)
+
+
+def _cisco() -> ClusterSpec:
+    return world("cisco", 1)
+
+
+FIGURES = (
+    _figure("tick on dumps, 450 OSDs, 16,384 PGs", _cisco, BRIEF_ABOVE, 0.2),
+    _figure("tick on dumps, 450 OSDs, every PG whole", _cisco, _EVERY_PG_WHOLE, 0.2),
+    _figure("tick on dumps, 6,000 OSDs, 65,536 PGs", _echo, BRIEF_ABOVE, 2.0),
+    _figure("tick on dumps, 6,000 OSDs, every PG whole", _echo, _EVERY_PG_WHOLE, 2.0),
+)

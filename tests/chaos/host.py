@@ -1,0 +1,89 @@
+"""`python -m tests.chaos.host FOLDER`: `predrain collect` on a host whose clock can jump, with a witness beside it.
+
+What is changed of the process, and nothing else:
+- its rounds come every few seconds in place of hours (less than the settings allow);
+- its clocks (`data.clock.SystemClock`, by the house's rules the only one, and `time.time`, for Kafka's client) are
+  wrong by what the file `shift` says. The kernel's own clock is not touched: other processes have it too;
+- smartctl is run without sudo: the drives are files;
+- admin sockets are looked for in FOLDER, so that the OSDs of this machine are not its own;
+- each reading is written to `accepted` after the spool has accepted it, as it was accepted: what stands there whole was
+  promised to be delivered. Between the two a kill leaves a reading that is promised and not witnessed; the spool's own
+  numbers (tests.chaos.audit) close that gap.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from data.clock import SystemClock
+
+ROUND_SECONDS = 10.0
+_LOOK_SECONDS = 0.2
+
+
+class _Shift:
+    """By how much the clock is wrong now, looked up a few times a second."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._true = file, time.time
+        self._seconds, self._looked = 0.0, -1.0
+
+    def seconds(self) -> float:
+        if time.monotonic() - self._looked > _LOOK_SECONDS:
+            self._seconds, self._looked = float(self._file.read_text() or 0), time.monotonic()
+        return self._seconds
+
+    def time(self) -> float:
+        return self._true() + self.seconds()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=self.seconds())
+
+
+def main(folder: Path) -> None:
+    """Collect as FOLDER/predrain.toml says, until SIGTERM."""
+    shift = _Shift(folder / "shift")
+    time.time = shift.time
+    SystemClock.now = lambda _: shift.now()  # type: ignore[assignment,method-assign]
+
+    from collector.delivery import Spool
+    from collector.latency import admin_sockets
+    from data.reading import Reading
+    from data.wire.bodies import READING
+    from service import collecting, logs
+    from service.tables.collector import load
+
+    witness = (folder / "accepted").open("ab", buffering=0)
+
+    class Witnessed(Spool):
+        def accept(self, readings: Sequence[Reading], now: datetime) -> tuple[str, ...]:
+            told = super().accept(readings, now)
+            if not told:
+                witness.write(b"".join(READING.write(reading) + b"\n" for reading in readings))
+            return told
+
+    for name, ours in (
+        ("Spool", Witnessed),
+        ("admin_sockets", partial(admin_sockets, folder)),
+        ("_SUDO", None),
+    ):
+        assert hasattr(collecting, name)  # else this would change nothing
+        setattr(collecting, name, ours)
+    settings = load(folder / "predrain.toml")
+    table = msgspec.structs.replace(settings.collector, round_minutes=ROUND_SECONDS / 60)
+    logs.configure()
+    collecting.collect(
+        dataclasses.replace(settings, collector=table), lambda text: print(text, file=sys.stderr, flush=True)
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,61 @@
+"""The table of a run, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.chaos.audit import Verdict
+from tests.chaos.schedule import Kind
+from tests.chaos.storm import Dealt
+
+
+@dataclass(frozen=True)
+class Report:
+    """One run. `whole_seconds` has start, end and comparison in it."""
+
+    seed: int
+    seconds: float
+    whole_seconds: float
+    drives: int
+    dealt: Dealt
+    verdict: Verdict
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        injected = {
+            kind.value: [
+                {"at": round(at, 1), "seconds": round(seconds, 1)}
+                for this, at, seconds in self.dealt.blows
+                if this is kind
+            ]
+            for kind in Kind
+        }
+        return {
+            "seed": self.seed, "seconds": self.seconds, "whole_seconds": round(self.whole_seconds, 1),
+            "drives": self.drives, "injected": injected, "skipped": dict(self.dealt.skipped),
+            "counts": self.verdict.counts, "faults": self.verdict.faults,
+        }  # fmt: skip
+
+
+def lines(report: Report) -> Iterator[str]:
+    """Markdown."""
+    yield f"Seed {report.seed}, {report.drives} drives, {report.seconds / 60:.1f} minutes of chaos"
+    yield f"({report.whole_seconds / 60:.1f} with start, end and comparison)."
+    yield ""
+    yield "| injected | times | at (s) | lasted (s) |"
+    yield "|---|---|---|---|"
+    for kind in Kind:
+        blows = [(at, seconds) for this, at, seconds in report.dealt.blows if this is kind]
+        times = " ".join(f"{at:.0f}" for at, _ in blows)
+        lasted = f"{min(s for _, s in blows):.1f}-{max(s for _, s in blows):.1f}" if blows else ""
+        skipped = report.dealt.skipped[kind]
+        yield f"| {kind} | {len(blows)} | {times or ('not without root' if skipped else '')} | {lasted} |"
+    yield ""
+    yield "| came of it | |"
+    yield "|---|---|"
+    for name, count in report.verdict.counts.items():
+        yield f"| {name} | {count:,} |"
+    yield f"| lost, doubled or made up | {len(report.verdict.faults) or 'nothing'} |"
+    yield from (f"- {fault}" for fault in report.verdict.faults)

@@ -1,0 +1,60 @@
+"""Readings and summaries to deliver, and sinks that remember what they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from collector.delivery import Away
+from data.ids import DeviceId, HostName, OsdId
+from data.log.port import Record, Topic
+from data.reading import Counters, Identity, LatencyBatch, LatencySummary, Protocol, Reading, Smart
+from data.wire import decode
+
+HOST = HostName("ceph-17")
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+def reading(disk: int, hour: float = 0, model: str = "ST4000DM000") -> Reading:
+    """Disk number `disk`, so many hours after noon; `hour` is its power-on hours as well."""
+    at = NOON + timedelta(hours=hour)
+    seen = Smart(Protocol.ATA, Identity("Seagate", model), True, Counters(), power_on_hours=int(hour))
+    return Reading(DeviceId(f"ST4000DM000_{disk:04d}"), HOST, at, at, seen)
+
+
+def summary(osd: int, minute: float = 0) -> LatencySummary:
+    """OSD number `osd`, so many minutes after noon."""
+    return LatencySummary(OsdId(osd), HOST, NOON + timedelta(minutes=minute), 60.0, 1000, 1.5, 9.25)
+
+
+def reading_of(record: Record) -> Reading:
+    """What a record of the readings holds."""
+    return decode(record.value, Reading).body
+
+
+def batch_of(record: Record) -> LatencyBatch:
+    """What a record of the latencies holds."""
+    return decode(record.value, LatencyBatch).body
+
+
+class RecordingSink:
+    """Takes what it is given while `away` is None, and refuses the records of `refuses` (keys) for good."""
+
+    def __init__(self) -> None:
+        self.away: Away | None = None
+        self.refuses: set[str] = set()
+        self.calls: list[tuple[Topic, tuple[Record, ...]]] = []
+        self.asked = 0
+
+    def deliver(self, topic: Topic, records: Sequence[Record]) -> tuple[str, ...]:
+        self.asked += 1
+        if self.away is not None:
+            raise self.away
+        self.calls.append((topic, tuple(records)))
+        return tuple(f"{record.key} is not wanted" for record in records if record.key in self.refuses)
+
+    def close(self) -> None:
+        pass
+
+    def given(self, topic: Topic = Topic.READINGS) -> list[Record]:
+        return [record for at, records in self.calls if at is topic for record in records]

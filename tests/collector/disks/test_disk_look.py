@@ -1,0 +1,82 @@
+"""One run of smartctl, as a document, sleep or failure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from collector.disks.look import Asleep, Failed, look, taken_at
+from collector.disks.process import Ended
+from data.reading import NOT_RUN
+from data.smart import SmartDocument
+from tests.collector.fake_smartctl import SAMPLES
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, 500_000, tzinfo=UTC)
+
+
+def _document(name: str, status: int = 0) -> SmartDocument:
+    seen = look(Ended(status, (SAMPLES / f"{name}.json").read_bytes()))
+    assert isinstance(seen, SmartDocument)
+    return seen
+
+
+@pytest.mark.parametrize("out", [b"", b"{}", b"Device is in a mode of a later release"])
+def test_the_status_that_was_asked_for_means_sleep_whatever_is_printed(out: bytes) -> None:
+    assert look(Ended(3, out)) == Asleep()
+
+
+def test_a_smartctl_that_ignores_the_status_is_believed_by_its_words() -> None:
+    said = {"exit_status": 2, "messages": [{"string": "Device is in SLEEP mode, exit(2)"}]}
+    assert look(Ended(2, json.dumps({"smartctl": said}).encode())) == Asleep()
+
+
+def test_the_exit_status_of_the_process_stands_in_where_the_answer_has_none() -> None:
+    assert _document("scsi-002", status=4 + 64).exit_bits == (2, 6)
+    assert _document("ata-052", status=0).exit_bits == (3, 4, 6, 7)
+
+
+def test_a_disk_that_tells_its_name_and_no_more_has_failed_under_that_name() -> None:
+    answer = {
+        "smartctl": {"exit_status": 2, "messages": [{"string": "Read SMART Data failed: I/O error"}]},
+        "device": {"name": "/dev/sda", "type": "sat", "protocol": "ATA"},
+        "model_name": "ST4000DM000",
+        "serial_number": "Z1",
+    }
+    seen = look(Ended(2, json.dumps(answer).encode()))
+    assert isinstance(seen, Failed)
+    assert seen.document is not None
+    assert seen.document.device_id == "ST4000DM000_Z1"
+    assert "Read SMART Data failed: I/O error" in seen.why
+
+
+@pytest.mark.parametrize(
+    ("ago", "kept"),
+    [
+        (timedelta(seconds=0.5), True),
+        (timedelta(seconds=61), True),
+        (timedelta(seconds=70), False),
+        (timedelta(seconds=-1), False),
+        (timedelta(days=-400), False),
+    ],
+)
+def test_smartctls_time_is_kept_as_far_as_the_run_can_have_been_then(ago: timedelta, kept: bool) -> None:
+    document = replace(_document("ata-040"), taken_at=NOW - ago)
+    assert taken_at(document, NOW, 60) == (NOW - ago if kept else NOW)
+
+
+@pytest.mark.parametrize("words", ["Permission denied", "Operation not permitted"])
+def test_want_of_rights_is_the_hosts_fault_and_not_the_disks(words: str) -> None:
+    said = {"string": f"Smartctl open device: /dev/sda failed: {words}", "severity": "error"}
+    document = {"smartctl": {"version": [7, 3], "exit_status": 2, "messages": [said]}}
+    seen = look(Ended(2, json.dumps(document).encode()))
+    assert isinstance(seen, Failed)
+    assert seen.why.startswith(NOT_RUN)
+    assert "sudo" in seen.why
+
+
+def test_a_smartctl_that_is_too_old_says_nothing_against_the_disks() -> None:
+    out = b"smartctl 6.6 2017-11-05 r4594\n\n=======> UNRECOGNIZED OPTION: json=co\n\nUse smartctl -h\n"
+    assert look(Ended(1, out)) == Failed(f"{NOT_RUN} with --json: smartmontools 7 or later is needed")

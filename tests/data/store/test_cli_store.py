@@ -1,0 +1,89 @@
+"""`predrain store`: bring it up, look at it, take it out."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from data.store.opening import open_store
+from service.cli import main
+from tests.data.store import written
+from tests.system.postgres.server import Server
+
+
+def _filled(folder: Path) -> str:
+    store = open_store(folder / "store.sqlite")
+    written.fill(store)
+    store.close()
+    return str(folder)
+
+
+def test_a_file_goes_down_for_an_older_predrain_and_up_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = _filled(tmp_path)
+    assert main(["store", "migrate", "--to", "2", "--state", state]) == 0
+    assert "was of version 5 and is of version 2 now" in capsys.readouterr().out
+    with closing(sqlite3.connect(tmp_path / "store.sqlite")) as connection:
+        assert connection.execute("SELECT version FROM schema_version").fetchall() == [(2,)]
+    assert main(["store", "migrate", "--state", state]) == 0
+    assert main(["store", "migrate", "--state", state]) == 0
+    assert "version 5: nothing to do" in capsys.readouterr().out
+    store = open_store(tmp_path / "store.sqlite")
+    written.assert_whole(store)
+    store.close()
+
+
+def test_status_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = _filled(tmp_path)
+    assert main(["store", "status", "--state", state]) == 0
+    assert "version 5: 2 devices, 2026-03-01 to 2026-03-01, 1 drains, 1 outcomes" in capsys.readouterr().out
+    assert main(["store", "status", "--json", "--state", state]) == 0
+    assert json.loads(capsys.readouterr().out)["devices"] == 2
+
+
+def test_export_writes_and_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = _filled(tmp_path)
+    for told in ("1 rows", "nothing new"):
+        assert main(["store", "export", "--out", str(tmp_path / "out"), "--state", state]) == 0
+        assert f"month=2026-03/part.parquet: {told}" in capsys.readouterr().out
+
+
+def test_without_a_store_and_with_a_wrong_version_it_says_what_to_give(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command, sentence in (
+        (["status"], "holds no store"),
+        (["migrate", "--to", "9"], "there is no version 9"),
+    ):
+        assert main(["store", *command, "--state", str(tmp_path)]) == 1
+        assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.system
+def test_an_empty_database_is_made_ready(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    url = server.url(server.database())
+    assert main(["store", "status", "--url", url]) == 1
+    assert "has no tables yet" in capsys.readouterr().err
+    assert main(["store", "migrate", "--url", url]) == 0
+    assert "the store is new and is of version 5 now" in capsys.readouterr().out
+    assert main(["store", "status", "--url", url]) == 0
+    assert "0 devices, no readings yet" in capsys.readouterr().out
+
+
+@pytest.mark.system
+def test_the_settings_name_the_database_and_no_command_prints_its_password(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = server.url(server.database(), "postgres:correct-horse")
+    settings = tmp_path / "predrain.toml"
+    settings.write_text(f'[store]\nurl = "{url}"\n')
+    for command in (["store", "migrate"], ["store", "status"], ["config", "check"]):
+        assert main([*command, "--config", str(settings)]) == 0
+    said = capsys.readouterr()
+    assert "the store is new" in said.out
+    assert "correct-horse" not in said.out + said.err

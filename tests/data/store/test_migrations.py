@@ -1,0 +1,256 @@
+"""The store's formats, up and down, on both databases, from copies that their own predrain wrote."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+
+from data.ids import HostName, OsdId
+from data.reading import Logs, Role, Seat, Smart
+from data.store import migrations, schema
+from data.store.faults import StoreFull, StoreOutdated, StoreUnreadable
+from data.store.migrations import rewriting
+from data.store.port import Store
+from data.store.postgres import PostgresStore, migrated, version
+from data.store.sqlite import SqliteStore
+from data.windows import Windows
+from tests.data.store import written
+from tests.system.postgres.server import Server
+
+HERE = Path(__file__).parent
+VERSIONS = range(1, schema.VERSION + 1)
+
+
+def _old_file(folder: Path, version: int) -> Path:
+    """A store as the predrain of that version left it."""
+    path = folder / f"v{version}.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((HERE / f"v{version}.sql").read_text())
+    return path
+
+
+class Place:
+    """A database in which stores of any version can be made."""
+
+    def __init__(self, address: str, opened: Callable[[], Store]) -> None:
+        self._address, self.opened = address, opened
+
+    def engine(self) -> Engine:
+        """SQLAlchemy's way in, in transactions that hold DDL, too."""
+        engine = create_engine(self._address)
+        if engine.dialect.name == "sqlite":
+            event.listen(engine, "connect", lambda raw, _: setattr(raw, "isolation_level", None))
+            event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        return engine
+
+    def do(self, work: Callable[[Connection], Any]) -> Any:
+        """In one transaction."""
+        engine = self.engine()
+        try:
+            with engine.begin() as connection:
+                return work(connection)
+        finally:
+            engine.dispose()
+
+    def migrate(self, to: int) -> None:
+        """Up or down."""
+        self.do(lambda connection: migrations.migrate(connection, to))
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.system)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    if request.param == "sqlite":
+        yield Place(f"sqlite:///{tmp_path / 'store.db'}", lambda: SqliteStore(tmp_path / "store.db"))
+        return
+    server: Server = request.getfixturevalue("server")
+    url = server.url(server.database())
+    yield Place(url.replace("postgresql:", "postgresql+psycopg:"), lambda: PostgresStore(url))
+
+
+def _tables(connection: Connection) -> dict[str, Any]:
+    """Everything that makes up the tables of a database."""
+    look = inspect(connection)
+    return {
+        name: (
+            [{**column, "type": str(column["type"])} for column in look.get_columns(name)],
+            look.get_pk_constraint(name),
+            sorted(map(str, look.get_indexes(name))),
+            sorted(map(str, look.get_unique_constraints(name))),
+        )
+        for name in sorted(look.get_table_names())
+    }
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_an_old_file_is_brought_up_when_it_is_opened_and_keeps_all_it_holds(
+    tmp_path: Path, version: int
+) -> None:
+    path = _old_file(tmp_path, version)
+    before = path.read_bytes()
+    for _ in range(2):
+        store = SqliteStore(path)
+        written.assert_whole(store, checkpoint=version > 1)
+        store.close()
+    with closing(sqlite3.connect(f"{path}.v{version}")) as copy:
+        mark = (
+            "version FROM schema_version" if version < 3 else "CAST(version_num AS INT) FROM alembic_version"
+        )
+        assert copy.execute(f"SELECT {mark}").fetchall() == [(version,)]
+        assert copy.execute("SELECT count(*) FROM readings").fetchall() == [(4,)]
+    assert path.read_bytes() != before
+
+
+def test_an_old_file_that_cannot_be_copied_is_left_as_it_is(tmp_path: Path) -> None:
+    path = _old_file(tmp_path, 2)
+    Path(f"{path}.v2.part").mkdir()
+    with pytest.raises(StoreFull, match=r"cannot be copied before .* from version 2 .*nothing was changed"):
+        SqliteStore(path)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT version FROM schema_version").fetchall() == [(2,)]
+    Path(f"{path}.v2.part").rmdir()
+    store = SqliteStore(path)
+    written.assert_whole(store)
+    store.close()
+
+
+def test_new_tables_and_migrated_ones_are_the_same(place: Place) -> None:
+    place.do(schema.metadata.create_all)
+    fresh = place.do(_tables)
+    place.do(schema.metadata.drop_all)
+    for to in VERSIONS:
+        place.migrate(to)
+    assert place.do(_tables) == fresh
+
+
+@pytest.mark.parametrize("to", [0, *VERSIONS])
+def test_every_way_down_and_up_again_ends_where_it_began(place: Place, to: int) -> None:
+    place.migrate(to)
+    before = place.do(_tables)
+    place.migrate(schema.VERSION)
+    assert place.do(migrations.version_of) == schema.VERSION
+    place.migrate(to)
+    after = place.do(_tables)
+    assert place.do(migrations.version_of) == to
+    for tables in (before, after):
+        tables.pop("alembic_version")  # alembic leaves it empty
+    assert after == before
+
+
+def test_what_a_store_holds_comes_through_the_way_down_and_up(place: Place) -> None:
+    place.migrate(schema.VERSION)
+    store = place.opened()
+    written.fill(store)
+    store.close()
+    for down, checkpoint in ((4, True), (3, True), (2, True), (1, False)):
+        place.migrate(down)
+        place.migrate(schema.VERSION)
+        store = place.opened()
+        written.assert_whole(store, checkpoint=checkpoint)
+        store.close()
+
+
+def test_on_the_way_down_readings_lose_what_the_older_predrain_would_refuse(place: Place) -> None:
+    place.migrate(schema.VERSION)
+    store = place.opened()
+    first = written.READINGS[0]
+    assert isinstance(first.seen, Smart)
+    logged = replace(first.seen, logs=Logs(failed_self_tests=2))
+    seated = replace(first, seen=logged, seats=(Seat(OsdId(3), Role.DB),), kernel_errors=7)
+    store.add_readings([seated, *written.READINGS[1:]])
+    window = replace(written.LATENCIES[0], backfills_max=1, recovering=True)
+    store.add_latency(Windows.of([window]))
+    store.close()
+    place.migrate(2)
+    documents = place.do(lambda c: c.execute(text("SELECT document FROM readings")).scalars().all())
+    (latency,) = place.do(lambda c: c.execute(text("SELECT document FROM latency")).scalars().all())
+    assert not any({"seats", "kernel_errors"} & json.loads(zlib.decompress(raw)).keys() for raw in documents)
+    assert not {"backfills_max", "recovering"} & json.loads(latency).keys()
+    place.migrate(schema.VERSION)
+    store = place.opened()
+    assert store.readings(written.DEVICE) == written.READINGS
+    assert store.latency(3, written.NOON) == (written.LATENCIES[0],)
+    store.close()
+
+
+def test_latencies_come_together_by_host_and_apart_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages that end within a host's windows; an OSD that moved, one merged, one that came late beside it."""
+    monkeypatch.setattr(rewriting, "_PAGE", 7)
+    place.migrate(schema.VERSION)
+    told = [
+        replace(written.LATENCIES[n % 3], osd=OsdId(osd), host=HostName(f"ceph-{osd % 2 if osd else n}"))
+        for osd in range(5)
+        for n in range(3)
+    ]
+    store = place.opened()
+    store.add_latency(Windows.of(told))
+    store.coarsen(written.NOON + timedelta(minutes=1))
+    store.add_latency(Windows.of(told[:5]))
+    before = {osd: store.latency(osd, written.NOON) for osd in range(5)}
+    store.close()
+    for _ in range(2):
+        place.migrate(4)
+        place.migrate(schema.VERSION)
+    store = place.opened()
+    assert {osd: store.latency(osd, written.NOON) for osd in range(5)} == before
+    assert store.latency_hosts() == ("ceph-0", "ceph-1", "ceph-2")
+    store.close()
+
+
+def test_many_pages_of_latencies_are_all_packed(
+    place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """More rows than are taken at once, keys that end a page in the midst of an OSD."""
+    place.migrate(2)
+    rows = [
+        {"osd": osd, "start": n * 60_000_000, "document": json.dumps(
+            {"osd": osd, "host": "h", "window_start": "1970-01-01T00:00:00Z", "window_seconds": 60, "operations": n}
+        ).encode()}
+        for osd in range(7) for n in range(1500)
+    ]  # fmt: skip
+    fill = text("INSERT INTO latency VALUES (:osd, :start, :document)")
+    place.do(lambda connection: connection.execute(fill, rows))
+    place.migrate(schema.VERSION)
+    store = place.opened()
+    for osd in range(7):
+        assert [one.operations for one in store.latency(osd, schema.instant(0))] == list(range(1500))
+    store.close()
+
+
+@pytest.mark.system
+def test_a_database_is_brought_up_by_the_command_only(server: Server) -> None:
+    url = server.url(server.database())
+    with pytest.raises(StoreOutdated, match=r"has no tables yet .*predrain store migrate"):
+        PostgresStore(url)
+    assert version(url) == 0
+    assert migrated(url, 2) == (0, 2)
+    with pytest.raises(
+        StoreOutdated, match=r"has version 2 .*works with version 5: .*predrain store migrate"
+    ):
+        PostgresStore(url)
+    assert migrated(url) == (2, 5)
+    assert migrated(url) == (5, 5)
+    PostgresStore(url).close()
+
+
+@pytest.mark.system
+def test_a_database_of_a_newer_predrain_is_left_alone(server: Server) -> None:
+    name = server.database()
+    url = server.url(name)
+    migrated(url)
+    server.run("UPDATE alembic_version SET version_num = '0007'", name)
+    for attempt in (lambda: PostgresStore(url), lambda: migrated(url)):
+        with pytest.raises(StoreUnreadable, match="has version 7 and this predrain knows 5: update predrain"):
+            attempt()
+    assert version(url) == 7

@@ -1,0 +1,156 @@
+"""What a store tells of what others wrote: all of it, once it is committed, and little else."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from data.drain import DrainState
+from data.ids import DeviceId
+from data.outlook import Status
+from data.reading import Reading
+from data.store.port import News, Store
+from data.store.postgres import PostgresStore
+from tests.data.store import written
+from tests.system.postgres.server import Server
+
+FIRST, SECOND = written.OUTLOOKS
+NOTHING = ((), (), (), ())
+
+
+def told(news: News) -> tuple[object, ...]:
+    return (news.readings, news.outlooks, news.drains, news.outcomes)
+
+
+def newest(news: News) -> dict[DeviceId, Reading]:
+    return {reading.device: reading for reading in news.readings}
+
+
+def test_a_first_look_tells_the_newest_of_everything(store: Store) -> None:
+    assert told(store.news()) == NOTHING
+    written.fill(store)
+    news = store.news()
+    assert newest(news) == {written.DEVICE: written.READINGS[-1], written.SILENT: written.NO_ANSWER}
+    assert told(news)[1:] == ((SECOND,), (written.DRAIN,), (written.OUTCOME,))
+
+
+def test_with_nothing_new_nothing_is_told(store: Store) -> None:
+    written.fill(store)
+    mark = store.news().mark
+    for _ in range(3):
+        news = store.news(mark)
+        assert told(news) == NOTHING
+        mark = news.mark
+    written.fill(store)  # once more what is there: only outlooks may be another score, and are told again
+    assert told(store.news(mark)) == ((), (SECOND,), (), ())
+
+
+def test_what_another_process_wrote_is_told_once(opened: Callable[[], Store]) -> None:
+    mine, other = opened(), opened()
+    mark = mine.news().mark
+    other.add_readings(written.READINGS)
+    news = mine.news(mark)
+    assert told(news) == ((written.READINGS[-1],), (), (), ())
+    other.save_outlooks([FIRST])
+    other.add_outcome(written.OUTCOME)
+    other.save_drain(written.DRAIN)
+    news = mine.news(news.mark)
+    assert told(news) == ((), (FIRST,), (written.DRAIN,), (written.OUTCOME,))
+    other.save_drain(replace(written.DRAIN, state=DrainState.PAUSED, revision=written.DRAIN.revision + 1))
+    news = mine.news(news.mark)
+    assert [drain.state for drain in news.drains] == [DrainState.PAUSED]
+    assert told(mine.news(news.mark)) == NOTHING
+
+
+def test_a_new_score_of_the_same_instant_is_told(store: Store) -> None:
+    store.save_outlooks([FIRST])
+    mark = store.news().mark
+    again = replace(FIRST, status=Status.BAD)
+    store.save_outlooks([again])
+    assert store.news(mark).outlooks == (again,)
+
+
+def test_what_comes_late_is_not_the_newest_and_is_not_told(store: Store) -> None:
+    store.add_readings(written.READINGS[1:])
+    store.save_outlooks([SECOND])
+    mark = store.news().mark
+    store.add_readings(written.READINGS[:1])
+    store.save_outlooks([FIRST])
+    assert told(store.news(mark)) == NOTHING
+
+
+def test_an_older_copy_of_the_store_in_place_of_the_newer_is_told_whole(store: Store) -> None:
+    written.fill(store)
+    ahead = {":": "9000000000:9000000000:", "": "9000000000"}
+    mark = store.news().mark
+    news = store.news(ahead[":" if ":" in mark else ""])
+    assert newest(news) == {written.DEVICE: written.READINGS[-1], written.SILENT: written.NO_ANSWER}
+    assert told(store.news(news.mark)) == NOTHING
+
+
+@pytest.mark.system
+def test_a_transaction_that_began_earlier_and_commits_later_is_told(url: str) -> None:
+    """A counter would have passed it by: the later number is committed and seen first."""
+    store = PostgresStore(url)
+    store.save_outlooks([FIRST, replace(FIRST, device=DeviceId("other"))])
+    mark = store.news().mark
+    with closing(psycopg.connect(url)) as slow:
+        slow.execute(
+            "UPDATE latest_outlooks SET written = pg_current_xact_id()::text::bigint WHERE device = 'other'"
+        )
+        store.save_outlooks([SECOND])
+        news = store.news(mark)
+        assert news.outlooks == (SECOND,)
+        assert told(store.news(news.mark)) == NOTHING
+        slow.commit()
+    news = store.news(news.mark)
+    assert [one.device for one in news.outlooks] == ["other"]
+    assert told(store.news(news.mark)) == NOTHING
+    store.close()
+
+
+@pytest.mark.system
+def test_numbers_of_another_server_are_not_told_for_ever(server: Server, url: str) -> None:
+    """As after a dump that was read back into a new server, which counts from the beginning."""
+    store = PostgresStore(url)
+    written.fill(store)
+    server.run("UPDATE latest_readings SET written = 9000000000", url.rsplit("/", 1)[1])
+    news = store.news()
+    assert len(news.readings) == 2
+    assert told(store.news(news.mark)) == NOTHING
+    store.close()
+
+
+@pytest.mark.system
+@pytest.mark.slow
+def test_who_follows_writers_that_cross_each_other_ends_with_what_is_stored(url: str) -> None:
+    """Seeded: eight writers, each device written by all of them, one who follows meanwhile."""
+    store, done = PostgresStore(url), threading.Event()
+
+    def write(seed: int) -> None:
+        mine, chance = PostgresStore(url), random.Random(seed)
+        for turn in range(40):
+            of = [DeviceId(f"d-{n}") for n in chance.sample(range(30), 12)]
+            p = (seed * 40 + turn) / 400
+            mine.save_outlooks(replace(FIRST, device=device, p_fail_30d=p) for device in of)
+        mine.close()
+
+    writers = [threading.Thread(target=write, args=(seed,)) for seed in range(8)]
+    for writer in writers:
+        writer.start()
+    seen, mark, looks = {}, None, 0
+    while not done.is_set():
+        if not any(writer.is_alive() for writer in writers):
+            done.set()  # and one last look
+        news = store.news(mark)
+        seen.update({one.device: one for one in news.outlooks})
+        mark, looks = news.mark, looks + 1
+    assert looks > 3
+    assert seen == store.latest_outlooks()
+    store.close()

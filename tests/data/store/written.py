@@ -1,0 +1,93 @@
+"""What the stored copies of old formats (`v*.sql` beside this file) were made of, by the predrain of their time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from data.drain import Drain, DrainState, Intent, JournalEntry, Mechanic, Move, Plan, Progress
+from data.ids import DeviceId, HostName, OsdId, PgId
+from data.outcome import Fate, Outcome
+from data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
+from data.reading import Attribute, Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
+from data.store.port import Checkpoint, Store
+from data.windows import Windows
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+DEVICE = DeviceId("ATA_ST4000NM0035_ZC1234")
+SILENT = DeviceId("ATA_ST4000NM0035_ZC5678")
+
+_SMART = Smart(
+    Protocol.ATA,
+    Identity("ATA", "ST4000NM0035", None, "ZC1234", "5000c500a1b2c3d4", "TN03", 4_000_787_030_016, 7200),
+    True,
+    Counters(reallocated=8, pending=0),
+    {
+        5: Attribute("Reallocated_Sector_Ct", 8, 100, 100, 10),
+        197: Attribute("Current_Pending_Sector", 0, 100),
+    },
+    power_on_hours=20_000,
+    temperature_c=31,
+)
+READINGS = tuple(
+    Reading(DEVICE, HostName("ceph-1"), NOON + n * HOUR, NOON + n * HOUR + timedelta(seconds=2), _SMART)
+    for n in range(3)
+)
+NO_ANSWER = replace(READINGS[0], device=SILENT, seen=Unreadable(NOON - HOUR, "no answer within 30 s"))
+OUTLOOKS = tuple(
+    Outlook(
+        DEVICE, NOON + n * HOUR, status, "model:1", (Reason("reallocated", "8 sectors."),), "", 0.1, 0.2, 0.3,
+        tuple(1 / (1 + day / 100) for day in GRID_DAYS), Life(1.0, 2.0, None),
+    )
+    for n, status in enumerate((Status.WARNING, Status.BAD))
+)  # fmt: skip
+LATENCIES = tuple(
+    LatencySummary(
+        OsdId(3),
+        HostName("ceph-1"),
+        NOON + n * timedelta(minutes=1),
+        60.0,
+        900 + n,
+        read_ms_p50=1.5,
+        iops=15.0,
+    )
+    for n in range(3)
+)
+DRAIN = Drain(
+    "d-1", DEVICE, (OsdId(3),), DrainState.DRAINING, Intent.REPLACE, "controller", "bad", NOON, NOON,
+    plan=Plan(Mechanic.UPMAP_WALK, "default", 41, (Move(PgId("3.1f"), OsdId(3), OsdId(4), 10**12),),
+              OsdId(4), 0.61, 0.4, 3.5, "network"),
+    progress=Progress(1, 0, 10**12, 0), saved={"osd.3/reweight": "1.0"}, revision=4,
+)  # fmt: skip
+JOURNAL = tuple(JournalEntry("d-1", NOON, f"line {n}", "step", "set", n) for n in range(3))
+OUTCOME = Outcome(SILENT, NOON + HOUR, Fate.FAILED, "operator", "clicking")
+HALT = "network works"
+CHECKPOINT = Checkpoint(DEVICE, "layout-1", NOON + 2 * HOUR, b"\x00state")
+
+
+def fill(store: Store) -> None:
+    """Put all of it into a store."""
+    store.add_readings([*READINGS, NO_ANSWER])
+    store.save_checkpoints([CHECKPOINT])
+    store.add_latency(Windows.of(LATENCIES))
+    store.save_outlooks(OUTLOOKS)
+    store.save_drain(DRAIN)
+    store.add_journal(JOURNAL)
+    store.add_outcome(OUTCOME)
+    store.set_halt(HALT)
+
+
+def assert_whole(store: Store, *, checkpoint: bool = True) -> None:
+    """All of it is there, and nothing else. checkpoint: whether the format could hold one."""
+    assert store.readings(DEVICE) == READINGS
+    assert store.readings(SILENT) == (NO_ANSWER,)
+    assert store.latest_readings() == {DEVICE: READINGS[-1], SILENT: NO_ANSWER}
+    assert store.checkpoints([DEVICE]).get(DEVICE) == (CHECKPOINT if checkpoint else None)
+    assert store.latency(3, NOON) == LATENCIES
+    assert store.outlooks(DEVICE) == OUTLOOKS
+    assert store.latest_outlooks() == {DEVICE: OUTLOOKS[-1]}
+    assert store.drains() == (DRAIN,)
+    assert store.journal() == JOURNAL
+    assert store.outcomes() == (OUTCOME,)
+    assert store.halt_reason() == HALT

@@ -1,0 +1,113 @@
+"""What a host tells of its OSDs by column: together and apart, over the wire and judged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.ids import HostName, OsdId
+from data.reading import LatencyBatch, LatencySummary
+from data.windows import Windows
+from data.wire import Poison, Refused, accept_latency, accept_windows, decode, encode
+from data.wire.windows import ONE_BY_ONE
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+HOST = HostName("stor-01")
+FULL = LatencySummary(
+    OsdId(3), HOST, NOON, 60.0, 100, 1.0, 9.0, 2.0, 8.0, 3.0, 7.0, 4.0, 5.0, 6.0, 2, 1, False, True
+)
+BARE = LatencySummary(OsdId(4), HOST, NOON, 60.0, 0)
+
+_ms = st.none() | st.floats(-1e300, 1e300)
+SUMMARIES = st.builds(
+    LatencySummary,
+    st.builds(OsdId, st.integers(-1, 3)),
+    st.sampled_from([HOST, HostName("stor-02")]),
+    st.sampled_from([NOON, NOON + timedelta(minutes=1), NOON + timedelta(days=1)]),
+    st.sampled_from([60.0, 0.0, -1.0]),
+    st.integers(-1, 2**62),
+    *([_ms] * 9),
+    st.none() | st.integers(-1, 9),
+    st.none() | st.integers(-1, 9),
+    st.none() | st.booleans(),
+    st.none() | st.booleans(),
+)
+
+
+def sealed(batch: LatencyBatch) -> bytes:
+    return encode(batch, producer="stor-01", sequence=1, sent_at=NOON)
+
+
+def changed(batch: LatencyBatch, **columns: Any) -> bytes:
+    """An envelope of `batch` with columns of its first windows changed."""
+    document = json.loads(sealed(batch))
+    document["body"]["windows"][0].update(columns)
+    return json.dumps(document).encode()
+
+
+@given(st.lists(SUMMARIES, max_size=8))
+def test_summaries_come_back_from_columns_each_once(summaries: list[LatencySummary]) -> None:
+    first = {(one.host, one.window_start, one.osd): one for one in reversed(summaries)}
+    windows = Windows.of(summaries)
+    assert [one for group in windows for one in group.summaries()] == [first[key] for key in sorted(first)]
+    for (host, start, osd), one in first.items():
+        (mine,) = (group for group in windows if (group.host, group.window_start) == (host, start))
+        assert mine.summary(osd) == one
+
+
+@given(st.lists(SUMMARIES, max_size=8))
+def test_windows_over_the_wire_are_judged_as_their_summaries_are(summaries: list[LatencySummary]) -> None:
+    batch = LatencyBatch(HOST, Windows.of(summaries))
+    body = decode(sealed(batch), LatencyBatch).body
+    assert body == batch
+    kept: list[LatencySummary] = []
+    refused: list[str] = []
+    for one in batch.summaries:
+        try:
+            kept.append(accept_latency(one, NOON))
+        except Refused as why:
+            refused.append(str(why))
+    judged = [accept_windows(one, NOON) for one in body.windows]
+    assert [one for windows, _ in judged if windows is not None for one in windows.summaries()] == kept
+    assert [why for _, reasons in judged for why in reasons] == refused
+
+
+def test_a_batch_of_an_older_collector_is_read_as_ever() -> None:
+    batch = LatencyBatch(HOST, Windows.of([FULL, BARE]), 7)
+    document = json.loads(sealed(batch))
+    older = {**document, "version": 1, "body": json.loads(ONE_BY_ONE.write(batch))}
+    assert decode(json.dumps(older).encode(), LatencyBatch).body == batch
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"iops": [1.0]}, "not of one length"),
+        ({"osd": [3, 3]}, "an OSD is twice"),
+        ({"osd": [], "window_seconds": [], "operations": []}, "empty"),
+        ({"operations": [1, None]}, "Expected `int`, got `null`"),
+        ({"window_start": "2026-03-01T12:00:00"}, "timezone"),
+        ({"mood": [1, 2]}, "unknown field `mood`"),
+    ],
+)
+def test_columns_that_do_not_fit_are_no_batch(columns: dict[str, Any], why: str) -> None:
+    raw = changed(LatencyBatch(HOST, Windows.of([FULL, BARE])), **columns)
+    with pytest.raises(Poison, match=why):
+        decode(raw, LatencyBatch)
+
+
+def test_what_no_osd_told_takes_no_room_on_the_wire() -> None:
+    (told,) = json.loads(sealed(LatencyBatch(HOST, Windows.of([BARE]))))["body"]["windows"]
+    assert told.keys() == {"window_start", "osd", "window_seconds", "operations"}
+
+
+def test_of_windows_that_are_joined_those_that_were_there_stay() -> None:
+    (kept,), (fresh,) = Windows.of([FULL]), Windows.of([replace(FULL, operations=1), BARE])
+    assert kept.joined(fresh).summaries() == (FULL, BARE)
+    assert kept.joined(kept) is kept

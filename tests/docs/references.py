@@ -1,0 +1,191 @@
+"""The parts of the reference that the code itself gives, by the names that mark them in the pages."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, get_args, get_type_hints
+
+from cyclopts import App, Argument
+from pydantic import BaseModel
+
+from actions.guards import GUARDS
+from data.drain import DrainState
+from service.cli import _describe, app
+from service.rest.metrics.catalogue import CATALOGUE
+from service.settings import Settings, keys
+from service.tables.collector import CollectorTable
+from tests.docs.kinds import kind
+from tests.docs.pages import DOCS
+
+Row = tuple[str, ...]
+OPTIONS: Row = ("option", "kind", "default", "meaning")
+SHARED = 8
+"""In how many commands an option stands before it is one that many share."""
+EMPTY = ("None", "", "()", "False", str(inspect.Parameter.empty))
+
+
+def table(head: Row, rows: list[Row]) -> str:
+    """A Markdown table."""
+    lines = [f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in (head, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
+
+
+def settings(name: str) -> str:
+    """Every key of one table of the settings."""
+    rows = [
+        (f"`{of}.{key}`", _kind_of(of, key), f"`{_shown(default)}`", told)
+        for of, key, default, told in keys()
+        if of == name
+    ]
+    return table(("key", "kind", "default", "meaning"), rows)
+
+
+def metrics(section: str) -> str:
+    """Every family of one section of the catalogue."""
+    rows = [
+        (
+            f"`{one.exposed}`",
+            "counter" if one.counts else "gauge",
+            ", ".join(f"`{label}`" for label in one.labels),
+            one.bound,
+            one.told,
+        )
+        for one in CATALOGUE[section]
+    ]
+    return table(("metric", "kind", "labels", "series", "what it says"), rows)
+
+
+def guards() -> str:
+    """Every guard in the order in which it is asked, with the first line of its page and when it has a say."""
+    any_asked = frozenset[DrainState]().union(*(guard.during for guard in GUARDS))
+    rows = []
+    for guard in GUARDS:
+        title = (DOCS / "guards" / f"{guard.code}.md").read_text().partition("\n")[0]
+        during = [state.value for state in DrainState if state in guard.during]
+        link = f"[{guard.code}](../guards/{guard.code}.md)"
+        rows.append(
+            (
+                link,
+                title.removeprefix(f"# {guard.code}: "),
+                "always" if guard.during == any_asked else ", ".join(during),
+            )
+        )
+    return table(("guard", "refuses because", "asked while a drain is"), rows)
+
+
+def commands() -> str:
+    """Every command: what it does, how it is written, its options; those that many share stand first and once."""
+    _describe()
+    found = sorted(_leaves(app, ()))
+    options = {words: [one for one in _taken(command) if one.show] for words, command in found}
+    seen = Counter(
+        _option(one) for taken in options.values() for one in taken if one.field_info.is_keyword_only
+    )
+    shared = {option for option, times in seen.items() if times >= SHARED}
+    parts = ["## Options that many commands share", table(OPTIONS, sorted(shared))]
+    parts += [_command(words, command, options[words], shared) for words, command in found]
+    return "\n\n".join(parts)
+
+
+def routes() -> str:
+    """Every route of REST, with what it takes and may answer."""
+    from tests.docs.routes import document
+
+    return "\n\n".join(
+        _route(path, *one) for path, ones in document()["paths"].items() for one in ones.items()
+    )
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    **{
+        f"settings.{name}": lambda name=name: settings(name)
+        for name in dict.fromkeys(of for of, *_ in keys())
+    },
+    **{
+        f"metrics.{section.lower().replace(chr(32), chr(45))}": lambda section=section: metrics(section)
+        for section in CATALOGUE
+    },
+    "guards": guards,
+    "commands": commands,
+    "routes": routes,
+}
+
+
+def _shown(default: Any) -> str:
+    return "none" if default is None else json.dumps(default)
+
+
+def _kind_of(of: str, key: str) -> str:
+    if of == "collector":
+        return kind(get_type_hints(CollectorTable, include_extras=True)[key])
+    annotation = Settings.model_fields[of].annotation
+    holder = next(iter(get_args(annotation)), annotation)  # `[[tokens]]` is a tuple of tables
+    assert isinstance(holder, type)
+    assert issubclass(holder, BaseModel)
+    field = holder.model_fields[key]
+    return kind(field.annotation, field.metadata)
+
+
+def _leaves(group: App, above: Row) -> Iterator[tuple[Row, App]]:
+    for name in group:
+        if name.startswith("-"):
+            continue
+        if group[name].default_command is None:
+            yield from _leaves(group[name], (*above, name))
+        else:
+            yield (*above, name), group[name]
+
+
+def _taken(command: App) -> Iterator[Argument]:
+    yield from command.assemble_argument_collection(parse_docstring=True)
+
+
+def _option(one: Argument) -> Row:
+    default = str(one.field_info.default)
+    shown = "needed" if one.required else "" if default in EMPTY else f"`{default}`"
+    words = "switch" if one.hint is bool else kind(one.hint)
+    return ", ".join(f"`{name}`" for name in one.names), words, shown, one.parameter.help or ""
+
+
+def _command(words: Row, command: App, taken: list[Argument], shared: set[Row]) -> str:
+    assert command.default_command is not None
+    told = (inspect.getdoc(command.default_command) or "").partition("\nParameters\n")[0].strip()
+    prose, _, example = told.partition("Example: ")
+    written = f"predrain {' '.join(words)}"
+    for one in taken:
+        if not one.field_info.is_keyword_only:
+            many = one.field_info.kind is inspect.Parameter.VAR_POSITIONAL
+            name = one.names[0].lstrip("-").upper()
+            written += f" {name}..." if many else f" {name}" if one.required else f" [{name}]"
+        elif one.required:
+            written += f" {one.names[0]} {one.names[0].lstrip('-').upper()}"
+    parts = [f"## {' '.join(words)}", prose.strip(), f"```\n{written}\n```"]
+    if example.strip() != written:
+        parts.append(f"For example:\n\n```\n{' '.join(example.split())}\n```")
+    listed = [_option(one) for one in taken]
+    if own := [row for row in listed if row not in shared]:
+        parts.append(table(OPTIONS, own))
+    if others := [row[0] for row in listed if row in shared]:
+        parts.append(f"{'Also' if own else 'Takes'} {', '.join(others)}.")
+    return "\n\n".join(parts)
+
+
+def _route(path: str, method: str, operation: dict[str, Any]) -> str:
+    rows = [
+        (f"`{one['name']}`", one["in"], "yes" if one.get("required") else "", one.get("description", ""))
+        for one in operation.get("parameters", ())
+    ]
+    answers = [
+        (status, one["description"], ", ".join(f"`{kind}`" for kind in one.get("content", ())))
+        for status, one in sorted(operation["responses"].items())
+    ]
+    parts = [f"## {method.upper()} {path}", operation.get("description", operation.get("summary", ""))]
+    if body := operation.get("requestBody"):
+        parts.append(f"Takes a body: {', '.join(f'`{kind}`' for kind in body['content'])}.")
+    if rows:
+        parts.append(table(("parameter", "in", "needed", "meaning"), rows))
+    parts.append(table(("answer", "meaning", "as"), answers))
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,180 @@
+"""The record of calls that act, and hosts that come with a one-time token, over a real server."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.ids import HostName
+from data.reading import LatencyBatch
+from service import collecting
+from service.access.audit import AUDIT, NOBODY, REFUSED_A_MINUTE
+from service.access.book import Book, Kind
+from service.cli import main
+from service.rest.guarding import WORD_HEADER
+from service.tables.collector import CollectorSettings, CollectorTable, KafkaTable
+from service.tokens import Scope, read
+from tests.service.conftest import Place, Site, envelope, smart_reading
+
+HALT = "/api/v1/halt"
+
+
+def record(site: Site) -> list[tuple[str, str, str]]:
+    answer = site.client.get("/api/v1/audit", headers=site.acting)
+    assert answer.status_code == 200, answer.text
+    return [(call["caller"], call["asked"], call["answered"]) for call in answer.json()["items"]]
+
+
+def test_every_call_that_acts_is_on_record_with_what_was_asked_and_answered(site: Site) -> None:
+    site.client.post(HALT, json={"why": "maintenance"}, headers=site.acting)
+    site.client.post("/api/v1/drains", json={"target": "osd.1"}, headers=site.acting)
+    assert record(site) == [
+        ("token-file", 'POST /api/v1/halt {"why":"maintenance"}', "200"),
+        ("token-file", 'POST /api/v1/drains {"target":"osd.1"}', "409"),
+    ]
+    (call, _) = site.client.get("/api/v1/audit", headers=site.acting).json()["items"]
+    assert call["source"].startswith("from 127.0.0.1, call ")
+
+
+def test_what_was_refused_is_on_record_and_says_nothing_of_the_token(site: Site) -> None:
+    site.client.post(HALT, json={"why": "secret?"})
+    site.client.post(HALT, json={"why": "x"}, headers={"Authorization": "Bearer stolen"})
+    site.client.post(HALT, json={"why": "y"}, headers=site.ingesting)
+    assert record(site) == [
+        (NOBODY, "POST /api/v1/halt", "401"),
+        (NOBODY, "POST /api/v1/halt", "401"),
+        ("collectors", 'POST /api/v1/halt {"why":"y"}', "403"),
+    ]
+
+
+def test_who_signs_in_and_out_is_on_record_and_their_token_is_not(site: Site) -> None:
+    site.client.post("/api/v1/session", json={"token": site.token})
+    word = site.client.get("/api/v1/session").json()["word"]
+    site.client.request("DELETE", "/api/v1/session", headers={WORD_HEADER: word})
+    assert record(site) == [
+        ("token-file", "POST /api/v1/session", "204"),
+        ("token-file", "DELETE /api/v1/session", "204"),
+    ]
+
+
+def test_deliveries_are_not_on_record_unless_they_are_refused(site: Site) -> None:
+    body = [envelope(site.house, smart_reading())]
+    assert site.client.post("/api/v1/readings", json=body, headers=site.ingesting).status_code == 200
+    assert record(site) == []
+    assert site.client.post("/api/v1/readings", json=body).status_code == 401
+    assert record(site) == [(NOBODY, "POST /api/v1/readings", "401")]
+
+
+def test_a_flood_of_strangers_is_counted_and_does_not_fill_the_store(site: Site, place: Place) -> None:
+    for _ in range(REFUSED_A_MINUTE + 5):
+        site.client.post(HALT, json={})
+    assert len(site.house.store.journal(AUDIT)) == REFUSED_A_MINUTE
+    site.client.post(HALT, json={"why": "still mine"}, headers=site.acting)
+    assert record(site)[-1][0] == "token-file"
+
+
+def test_the_record_is_for_admins(site: Site) -> None:
+    assert site.client.get("/api/v1/audit", headers=site.ingesting).status_code == 403
+    assert site.client.get("/api/v1/audit").status_code == 401
+
+
+def test_a_token_is_made_used_and_revoked_beside_the_running_service(
+    site: Site, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--state", str(place.state.path)]
+    assert main(["token", "make", "--name", "anna", "--scope", "act", *where]) == 0
+    secret = {"Authorization": f"Bearer {capsys.readouterr().out.strip()}"}
+
+    def halt() -> int:
+        return site.client.post(HALT, json={"why": "x"}, headers=secret).status_code
+
+    until(lambda: halt() == 200)
+    assert main(["token", "list", *where]) == 0
+    assert "anna  [act]  stands" in capsys.readouterr().out
+    assert main(["token", "revoke", "anna", *where]) == 0
+    until(lambda: halt() == 401)
+    calls = [asked for caller, asked, _ in record(site) if caller.startswith("cli:")]
+    assert calls == ["make token anna with act", "revoke anna"]
+
+
+def test_a_token_cannot_be_made_where_no_service_ever_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["token", "make", "--name", "a", "--scope", "read", "--state", str(tmp_path / "none")]) == 1
+    assert "start the service once" in capsys.readouterr().err
+
+
+def settings_of(site: Site, folder: Path, host: str = "stor-01") -> CollectorSettings:
+    table = CollectorTable(host=host, url=str(site.client.base_url), token_file=folder / "token")
+    return CollectorSettings(table, KafkaTable(), folder)
+
+
+def one_time(place: Place, capsys: pytest.CaptureFixture[str], host: str = "stor-01") -> str:
+    assert main(["token", "enrol", host, "--state", str(place.state.path)]) == 0
+    name, secret = capsys.readouterr().out.split()
+    assert name == host
+    return secret
+
+
+def test_a_collector_exchanges_its_one_time_token_and_delivers(
+    site: Site, place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = collecting.enrol(settings_of(site, tmp_path / "agent"), one_time(place, capsys))
+    assert file.stat().st_mode & 0o777 == 0o600
+    token = {"Authorization": f"Bearer {read(file)}"}
+    body = [envelope(site.house, smart_reading())]
+    answer = site.client.post("/api/v1/readings", json=body, headers=token)
+    assert answer.json() == {"accepted": 1, "refused": []}
+    assert site.client.post(HALT, json={"why": "x"}, headers=token).status_code == 403
+
+
+def test_a_one_time_token_that_is_replayed_is_refused_and_leaves_no_file(
+    site: Site, place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    once = one_time(place, capsys)
+    collecting.enrol(settings_of(site, tmp_path / "first"), once)
+    with pytest.raises(Exception, match="was used at"):
+        collecting.enrol(settings_of(site, tmp_path / "second"), once)
+    assert not (tmp_path / "second" / "token").exists()
+    assert (NOBODY, "POST /api/v1/enrolment", "401") in record(site)
+
+
+def test_a_host_that_has_a_token_does_not_spend_another(
+    site: Site, place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    collecting.enrol(settings_of(site, tmp_path), one_time(place, capsys))
+    again = one_time(place, capsys)
+    with pytest.raises(collecting.AlreadyEnrolled, match="remove it"):
+        collecting.enrol(settings_of(site, tmp_path), again)
+    book = Book(site.house.store, place.clock)
+    assert book.credential(again) is not None, "it is still good"
+
+
+def test_a_host_delivers_what_it_has_read_itself_and_nothing_else(site: Site, place: Place) -> None:
+    book = Book(site.house.store, place.clock)
+    token = book.exchange(book.make(Kind.ENROLMENT, "host:b", [Scope.INGEST], "anna", host="b"), "b")
+    headers = {"Authorization": f"Bearer {token}"}
+    readings: list[dict[str, Any]] = [
+        envelope(site.house, smart_reading("A")),
+        envelope(site.house, smart_reading("B")),
+    ]
+    readings[1]["body"]["host"] = "b"
+    until(lambda: site.client.post("/api/v1/readings", json=[], headers=headers).status_code == 200)
+    answer = site.client.post("/api/v1/readings", json=readings, headers=headers).json()
+    assert answer["accepted"] == 1
+    assert answer["refused"][0]["index"] == 0
+    assert "the token is host b's" in answer["refused"][0]["reason"]
+    foreign = site.house._sender.seal(LatencyBatch(HostName("a"), (), 0))
+    told = site.client.post("/api/v1/latency", content=b"[" + foreign + b"]", headers=headers).json()
+    assert told["accepted"] == 0
+    assert "host b's" in told["refused"][0]["reason"]
+
+
+def until(holds: Any) -> None:
+    """Another process's word is heard at the next look; the test's own time limit ends it."""
+    pause = threading.Event()
+    while not holds():
+        pause.wait(0.1)

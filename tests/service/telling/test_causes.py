@@ -1,0 +1,250 @@
+"""What a person may have to hear of: one cause, however many disks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from actions.cluster.simulated import SimulatedCluster
+from actions.policy import Mode
+from data.drain import Drain, DrainState, Intent, Progress
+from data.ids import HostName, OsdId
+from data.outlook import Reason, Status
+from data.reading import NOT_RUN, Unreadable
+from service.telling import causes
+from service.telling.cause import Severity, Worry
+from service.telling.disks import doing
+from tests.actions.made import calm_view, changed_osd, wide_spec
+from tests.service.telling.scenes import NOW, Fleet, device
+
+CRC = Reason("crc-rose", "CRC errors rose.", "crc_errors")
+
+
+def keys(fleet: Fleet) -> list[str]:
+    return [cause.key for cause in causes(fleet.scene())]
+
+
+def a_drain(state: DrainState, *, ago: timedelta = timedelta(hours=1), **changes: object) -> Drain:
+    at = NOW - ago
+    return Drain("D-1", device(3), (OsdId(3),), state, Intent.REPLACE, "predrain", "bad", at, at, **changes)  # type: ignore[arg-type]
+
+
+def test_a_healthy_fleet_has_no_cause() -> None:
+    assert keys(Fleet()) == []
+
+
+def test_a_bad_disk_is_told_with_why_how_sure_and_what_to_do() -> None:
+    fleet = Fleet()
+    fleet.sicken(3)
+    (cause,) = causes(fleet.scene())
+    assert (cause.key, cause.severity, cause.host) == ("disks:host:stor-00", Severity.URGENT, "stor-00")
+    assert cause.title == f"{device(3)} on stor-00 is bad"
+    assert (
+        "Pending sectors rose on 5 of the last 7 days, 0 to 48. 68 % within 30 days" in cause.points[0].line
+    )
+    assert cause.todo == "Drain it now and replace the disk."
+
+
+def test_disks_of_one_host_are_one_cause_the_worst_first() -> None:
+    fleet = Fleet()
+    fleet.sicken(3, status=Status.WARNING)
+    fleet.sicken(7, reason=CRC)
+    (cause,) = causes(fleet.scene())
+    assert [point.name for point in cause.points] == [f"disk:{device(7)}", f"disk:{device(3)}"]
+    assert cause.title == "2 disks on stor-00 are bad (1) or warning (1)"
+
+
+def test_three_hundred_disks_of_one_model_are_one_cause() -> None:
+    fleet = Fleet(disks=450)
+    fleet.sicken(*range(0, 450, 2)[:300])
+    (cause,) = causes(fleet.scene())
+    assert cause.model == "ST4000DM000"
+    assert cause.title == "225 of 450 disks of model ST4000DM000 on 45 hosts are bad"
+    assert "not drained by themselves" in cause.todo
+
+
+def test_a_firmware_that_the_sick_share_and_others_lack_is_named() -> None:
+    fleet = Fleet(firmware=dict.fromkeys((1, 11, 21, 31), "CC43"))
+    fleet.sicken(1, 11, 21, 31)
+    (cause,) = causes(fleet.scene())
+    assert cause.title == "4 of 40 disks of model ST4000DM000 on 4 hosts are bad, 4 of 4 with firmware CC43"
+    assert cause.todo.startswith("Look at firmware CC43: of 36 with another one 0 are.")
+
+
+def test_a_firmware_that_well_disks_have_as_often_is_not_named() -> None:
+    fleet = Fleet(firmware=dict.fromkeys(range(30), "CC43"))
+    fleet.sicken(1, 11, 21, 22)
+    (cause,) = causes(fleet.scene())
+    assert "CC43" not in cause.title + cause.todo
+
+
+def test_disks_that_turned_over_months_are_told_by_host() -> None:
+    fleet = Fleet()
+    fleet.sicken(1, 11, 21, 31, ago=timedelta(days=3))
+    assert keys(fleet) == [f"disks:host:stor-0{n}" for n in range(4)]
+
+
+def test_disks_that_are_sick_of_different_things_are_not_one_cause() -> None:
+    fleet = Fleet()
+    for number, code in zip((1, 11, 21, 31), "abcd", strict=True):
+        fleet.sicken(number, reason=Reason(code, "Something."))
+    assert len(keys(fleet)) == 4
+
+
+def test_many_disks_of_a_model_that_turn_within_a_day_are_one_cause_whatever_their_reasons() -> None:
+    fleet = Fleet(disks=450)
+    for number in range(0, 300, 5):
+        fleet.sicken(number, reason=Reason(f"reason-{number % 7}", "Something."))
+    assert keys(fleet) == ["disks:model:ST4000DM000"]
+
+
+def test_as_many_of_a_large_fleet_in_a_day_are_what_is_usual() -> None:
+    fleet = Fleet(disks=2_000)
+    for number in range(0, 2_000, 100):
+        fleet.sicken(number, reason=Reason(f"reason-{number}", "Something."))
+    assert len(keys(fleet)) == 20
+
+
+def test_a_disk_that_was_drained_waits_to_be_swapped_and_is_sick_no_more() -> None:
+    fleet = Fleet(drains=(a_drain(DrainState.VERIFIED),))
+    fleet.sicken(3)
+    scene, view = fleet.scene(), changed_osd(calm_view(), 3, device=device(3))
+    (cause,) = causes(replace(scene, sight=replace(scene.sight, view=view)))
+    host = view.osds[OsdId(3)].host
+    assert (cause.key, cause.title) == (f"empty:{host}", f"1 disk on {host} can be swapped")
+
+
+def test_disks_of_one_rack_that_are_sick_for_one_reason_are_one_cause() -> None:
+    models = {number: f"M{number}" for number in range(6)}
+    fleet, view = Fleet(models=models), SimulatedCluster(wide_spec(hosts=6, per_host=1, racks=1), 1).view()
+    fleet.sicken(*range(6))
+    scene = fleet.scene()
+    readings = {
+        one: replace(reading, host=HostName(f"h{number}"))
+        for number, (one, reading) in enumerate(scene.sight.readings.items())
+    }
+    for number in range(6):
+        view = changed_osd(view, number, device=device(number))
+    (cause,) = causes(replace(scene, sight=replace(scene.sight, view=view, readings=readings)))
+    assert cause.title.startswith("6 disks on 6 hosts of rack ")
+
+
+def test_a_host_without_readings_is_one_cause_and_its_disks_are_none() -> None:
+    fleet = Fleet(silent={HostName("stor-02"): NOW - timedelta(hours=5)})
+    fleet.unread[device(21)] = Unreadable(NOW - timedelta(hours=6), "no answer within 30 s")
+    (cause,) = causes(fleet.scene())
+    assert (cause.key, cause.severity) == ("silent:stor-02", Severity.NOTICE)
+    assert "20 Nov 22:14 UTC" in cause.points[0].line
+
+
+def test_after_a_start_hosts_have_time_to_deliver() -> None:
+    fleet = Fleet(silent={HostName("stor-02"): NOW - timedelta(hours=5)}, settled=False)
+    assert keys(fleet) == []
+
+
+def test_most_hosts_silent_at_once_is_one_urgent_cause() -> None:
+    fleet = Fleet(silent={HostName(f"stor-0{n}"): NOW - timedelta(hours=3) for n in range(3)})
+    (cause,) = causes(fleet.scene())
+    assert (cause.key, cause.severity, len(cause.points)) == ("silent", Severity.URGENT, 3)
+    assert cause.title == "3 of 4 hosts are silent"
+
+
+def test_more_than_three_silent_hosts_are_one_cause_however_many_others_there_are() -> None:
+    fleet = Fleet(disks=400, silent={HostName(f"stor-0{n}"): NOW - timedelta(hours=3) for n in range(4)})
+    (cause,) = causes(fleet.scene())
+    assert (cause.key, cause.title) == ("silent", "4 of 40 hosts are silent")
+
+
+def test_unreadable_disks_on_more_than_three_hosts_are_one_cause() -> None:
+    fleet = Fleet()
+    for number in range(4):
+        fleet.unread[device(10 * number)] = Unreadable(NOW - timedelta(hours=6), "no answer within 30 s")
+    (cause,) = causes(fleet.scene())
+    assert (cause.key, cause.title) == ("unreadable", "4 disks on 4 hosts cannot be read")
+
+
+def test_unreadable_disks_are_told_by_host_and_hosts_without_smartctl_together() -> None:
+    fleet = Fleet()
+    fleet.unread[device(3)] = Unreadable(NOW - timedelta(hours=6), "no answer within 30 s")
+    for number in (11, 21):
+        fleet.unread[device(number)] = Unreadable(NOW, f"{NOT_RUN}: no such file")
+    mute, unable = causes(fleet.scene())
+    assert (unable.key, len(unable.points)) == ("unreadable:stor-00", 1) or (mute.key, len(mute.points)) == (
+        "unable",
+        2,
+    )
+    assert {mute.key, unable.key} == {"unable", "unreadable:stor-00"}
+
+
+def test_halt_broken_parts_and_doubts_are_causes() -> None:
+    fleet = Fleet(
+        halted="maintenance of rack 4",
+        broken=(Worry("worker", "PostgreSQL at db does not answer."),),
+        doubts=(Worry("drift", "Drives of X no longer look like those trained on.", "Train again."),),
+    )
+    assert keys(fleet) == ["part:worker", "forecast:drift", "halted"]
+
+
+@pytest.mark.parametrize(
+    ("state", "ago", "expected"),
+    [
+        (DrainState.FAILED, timedelta(hours=1), ["drains:failed urgent"]),
+        (DrainState.HOLDING, timedelta(hours=23), []),
+        (DrainState.HOLDING, timedelta(hours=25), ["drains:held notice"]),
+        (DrainState.DRAINING, timedelta(hours=25), []),
+    ],
+)
+def test_a_drain_is_told_when_it_needs_a_person(
+    state: DrainState, ago: timedelta, expected: list[str]
+) -> None:
+    fleet = Fleet(drains=(a_drain(state, ago=ago, held_by=("osd.4 is 91 % full.",)),))
+    assert [f"{cause.key} {cause.severity}" for cause in causes(fleet.scene())] == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "mode", "said"),
+    [
+        (DrainState.PROPOSED, Mode.PROPOSE, "Drain D-1 waits for your approval."),
+        (DrainState.PROPOSED, Mode.ACT, "Drain D-1 is about to begin."),
+        (DrainState.DRAINING, Mode.ACT, "Drain D-1 runs: 4 of 9 PGs are away."),
+        (DrainState.HOLDING, Mode.ACT, "Drain D-1 holds: osd.4 is 91 % full."),
+    ],
+)
+def test_what_predrain_does_is_a_sentence(state: DrainState, mode: Mode, said: str) -> None:
+    drain = a_drain(state, held_by=("osd.4 is 91 % full.",), progress=Progress(9, 4))
+    assert doing(drain, mode) == said
+
+
+def test_every_state_of_a_drain_has_its_sentence() -> None:
+    assert all(
+        doing(a_drain(state, ended_why="no room"), Mode.ACT).startswith("Drain D-1 ") for state in DrainState
+    )
+
+
+def test_a_disk_that_its_host_reads_no_more_was_swapped_and_is_told_no_more() -> None:
+    fleet = Fleet(pulled={device(3): NOW - timedelta(hours=3)})
+    fleet.sicken(3)
+    assert keys(fleet) == []
+
+
+def test_a_disk_whose_end_was_told_is_told_no_more_until_it_answers_again() -> None:
+    fleet = Fleet(ended={device(3): NOW, device(5): NOW})
+    fleet.sicken(3)
+    fleet.unread[device(5)] = Unreadable(NOW - timedelta(hours=6), "/dev/sdf is listed no more")
+    assert keys(fleet) == []
+    fleet.ended = {device(3): NOW - timedelta(hours=1)}
+    assert keys(fleet) == ["disks:host:stor-00", "unreadable:stor-00"]
+
+
+def test_a_bad_disk_of_a_silent_host_is_still_bad() -> None:
+    fleet = Fleet(silent={HostName("stor-00"): NOW - timedelta(hours=5)})
+    fleet.sicken(3)
+    assert keys(fleet) == ["disks:host:stor-00", "silent:stor-00"]
+
+
+def test_a_disk_that_was_not_heard_of_for_a_week_is_told_no_more() -> None:
+    fleet = Fleet(disks=1, silent={HostName("stor-00"): datetime(2026, 11, 1, tzinfo=NOW.tzinfo)})
+    fleet.sicken(0)
+    assert keys(fleet) == []

@@ -1,0 +1,120 @@
+"""What channels are told over restarts, failures and silences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from service.telling.cause import Severity
+from service.telling.channel import NotTold
+from service.telling.ledger import Message
+from service.telling.silence import Silence
+from service.telling.teller import Teller, lift, silence, silences_of
+from tests.service.telling.scenes import NOW, Fleet, device
+
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass
+class Kept:
+    """Notes in memory."""
+
+    rooms: dict[str, dict[str, bytes]] = field(default_factory=dict)
+
+    def notes(self, room: str) -> Mapping[str, bytes]:
+        return dict(self.rooms.get(room, {}))
+
+    def note(self, room: str, changes: Mapping[str, bytes | None]) -> None:
+        kept = self.rooms.setdefault(room, {})
+        for name, raw in changes.items():
+            if raw is None:
+                kept.pop(name, None)
+            else:
+                kept[name] = raw
+
+
+@dataclass
+class Ear:
+    """A channel that remembers, and can be deaf."""
+
+    name: str = "ear"
+    least: Severity = Severity.NOTICE
+    heard: list[Message] = field(default_factory=list)
+    tried: int = 0
+    deaf: bool = False
+
+    def deliver(self, message: Message) -> None:
+        self.tried += 1
+        if self.deaf:
+            raise NotTold("the ear is deaf")
+        self.heard.append(message)
+
+
+def live(teller: Teller, fleet: Fleet, time: timedelta) -> None:
+    for _ in range(int(time / MINUTE)):
+        fleet.now += MINUTE
+        teller.look(fleet.scene())
+
+
+def a_sick_fleet() -> Fleet:
+    fleet = Fleet()
+    fleet.sicken(3)
+    return fleet
+
+
+def test_a_restart_tells_nothing_again() -> None:
+    notes, ear, fleet = Kept(), Ear(), a_sick_fleet()
+    live(Teller(notes, [ear]), fleet, 10 * MINUTE)
+    live(Teller(notes, [ear]), fleet, 10 * MINUTE)
+    assert len(ear.heard) == 1
+
+
+def test_the_end_is_told_by_who_was_not_there_at_the_beginning() -> None:
+    notes, ear, fleet = Kept(), Ear(), a_sick_fleet()
+    live(Teller(notes, [ear]), fleet, 10 * MINUTE)
+    fleet.outlooks.clear()
+    live(Teller(notes, [ear]), fleet, 20 * MINUTE)
+    live(Teller(notes, [ear]), fleet, 20 * MINUTE)
+    assert [message.over for message in ear.heard] == [False, True]
+    assert notes.notes("told:ear") == {}
+
+
+def test_a_channel_that_fails_is_tried_ever_more_seldom_and_holds_nobody_up() -> None:
+    deaf, ear, fleet = Ear("deaf", deaf=True), Ear(), a_sick_fleet()
+    teller = Teller(Kept(), [deaf, ear])
+    live(teller, fleet, timedelta(hours=1))
+    assert len(ear.heard) == 1
+    assert 5 <= deaf.tried <= 12
+    assert teller.troubles == {"deaf": "the ear is deaf"}
+    deaf.deaf = False
+    live(teller, fleet, timedelta(hours=1))
+    assert [message.id for message in deaf.heard] == [ear.heard[0].id]
+    assert teller.troubles == {}
+
+
+def test_a_silence_outlives_the_process_and_ends_by_itself() -> None:
+    notes, ear, fleet = Kept(), Ear(), a_sick_fleet()
+    one = Silence("s-1", NOW + timedelta(hours=1), "jo", "it is being swapped", name=f"disk:{device(3)}")
+    silence(notes, one, NOW)
+    assert silences_of(notes, NOW) == (one,)
+    live(Teller(notes, [ear]), fleet, timedelta(minutes=50))
+    assert ear.heard == []
+    live(Teller(notes, [ear]), fleet, timedelta(minutes=20))
+    assert len(ear.heard) == 1
+    assert silences_of(notes, fleet.now) == ()
+
+
+def test_a_lifted_silence_is_no_more() -> None:
+    notes = Kept()
+    silence(notes, Silence("s-1", NOW + timedelta(hours=1), "jo", "why", host="stor-00"), NOW)
+    assert lift(notes, "s-1")
+    assert not lift(notes, "s-1")
+    assert silences_of(notes, NOW) == ()
+
+
+def test_silences_that_are_over_are_forgotten_with_the_next() -> None:
+    notes = Kept()
+    silence(notes, Silence("s-1", NOW + timedelta(hours=1), "jo", "why"), NOW)
+    silence(notes, Silence("s-2", NOW + timedelta(hours=9), "jo", "why"), NOW + timedelta(hours=2))
+    assert notes.notes("silences").keys() == {"s-2"}

@@ -1,0 +1,375 @@
+"""A backup is taken while readings come in and a drain runs; what is restored from it has everything and goes on."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import sqlite3
+import tarfile
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from actions.policy import Mode, Policy
+from data.drain import DrainState, Intent
+from data.log.port import Topic
+from data.outlook import Status
+from data.refusal import Refusal
+from data.store.sqlite import SqliteStore
+from models.bundle import DEFAULT
+from models.shelf import Shelf
+from service.backup import taking
+from service.backup.restoring import restore
+from service.backup.taking import CannotBackUp, take
+from service.cli import main
+from service.draining import seals
+from service.house import House
+from service.scoring.worker import GROUP
+from service.state import StateDir, StateInUse, StateUnusable
+from service.tokens import gather
+from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
+from tests.service.test_drains import ClusterClock, Seated, World, seated
+from tests.service.test_worker import work
+
+ENOUGH = 40
+
+
+def taken(state: StateDir, out: Path) -> Path:
+    take(state, out, "", (), "0.1.0", NOON)
+    return out
+
+
+def everything_known(house: House) -> set[str]:
+    """Serial numbers in the store and in what of the log is not done yet."""
+    waiting = house.log.read(Topic.READINGS, GROUP, 1_000_000)
+    known = {str(device) for device in house.store.latest_readings()}
+    return known | {one.key for one in waiting}
+
+
+def test_what_was_accepted_before_a_backup_is_in_it_and_the_drain_goes_on(
+    place: Place, tmp_path: Path
+) -> None:
+    cluster = seated()
+    reach = Seated(cluster)
+    on_its_time = replace(place, clock=ClusterClock(cluster), policy=Policy(mode=Mode.ACT))  # type: ignore[arg-type]
+    house = on_its_time.house(cluster=reach)
+    house.start()
+    world = World(house, cluster, reach)
+    world.tick(5)
+    gather(place.state.token)
+    drain = house.propose("osd.0", "me", "noisy", Intent.REPLACE)
+    house.ask(lambda control, now: control.approve(drain.id, seals.seal(drain), "me", now))
+    while house.store.drains()[0].state is not DrainState.DRAINING:
+        world.tick()
+
+    accepted: list[str] = []
+    ending = threading.Event()
+
+    def deliver() -> None:
+        while not ending.is_set():
+            reading = smart_reading(f"S{len(accepted)}", house.clock.now())
+            assert house.ingest([reading]).accepted == 1
+            accepted.append(str(reading.device))
+
+    sender, worker = (
+        threading.Thread(target=deliver),
+        threading.Thread(target=lambda: _work_on(house, ending)),
+    )
+    sender.start()
+    worker.start()
+    while len(accepted) < ENOUGH:
+        world.tick()
+    before = {*accepted}
+    file = taken(place.state, tmp_path / "backup.tar.gz")
+    world.tick(20)
+    ending.set()
+    sender.join()
+    worker.join()
+    shut(house)
+
+    restored = StateDir(tmp_path / "restored")
+    made = restore(file, restored)
+    assert "token" not in {one.name for one in made.files}
+    again = replace(on_its_time, state=restored).house(cluster=reach)
+    again.start()
+    try:
+        assert before <= everything_known(again)
+        work(again)
+        assert before <= {str(device) for device in again.store.latest_readings()}
+        (kept,) = again.store.drains()
+        assert (kept.id, kept.state) == (drain.id, DrainState.DRAINING)
+        later = World(again, cluster, reach)
+        for _ in range(3000):
+            later.tick()
+            if again.store.drains()[0].state is DrainState.VERIFIED:
+                break
+        assert again.store.drains()[0].state is DrainState.VERIFIED
+        assert again.store.journal(drain.id)[0].caller == "me"
+    finally:
+        shut(again)
+
+
+def _work_on(house: House, ending: threading.Event) -> None:
+    while not ending.is_set():
+        house.step_worker()
+
+
+def test_a_reading_that_is_scored_between_the_copies_is_in_one_of_them(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = place.house()
+    house.start()
+    house.ingest([smart_reading("A")])
+    copy = taking._copy
+
+    def copied(path: Path, to: Path) -> None:
+        copy(path, to)
+        work(house)
+
+    monkeypatch.setattr(taking, "_copy", copied)
+    file = taken(place.state, tmp_path / "backup.tar.gz")
+    shut(house)
+    restored = StateDir(tmp_path / "restored")
+    restore(file, restored)
+    again = replace(place, state=restored).house()
+    try:
+        assert everything_known(again) == {"ST4000DM000_A"}
+    finally:
+        shut(again)
+
+
+def test_bundles_outlooks_halt_and_silences_come_along(place: Place, tmp_path: Path) -> None:
+    house = place.house()
+    house.start()
+    house.ingest(week_of("A", pending=400))
+    work(house)
+    house.halt("storm", "me")
+    shelf = Shelf(place.state.bundles)
+    shelf.promote(shelf.install(DEFAULT))
+    file = taken(place.state, tmp_path / "backup.tar.gz")
+    shut(house)
+    restored = StateDir(tmp_path / "restored")
+    restore(file, restored)
+    assert Shelf(restored.bundles).roles() == shelf.roles()
+    assert Shelf(restored.bundles).folder(shelf.roles().champion or "").is_dir()
+    store = SqliteStore(restored.store)
+    assert store.halt_reason() == "storm"
+    assert [one.status for one in store.latest_outlooks().values()] == [Status.BAD]
+    store.close()
+
+
+def test_a_backup_is_for_its_owner_only_and_holds_no_secret(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = StateDir(tmp_path / "state").make()
+    SqliteStore(state.store).close()
+    gather(state.token)
+    (state.path / ".pgpass").write_text("db:5432:predrain:predrain:hunter2\n")
+    settings, out = tmp_path / "predrain.toml", tmp_path / "backup.tar.gz"
+    settings.write_text(
+        f"[service]\nstate = '{state.path}'\nport = 9000\n"
+        "[store]\nurl = 'postgresql://predrain:pa55word@db.example.org/history'\n"
+    )
+    assert main(["backup", "--out", str(out), "--config", str(settings)]) == 0
+    told = capsys.readouterr().out
+    assert "pg_dump" in told
+    assert "postgresql://predrain:***@db.example.org/history" in told
+    assert out.stat().st_mode & 0o777 == 0o600
+    raw = gzip.decompress(out.read_bytes())
+    assert b"port = 9000" in raw
+    for secret in (b"pa55word", b"hunter2", state.token.read_bytes().strip()):
+        assert secret not in raw
+    assert main(["restore", str(out), "--state", str(tmp_path / "new")]) == 0
+
+
+def test_a_secret_that_is_written_with_escapes_takes_the_settings_with_it(tmp_path: Path) -> None:
+    from service.backup.blanked import blanked
+    from service.settings import load
+
+    settings = tmp_path / "predrain.toml"
+    settings.write_text('[store]\nurl = "postgresql://predrain:pa55\\u0077ord@db/history"\n')
+    assert blanked(settings.read_text(), load(settings, {})).startswith("# left out")
+
+
+def test_the_commands_say_what_they_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state, out = StateDir(tmp_path / "state").make(), tmp_path / "backup.tar.gz"
+    SqliteStore(state.store).close()
+    assert main(["backup", "--out", str(out), "--state", str(state.path)]) == 0
+    assert main(["restore", str(out), "--state", str(tmp_path / "new")]) == 0
+    assert "the first start makes a new token file" in capsys.readouterr().out
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    assert main(["backup", "--out", str(out), "--state", str(state.path)]) == 1
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_a_damaged_store_is_not_backed_up(tmp_path: Path) -> None:
+    state = StateDir(tmp_path / "state").make()
+    store = SqliteStore(state.store)
+    store.add_readings(smart_reading(f"{n}") for n in range(200))
+    store.close()
+    raw = bytearray(state.store.read_bytes())
+    for page in range(2 * 4096, len(raw), 4096):
+        raw[page : page + 64] = b"\xa5" * 64
+    state.store.write_bytes(raw)
+    with pytest.raises(CannotBackUp, match=r"store\.sqlite"):
+        taken(state, tmp_path / "backup.tar.gz")
+    assert {one.name for one in tmp_path.iterdir()} == {"state"}
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> Path:
+    """A small backup."""
+    state = StateDir(tmp_path / "state").make()
+    store = SqliteStore(state.store)
+    store.add_readings(smart_reading(f"{n}") for n in range(50))
+    store.close()
+    return taken(state, tmp_path / "backup.tar.gz")
+
+
+def test_nothing_is_restored_over_what_is_there(backup: Path, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "notes.txt").write_text("mine")
+    with pytest.raises(StateUnusable, match="is not empty"):
+        restore(backup, StateDir(tmp_path / "there"))
+    assert [one.name for one in (tmp_path / "there").iterdir() if one.name != "lock"] == ["notes.txt"]
+
+
+def test_a_state_in_use_is_not_restored_into(backup: Path, tmp_path: Path) -> None:
+    with StateDir(tmp_path / "there"), pytest.raises(StateInUse):
+        restore(backup, StateDir(tmp_path / "there"))
+
+
+def test_what_a_killed_restore_left_is_no_state_until_it_is_done_again(backup: Path, tmp_path: Path) -> None:
+    state = StateDir(tmp_path / "there").make()
+    state.restoring.mkdir()
+    (state.restoring / "store.sqlite").write_bytes(b"half")
+    with pytest.raises(StateUnusable, match="did not end"):
+        state.__enter__()
+    restore(backup, state)
+    with state:
+        assert state.store.exists()
+
+
+Damage = Callable[[bytes], bytes]
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        pytest.param(lambda raw: raw[: len(raw) // 2], "cut short", id="torn"),
+        pytest.param(lambda raw: raw[:0], "damaged", id="empty"),
+        pytest.param(lambda raw: b"hello " + raw, "damaged", id="something else"),
+        pytest.param(
+            lambda raw: raw[:4000] + b"\xff" * 64 + raw[4064:], "damaged|checksum|do not", id="bits"
+        ),
+    ],
+)
+def test_a_damaged_backup_leaves_nothing_behind(
+    backup: Path, tmp_path: Path, damage: Damage, why: str
+) -> None:
+    backup.write_bytes(damage(backup.read_bytes()))
+    with pytest.raises(Refusal, match=why):
+        restore(backup, StateDir(tmp_path / "there"))
+    assert [one.name for one in (tmp_path / "there").iterdir()] == ["lock"]
+
+
+def forged(path: Path, members: Sequence[tarfile.TarInfo | tuple[str, bytes]], **head: object) -> Path:
+    """An archive with a manifest that fits what it names, and whatever members."""
+    named = [one for one in members if isinstance(one, tuple)]
+    files = [
+        {
+            "name": name.removeprefix("state/"),
+            "size": len(content),
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
+        for name, content in named
+    ]
+    manifest = {
+        "format": 1, "predrain": "0.1.0", "made_at": NOON.isoformat(), "elsewhere": [], "files": files, **head,
+    }  # fmt: skip
+    with tarfile.open(path, "w:gz") as archive:
+        for one in [("manifest.json", json.dumps(manifest).encode()), *members]:
+            if isinstance(one, tarfile.TarInfo):
+                archive.addfile(one)
+                continue
+            member = tarfile.TarInfo(one[0])
+            member.size = len(one[1])
+            archive.addfile(member, io.BytesIO(one[1]))
+    return path
+
+
+def link(name: str, to: str) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = tarfile.SYMTYPE, to
+    return member
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../evil",
+        "/etc/evil",
+        "a/../../evil",
+        "a//b",
+        "./a",
+        "",
+        "a\\..\\b",
+        "a\0b",
+        "token",
+        "lock",
+        ".restoring/x",
+        "é",
+    ],
+)
+def test_no_file_of_a_backup_leads_out_of_the_state(tmp_path: Path, name: str) -> None:
+    file = forged(tmp_path / "forged.tar.gz", [(f"state/{name}", b"evil")])
+    with pytest.raises(Refusal, match="do not trust it"):
+        restore(file, StateDir(tmp_path / "there"))
+    assert {one.name for one in tmp_path.iterdir()} == {"forged.tar.gz", "there"}
+    assert [one.name for one in (tmp_path / "there").iterdir()] == ["lock"]
+
+
+def test_a_link_or_a_file_that_the_manifest_does_not_name_is_refused(tmp_path: Path) -> None:
+    for members in (
+        [link("state/store.sqlite", "/etc/passwd")],
+        [("state/a", b"x"), link("state/b", "/etc")],
+    ):
+        file = forged(tmp_path / "forged.tar.gz", members)
+        with pytest.raises(Refusal, match="holds more than it names"):
+            restore(file, StateDir(tmp_path / "there"))
+
+
+def test_content_that_is_not_what_its_checksum_says_is_refused(tmp_path: Path) -> None:
+    kept = [{"name": "roles.json", "size": 4, "sha256": "0" * 64}]
+    file = forged(tmp_path / "forged.tar.gz", [("state/roles.json", b"evil")], files=kept)
+    with pytest.raises(Refusal, match="not what its checksum says"):
+        restore(file, StateDir(tmp_path / "there"))
+
+
+def test_a_backup_that_would_fill_the_disk_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    kept = [{"name": "store.sqlite", "size": 1 << 60, "sha256": "0" * 64}]
+    file = forged(tmp_path / "forged.tar.gz", [("state/store.sqlite", b"")], files=kept)
+    with pytest.raises(Refusal, match="make room"):
+        restore(file, StateDir(tmp_path / "there"))
+
+
+def test_a_backup_of_a_newer_predrain_is_refused(tmp_path: Path) -> None:
+    file = forged(tmp_path / "forged.tar.gz", [], format=2, files="something else by then")
+    with pytest.raises(Refusal, match="has format 2 and this predrain knows 1"):
+        restore(file, StateDir(tmp_path / "there"))
+
+
+def test_a_store_of_a_newer_predrain_is_refused_before_it_is_in_place(tmp_path: Path) -> None:
+    state = StateDir(tmp_path / "state").make()
+    SqliteStore(state.store).close()
+    with closing(sqlite3.connect(state.store)) as file, file:
+        file.execute("UPDATE alembic_version SET version_num = '0099'")
+    with pytest.raises(Refusal, match="update predrain"):
+        restore(taken(state, tmp_path / "backup.tar.gz"), StateDir(tmp_path / "there"))
+    assert [one.name for one in (tmp_path / "there").iterdir()] == ["lock"]

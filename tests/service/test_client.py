@@ -1,0 +1,229 @@
+"""The client for programs, against a real service: typed answers, pages, refusals, and what is sent again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from data.drain import DrainState
+from service.client import Predrain, Problem, Unreachable, shapes
+from service.client.wire import Wire
+from tests.service.conftest import Site, envelope, smart_reading, week_of
+from tests.service.test_drains import World, site, world  # noqa: F401  (a house over a cluster)
+from tests.service.test_worker import work
+
+NAMES = {
+    shapes.Page: "DevicePage", shapes.Expected: "ForecastBody", shapes.Freshness: "ReadingsBody",
+    shapes.Plan: "PlanBody", shapes.Ingested: "IngestedBody", shapes.Refused: "RefusedBody",
+}  # fmt: skip
+
+
+@pytest.fixture
+def client(site: Site) -> Predrain:  # noqa: F811
+    """May do everything."""
+    return Predrain(str(site.client.base_url), site.token)
+
+
+def test_what_was_sent_is_read_back_typed(site: Site, client: Predrain) -> None:  # noqa: F811
+    now = site.house.clock.now()
+    sent = [envelope(site.house, one) for one in week_of("A", now, pending=400)]
+    taken = client.send_readings([*sent, {"schema": "reading", "version": 99}])
+    assert (taken.accepted, [one.index for one in taken.refused]) == (8, [8])
+    assert "version 99" in taken.refused[0].reason
+    work(site.house)
+    assert client.status().readings.fresh == 1
+    whole = client.device("ST4000DM000_A")
+    assert (whole.host, whole.osds, whole.status) == ("stor-01", [0], "bad")
+    assert whole.outlook is not None
+    assert whole.outlook.as_of == now
+    assert [one.device for one in client.outlooks("bad")] == ["ST4000DM000_A"]
+    assert list(client.outlooks("good")) == []
+
+
+def test_a_drain_is_proposed_approved_paused_resumed_and_cancelled(
+    client: Predrain,
+    world: World,  # noqa: F811
+) -> None:
+    drain = client.propose("osd.0", "noisy")
+    assert client.drain(drain.id) == drain
+    approved = client.approve(drain)
+    assert approved.state == DrainState.APPROVED
+    world.tick(2)
+    assert client.pause(approved).state == DrainState.PAUSED
+    assert client.resume(approved).state != DrainState.PAUSED
+    client.cancel(approved)
+    assert next(client.drains()).state in (DrainState.CANCELLING, DrainState.CANCELLED)
+
+
+def test_an_approval_of_another_plan_is_a_problem_that_shows_the_drain_as_it_is(client: Predrain) -> None:
+    drain = client.propose("osd.0")
+    with pytest.raises(Problem) as refused:
+        client.approve(replace(drain, etag='"another"'))
+    assert refused.value.status == 412
+    assert refused.value.body["drain"]["id"] == drain.id
+
+
+def test_a_halt_stands_until_it_is_lifted(client: Predrain) -> None:
+    assert client.halt("storm").by == "token-file"
+    assert client.halted().halted == "storm"
+    assert client.lift_halt().halted is None
+
+
+def test_a_refusal_is_the_services_own_sentence(client: Predrain) -> None:
+    with pytest.raises(Problem, match="No device NOBODY was ever read here") as refused:
+        client.device("NOBODY")
+    assert refused.value.status == 404
+
+
+def test_devices_are_iterated_over_all_pages_while_more_come(site: Site, client: Predrain) -> None:  # noqa: F811
+    site.house.ingest([smart_reading(f"{n:04d}", site.house.clock.now()) for n in range(1001)])
+    work(site.house)
+    devices = client.devices()
+    first = next(devices)
+    site.house.ingest([smart_reading("ZZ", site.house.clock.now())])
+    work(site.house)
+    names = [first.device, *(one.device for one in devices)]
+    assert names == sorted(set(names))
+    assert {f"ST4000DM000_{n:04d}" for n in range(1001)} | {"ST4000DM000_ZZ"} <= set(names)
+
+
+def test_every_shape_has_the_fields_that_the_service_describes(site: Site) -> None:  # noqa: F811
+    bodies = site.client.get("/api/v1/openapi.json").json()["components"]["schemas"]
+    for shape in vars(shapes).values():
+        if not is_dataclass(shape):
+            continue
+        body = bodies[NAMES.get(shape, f"{shape.__name__}Body")]
+        hints = get_type_hints(shape)
+        for field in fields(shape):
+            assert field.name in body["required"] or field.name == "survival", (shape, field.name)
+            may_be_none = type(None) in get_args(hints[field.name])
+            described = body["properties"][field.name].get("anyOf", ())
+            assert may_be_none == ({"type": "null"} in described), (shape, field.name)
+
+
+class Flaky:
+    """A server that answers as it is told, one answer a request, and keeps what it was sent."""
+
+    def __init__(self, answers: list[tuple[int, dict[str, str], bytes]]) -> None:
+        self.asked: list[tuple[str, str, dict[str, str]]] = []
+        outer, left = self, answers
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.asked.append((self.command, self.path, {k.lower(): v for k, v in self.headers.items()}))
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                status, headers, body = left.pop(0)
+                if status == 0:
+                    self.close_connection = True
+                    return
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_POST(self) -> None:
+                self.do_GET()
+
+            def log_message(self, *_: object) -> None:
+                return
+
+        self._server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture
+def flaky() -> Iterator[Callable[..., tuple[Flaky, Wire, list[float]]]]:
+    """A server with faults, a wire to it, and the waits between."""
+    made: list[Flaky] = []
+
+    def make(*answers: tuple[int, dict[str, str], bytes]) -> tuple[Flaky, Wire, list[float]]:
+        server, waits = Flaky(list(answers)), list[float]()
+        made.append(server)
+        return server, Wire(server.url, "secret", sleep=waits.append), waits
+
+    yield make
+    for one in made:
+        one.close()
+
+
+OK: tuple[int, dict[str, str], bytes] = (200, {}, b"{}")
+CUT_OFF: tuple[int, dict[str, str], bytes] = (0, {}, b"")
+
+
+def test_an_act_that_was_cut_off_is_sent_again_under_the_same_key(flaky: Any) -> None:
+    server, wire, waits = flaky(CUT_OFF, (503, {"Retry-After": "7"}, b"{}"), OK)
+    wire.act("POST", "halt", {"why": "x"})
+    keys = {headers["idempotency-key"] for _, _, headers in server.asked}
+    assert (len(server.asked), len(keys)) == (3, 1)
+    assert waits == [0.5, 7.0]
+
+
+def test_two_acts_have_two_keys(flaky: Any) -> None:
+    server, wire, _ = flaky(OK, OK)
+    wire.act("POST", "halt", {"why": "x"})
+    wire.act("POST", "halt", {"why": "x"})
+    assert len({headers["idempotency-key"] for _, _, headers in server.asked}) == 2
+
+
+def test_a_refusal_is_not_asked_again(flaky: Any) -> None:
+    server, wire, waits = flaky((409, {}, b'{"detail": "It stands."}'))
+    with pytest.raises(Problem, match=r"It stands\."):
+        wire.act("POST", "drains", {"target": "osd.1"})
+    assert (len(server.asked), waits) == (1, [])
+
+
+def test_who_stays_away_is_unreachable_after_three_times(flaky: Any) -> None:
+    server, wire, waits = flaky(CUT_OFF, CUT_OFF, CUT_OFF)
+    with pytest.raises(Unreachable, match="no service answers at"):
+        wire.get("status")
+    assert (len(server.asked), waits) == (3, [0.5, 2.0])
+
+
+def test_a_token_is_not_carried_to_another_address(flaky: Any) -> None:
+    server, wire, _ = flaky((302, {"Location": "http://127.0.0.1:1/elsewhere"}, b""))
+    with pytest.raises(Problem):
+        wire.get("status")
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("content", [b"<html>", b"[]", b'{"items": 7}'])
+def test_something_else_at_that_address_is_not_taken_for_predrain(flaky: Any, content: bytes) -> None:
+    server, _, _ = flaky((200, {}, content))
+    with pytest.raises(Unreachable, match="no predrain that this client knows"):
+        Predrain(server.url).status()
+
+
+def test_the_client_needs_nothing_but_msgspec() -> None:
+    told = "import sys, service.client; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True).stdout
+    foreign = set(loaded.split()) - set(sys.stdlib_module_names)
+    assert {"msgspec", "service"} <= foreign
+    assert foreign.isdisjoint({"data", "pydantic", "fastapi", "httpx2", "numpy", "structlog"})
+
+
+def test_the_example_in_the_reference_runs(site: Site) -> None:  # noqa: F811
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "rest.md").read_text()
+    example = text.split("```python\n", 1)[1].split("```", 1)[0]
+    site.house.ingest(week_of("A", site.house.clock.now(), pending=400))
+    work(site.house)
+    known = {"URL": str(site.client.base_url), "TOKEN": site.token}
+    exec(compile(example, "rest.md", "exec"), known)
+    (drain,) = Predrain(known["URL"], known["TOKEN"]).drains()
+    assert drain.osds == [0]

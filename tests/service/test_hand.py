@@ -1,0 +1,267 @@
+"""Draining by the mgr's hand: the real REST, the module's own code on the other side, a simulated cluster below."""
+
+from __future__ import annotations
+
+import errno
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actions.ceph_mgr.predrain.asking import Service, Unanswered, ask
+from actions.ceph_mgr.predrain.hand import Hand as MgrHand
+from actions.ceph_mgr.predrain.steps import Step
+from actions.ceph_mgr.predrain.told import drains_of, osds_of, state_of
+from actions.cluster.port import Answer, ClusterUnreachable, Reweight
+from actions.cluster.simulated import SimulatedCluster
+from actions.ledger import command_for
+from data.ids import OsdId
+from service.draining.hand import Hand, HandCluster, NoHandKey
+from service.tokens import Caller, Scope
+from tests.service.conftest import NOON, Place, Serve, Site, shut
+from tests.service.test_drains import ClusterClock, World, proposed, seated, wish
+
+KEY = "a-key-for-steps-of-more-than-32-letters"
+HAND_TOKEN = "hand-token-0123456789abcdef-0123456789ab"
+STEP = Step("id1", "-", 0, 1, 0.0, "osd.0/reweight", "0.5")
+
+
+@dataclass
+class SimulatedMgr:
+    """What the module asks of its mgr, answered from the simulated cluster."""
+
+    cluster: SimulatedCluster
+    halt: str | None = None
+    store: dict[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def get(self, data_name: str) -> Any:
+        view = self.cluster.view()
+        if data_name == "osd_map":
+            return {
+                "epoch": view.epoch,
+                "flags": ",".join(view.flags),
+                "osds": [
+                    {"osd": osd.id, "up": osd.up, "weight": osd.reweight, "primary_affinity": osd.primary_affinity,
+                     "down_at": 0} for osd in view.osds.values()
+                ],
+                "pools": [{"pool": pool.id, "pg_num": pool.pg_num} for pool in view.pools.values()],
+                "pg_upmap_items": [
+                    {"pgid": pg, "mappings": [{"from": a, "to": b} for a, b in pairs]}
+                    for pg, pairs in view.upmap_items.items()
+                ],
+            }  # fmt: skip
+        if data_name == "osd_map_tree":
+            return {
+                "nodes": [
+                    {"id": o.id, "type": "osd", "crush_weight": o.crush_weight} for o in view.osds.values()
+                ]
+            }
+        return {"all": {"active+clean": len(view.pgs)}}
+
+    def get_store(self, key: str) -> str | None:
+        return self.store.get(key)
+
+    def set_store(self, key: str, val: str | None) -> None:
+        self.store[key] = val or ""
+
+    def mon_command(self, cmd_dict: dict[str, Any]) -> tuple[int, str, str]:
+        prefix = cmd_dict["prefix"]
+        if prefix == "config-key get":
+            return (-errno.ENOENT, "", "") if self.halt is None else (0, self.halt, "")
+        if prefix == "osd stat":
+            return 0, json.dumps({"epoch": self.cluster.view().epoch}), ""
+        if prefix == "osd ok-to-stop":
+            return 0, "{}", ""
+        self.asked.append(prefix)
+        answer = self.cluster.apply(command_for(*_written(cmd_dict)))
+        return (0 if answer.ok else -errno.EINVAL), "", answer.text
+
+
+def _written(command: dict[str, Any]) -> tuple[str, str]:
+    """The ledger's key and value of a mon command."""
+    prefix = command["prefix"]
+    if "upmap" in prefix:
+        ids = command.get("id", [])
+        pairs = " ".join(f"{a}>{b}" for a, b in zip(ids[::2], ids[1::2], strict=True))
+        return f"upmap/{command['pgid']}", pairs
+    if prefix == "osd reweight":
+        return f"osd.{command['id']}/reweight", repr(command["weight"])
+    if prefix.startswith("balancer"):
+        return "balancer", prefix.split()[1]
+    if prefix.startswith("config"):
+        return f"option/{command['name']}", command.get("value", "-")
+    raise AssertionError(command)
+
+
+@pytest.fixture
+def world(place: Place) -> Iterator[World]:
+    cluster = seated()
+    clock = ClusterClock(cluster)
+    hand = Hand(KEY, clock)  # type: ignore[arg-type]
+    reach = HandCluster(cluster, hand, lambda: house.store.drains())
+    house = replace(place, clock=clock).house(cluster=reach)  # type: ignore[arg-type]
+    house.start()
+    yield World(house, cluster, reach)  # type: ignore[arg-type]
+    shut(house)
+
+
+@pytest.fixture
+def site(world: World, serve: Serve) -> Site:
+    world.tick(5)
+    return serve(world.house)
+
+
+@pytest.fixture
+def service(site: Site) -> Service:
+    return Service(str(site.client.base_url).rstrip("/"), site.token)
+
+
+class Module:
+    """The module's hand, asking again and again as in ceph-mgr."""
+
+    def __init__(self, world: World, service: Service) -> None:
+        self.mgr = SimulatedMgr(world.cluster)
+        self.hand, self._world, self._service = MgrHand(self.mgr), world, service
+        self._over, self.troubles = threading.Event(), []
+        self._thread = threading.Thread(target=self._run)
+
+    def round(self) -> None:
+        self.hand.round(self._service, KEY, self._world.cluster.now.timestamp(), 3)
+
+    def __enter__(self) -> Module:
+        self.round()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(0.002):
+            try:
+                self.round()
+            except Unanswered as trouble:
+                self.troubles.append(str(trouble))
+
+
+@pytest.mark.slow
+def test_a_whole_drain_goes_through_the_hand(world: World, site: Site, service: Service) -> None:
+    with Module(world, service) as module:
+        drain = proposed(site)
+        assert wish(site, drain, "approve", **{"If-Match": drain["etag"]}).status_code == 200  # type: ignore[attr-defined]
+        for _ in range(2000):
+            world.tick()
+            now = site.client.get(f"/api/v1/drains/{drain['id']}").json()
+            if now["state"] in ("verified", "failed", "cancelled"):
+                break
+    journal = site.client.get(f"/api/v1/drains/{drain['id']}/journal").json()["items"]
+    assert now["state"] == "verified", journal[-3:]
+    assert world.cluster.truth().used_bytes[0] == 0
+    assert {"osd pg-upmap-items", "osd reweight"} <= set(module.mgr.asked)
+    assert module.troubles == []
+
+
+def test_what_rest_says_is_what_the_module_believes(world: World, site: Site, service: Service) -> None:
+    drain = proposed(site)
+    state = state_of(ask(service, "GET", "status").body)
+    osds = osds_of(ask(service, "GET", "osds").body)
+    (told,) = drains_of(ask(service, "GET", "drains").body)
+    assert state.mode == "propose"
+    assert len(osds) == 12
+    assert osds[0].drain == told.id == drain["id"]
+    assert told.etag == drain["etag"]
+
+
+def test_a_halt_in_the_cluster_halts_the_service_and_hands_out_no_step(
+    world: World, site: Site, service: Service
+) -> None:
+    module = Module(world, service)
+    module.mgr.halt = "switch maintenance"
+    module.round()
+    assert site.client.get("/api/v1/halt").json()["halted"] == "in the cluster: switch maintenance"
+
+
+def test_a_step_is_answered_in_the_hands_own_words_and_only_once(world: World, service: Service) -> None:
+    hand = world.reach.hand  # type: ignore[attr-defined]
+    with Module(world, service):
+        assert hand.carry(replace(STEP, id="a", expects="0.9")).text.startswith(
+            "the hand refuses it: osd.0/reweight"
+        )
+        done = hand.carry(replace(STEP, id="b", expects="1.0"))
+    assert done.ok
+    assert world.cluster.view().osds[OsdId(0)].reweight == 0.5
+    with pytest.raises(Exception, match="no step b waits"):
+        ask(service, "POST", "hand/steps/b/answer", {"ok": True, "text": "again"})
+
+
+def test_without_a_module_nothing_is_sent_and_a_drain_under_way_holds(world: World, site: Site) -> None:
+    world.reach.view()
+    with pytest.raises(ClusterUnreachable, match="has not asked for steps yet"):
+        world.reach.apply(Reweight(OsdId(0), 0.5))
+    drain = proposed(site)
+    wish(site, drain, "approve", **{"If-Match": drain["etag"]})
+    world.tick(5)
+    assert "has not asked for steps" in site.client.get("/api/v1/status").json()["controller"]
+    assert world.cluster.view().upmap_items == {}
+
+
+def test_a_module_that_takes_a_step_and_falls_silent_is_given_up_on(world: World) -> None:
+    hand = Hand(KEY, world.house.clock, patience=0.05)
+    hand.taken()
+    with pytest.raises(ClusterUnreachable, match="gave no answer"):
+        hand.carry(STEP)
+    assert hand.taken() == ()
+
+
+def test_steps_are_for_the_scope_hand_alone(site: Site) -> None:
+    assert site.client.get("/api/v1/hand/steps").status_code == 401
+    assert site.client.get("/api/v1/hand/steps", headers=site.ingesting).status_code == 403
+    answer = site.client.post(
+        "/api/v1/hand/steps/x/answer", json={"ok": True, "text": ""}, headers=site.ingesting
+    )
+    assert answer.status_code == 403
+
+
+def test_the_scope_hand_takes_steps_and_may_do_nothing_else() -> None:
+    caller = Caller("mgr", frozenset({Scope.HAND}))
+    assert [scope for scope in Scope if caller.may(scope)] == [Scope.HAND]
+
+
+def test_a_service_that_acts_by_itself_has_no_steps(place: Place, serve: Serve) -> None:
+    house = place.house(cluster=SimulatedCluster(seated().spec, 1, NOON))
+    site = serve(house)
+    answer = site.client.get("/api/v1/hand/steps", headers=site.acting)
+    assert answer.status_code == 409
+    assert "hand_key" in answer.json()["detail"]
+    shut(house)
+
+
+def test_a_step_names_the_drain_whose_ledger_holds_it(world: World, site: Site) -> None:
+    sealed: list[Step] = []
+    hand = world.reach.hand  # type: ignore[attr-defined]
+    hand.carry = lambda step: (sealed.append(step), Answer(True, ""))[1]
+    hand.taken()
+    drain = proposed(site)
+    stored = world.house.store.drain(drain["id"])
+    assert stored is not None
+    owned = replace(stored, ours={"osd.0/reweight": "0.5"}, revision=stored.revision + 1)
+    world.house.store.save_drain(owned)
+    world.reach.view()
+    world.reach.apply(Reweight(OsdId(0), 0.5))
+    world.reach.apply(Reweight(OsdId(0), 0.25))
+    assert [(step.drain, step.revision) for step in sealed] == [(owned.id, owned.revision), ("-", 0)]
+    assert {step.expects for step in sealed} == {"1.0"}
+
+
+def test_a_key_file_that_holds_no_key_says_how_to_make_one(tmp_path: Path, world: World) -> None:
+    (tmp_path / "key").write_text("short\n")
+    with pytest.raises(NoHandKey, match="openssl rand"):
+        Hand.with_key_of(tmp_path / "key", world.house.clock)
+    with pytest.raises(NoHandKey, match="cannot be read"):
+        Hand.with_key_of(tmp_path / "none", world.house.clock)

@@ -1,0 +1,325 @@
+"""A request made at a controller that does not lead: the leader carries it out, once, whoever is killed meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from actions.cluster.port import ClusterUnreachable, Lease
+from actions.cluster.simulated import SimulatedCluster
+from actions.petitions import ANSWERS, REQUESTS, STANDS, Petition, Petitions, Wish
+from actions.policy import Policy
+from actions.requests import NotLeading
+from data.drain import Drain, DrainState, Intent
+from data.log.memory import MemoryLog
+from data.store.sqlite import SqliteStore
+from service.draining import elsewhere, seals
+from service.draining.control import Control
+from service.draining.timeline import Timelines
+from service.draining.wishes import PlanMoved, RefusedElsewhere, Unheard
+from service.fleet import Fleet
+from service.live import Live
+from tests.actions.made import tiny_spec
+from tests.actions.made_keep import KeepInMemory
+
+S = DrainState
+CALLER = "till"
+
+
+class Killed(BaseException):
+    """What `kill -9` looks like from inside."""
+
+
+@dataclass
+class DyingKeep(KeepInMemory):
+    """A keep whose process is killed before the call after the next `calls`."""
+
+    calls: int = 10**9
+
+    def _answer(self) -> None:
+        super()._answer()
+        self.calls -= 1
+        if self.calls < 0:
+            raise Killed
+
+
+@dataclass
+class Lock:
+    """One lock for all controllers."""
+
+    owner: str = ""
+
+
+@dataclass
+class LeaseOfOne:
+    """A controller's side of the lock."""
+
+    lock: Lock
+    name: str
+
+    @property
+    def why(self) -> str:
+        return "" if self.held() else "Another controller holds the lease; it does the work, or stop it."
+
+    @property
+    def taken(self) -> bool:
+        return self.lock.owner not in ("", self.name)
+
+    def hold(self) -> bool:
+        if not self.taken:
+            self.lock.owner = self.name
+        return self.held()
+
+    def held(self) -> bool:
+        return self.lock.owner == self.name
+
+    def release(self) -> None:
+        if self.held():
+            self.lock.owner = ""
+
+
+@dataclass
+class Company:
+    """One cluster, what it keeps, and controllers with a store each."""
+
+    cluster: SimulatedCluster = field(default_factory=lambda: SimulatedCluster(tiny_spec(), 1))
+    texts: dict[str, str] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+    stores: list[SqliteStore] = field(default_factory=list)
+
+    def controller(self, name: str, keep: KeepInMemory | None = None, lease: Lease | None = None) -> Control:
+        store = SqliteStore(":memory:")
+        self.stores.append(store)
+        lease = lease or LeaseOfOne(self.lock, name)
+        live = Live(self.cluster, keep or KeepInMemory(self.texts), lease, name)
+        return Control(live, store, MemoryLog(), Policy(), Fleet(store), Timelines())
+
+    def leader(self, name: str = "leader", keep: KeepInMemory | None = None) -> Control:
+        """A controller that has the lease and has looked long enough to act."""
+        self.lock.owner = name
+        made = self.controller(name, keep)
+        for _ in range(5):
+            self.step(made)
+        return made
+
+    def step(self, *controls: Control) -> None:
+        self.cluster.advance(10.0)
+        for control in controls:
+            control.step(self.cluster.now)
+
+    def follower(self, meanwhile: Callable[[], object]) -> Control:
+        """A controller beside the one that leads; `meanwhile` runs each time that it waits for an answer."""
+        made = self.controller("follower")
+        self.step(made)
+        assert made._elsewhere is not None
+        made._elsewhere.sleep = lambda _: meanwhile()
+        return made
+
+    def left(self) -> list[str]:
+        """Requests and answers that still lie in the cluster."""
+        return [name for name in self.texts if name.startswith((REQUESTS, ANSWERS))]
+
+    def propose(self, control: Control, target: str = "osd.0") -> Drain:
+        return control.propose(target, CALLER, "noisy", Intent.REPLACE, self.cluster.now)
+
+
+@pytest.fixture
+def company() -> Iterator[Company]:
+    made = Company()
+    yield made
+    for store in made.stores:
+        store.close()
+
+
+def test_a_drain_asked_for_beside_the_leader_is_the_leaders_and_its_progress_is_shown(
+    company: Company,
+) -> None:
+    leader = company.leader()
+    beside = company.follower(lambda: company.step(leader))
+    drain = company.propose(beside)
+    assert leader.store.drain(drain.id) == drain
+    assert (drain.asked_by, drain.state) == (CALLER, S.PROPOSED)
+    approved = beside.approve(drain.id, seals.seal(drain), CALLER, company.cluster.now)
+    assert approved.state is S.APPROVED
+    callers = [
+        line.caller for line in leader.store.journal(drain.id) if line.decided in ("propose", "approve")
+    ]
+    assert callers == [CALLER, CALLER]
+    moved, found = set(), approved
+    for _ in range(500):
+        company.step(leader, beside)
+        (found,) = beside.store.drains()
+        moved.add(found.progress.moved_pgs)
+        if found.state is S.VERIFIED:
+            break
+    assert found.state is S.VERIFIED
+    assert len(moved) > 2
+    assert company.left() == []
+
+
+def test_pause_resume_and_cancel_reach_the_leader_and_may_be_said_twice(company: Company) -> None:
+    leader = company.leader()
+    beside = company.follower(lambda: company.step(leader))
+    drain = company.propose(beside)
+    beside.approve(drain.id, seals.seal(drain), CALLER, company.cluster.now)
+    for ask, states in (
+        (beside.pause, {S.PAUSED}),
+        (beside.resume, {S.APPROVED, S.PREPARING, S.DRAINING}),
+        (beside.cancel, {S.CANCELLING, S.CANCELLED}),
+    ):
+        for _ in range(2):
+            assert ask(drain.id, CALLER, company.cluster.now).state in states
+            (found,) = leader.store.drains()
+            assert found.state in states
+    asked = [line.decided for line in leader.store.journal(drain.id) if line.caller == CALLER]
+    assert asked == ["propose", "approve", "pause", "resume", "cancel"]
+
+
+def test_what_the_leader_refuses_comes_back_as_its_sentence(company: Company) -> None:
+    leader = company.leader()
+    beside = company.follower(lambda: company.step(leader))
+    with pytest.raises(RefusedElsewhere, match=r"'osd\.99' is neither an OSD"):
+        company.propose(beside, "osd.99")
+    company.propose(leader)
+    with pytest.raises(RefusedElsewhere, match=r"osd\.0 already has drain"):
+        beside.propose("osd.0", "another", "noisy", Intent.REPLACE, company.cluster.now)
+    assert company.left() == []
+
+
+def test_a_plan_that_moved_since_it_was_shown_is_not_approved_beside_the_leader(company: Company) -> None:
+    leader = company.leader()
+    beside = company.follower(lambda: company.step(leader))
+    drain = company.propose(beside)
+    with pytest.raises(PlanMoved):
+        beside.approve(drain.id, '"WyJwcm9wb3NlZCJd"', CALLER, company.cluster.now)
+
+
+def test_a_leader_that_does_not_answer_is_told_of_and_hears_it_later(company: Company) -> None:
+    leader = company.leader()
+    beside = company.follower(lambda: None)
+    with pytest.raises(Unheard, match=r"stands until \d\d:\d\d UTC"):
+        company.propose(beside)
+    assert not leader.store.drains()
+    company.step(leader)
+    assert [drain.state for drain in leader.store.drains()] == [S.PROPOSED]
+
+
+def test_a_request_of_more_than_ten_minutes_ago_is_not_carried_out_and_the_answer_goes_in_time(
+    company: Company,
+) -> None:
+    leader = company.leader()
+    beside = company.follower(lambda: None)
+    with pytest.raises(Unheard):
+        company.propose(beside)
+    company.cluster.advance(STANDS.total_seconds())
+    company.step(leader)
+    assert not leader.store.drains()
+    (name,) = company.left()
+    heard = Petitions(KeepInMemory(company.texts)).answer_to(name.removeprefix(ANSWERS))
+    assert heard is not None
+    assert "one is heard within 10 minutes" in heard.refused
+    company.cluster.advance(STANDS.total_seconds())
+    company.step(leader)
+    assert company.left() == []
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", "\x00", "x" * 20_000, '{"id": "other", "wish": "cancel"}'])
+def test_a_text_that_is_no_request_is_answered_and_does_not_stop_the_next(
+    company: Company, text: str
+) -> None:
+    leader = company.leader()
+    company.texts[f"{REQUESTS}0"] = text
+    beside = company.follower(lambda: company.step(leader))
+    assert company.propose(beside).state is S.PROPOSED
+    assert "cannot be read" in company.texts[f"{ANSWERS}0"]
+
+
+def test_where_the_lease_comes_free_while_one_waits_the_request_is_carried_out_here(company: Company) -> None:
+    company.leader()
+    beside = company.follower(lambda: setattr(company.lock, "owner", ""))
+    drain = company.propose(beside)
+    assert beside.store.drain(drain.id) == drain
+    assert company.lock.owner == "follower"
+    assert company.left() == []
+
+
+def test_who_takes_the_lease_to_carry_a_request_out_knows_first_what_the_cluster_keeps(
+    company: Company,
+) -> None:
+    leader = company.leader()
+    idle = company.controller("idle")
+    drain = company.propose(leader)
+    leader.approve(drain.id, seals.seal(drain), CALLER, company.cluster.now)
+    company.lock.owner = ""
+    paused = idle.pause(drain.id, CALLER, company.cluster.now)
+    assert (paused.state, paused.resume_to) == (S.PAUSED, S.APPROVED)
+
+
+def test_where_the_lease_is_refused_to_all_the_sentence_says_why(company: Company) -> None:
+    class Poolless(LeaseOfOne):
+        why = "There is no pool predrain to lock in."  # type: ignore[assignment]
+        taken = False  # type: ignore[assignment]
+
+        def hold(self) -> bool:
+            return False
+
+    control = company.controller("alone", lease=Poolless(company.lock, "alone"))
+    with pytest.raises(NotLeading, match="There is no pool"):
+        company.propose(control)
+    assert company.left() == []
+
+
+def test_a_leader_killed_at_any_call_leaves_one_drain_and_one_answer(company: Company) -> None:
+    """Between any two calls of the first leader to the cluster's keep; another one with a store of its own goes on."""
+    killed = 0
+    for calls in range(200):
+        company.texts.clear()
+        company.lock.owner = ""
+        dying = DyingKeep(company.texts)
+        first = company.leader("first", dying)
+        wish = Petition("5", Wish.PROPOSE, company.cluster.now, CALLER, target="osd.0", reason="noisy")
+        Petitions(KeepInMemory(company.texts)).lay(wish)
+        dying.calls = calls
+        with suppress(Killed):
+            company.step(first)
+            break
+        killed += 1
+        second = company.leader("second")
+        (drain,) = second.store.drains()
+        assert (drain.state, drain.asked_by) == (S.PROPOSED, CALLER)
+        heard = Petitions(KeepInMemory(company.texts)).answer_to("5")
+        assert heard is not None
+        assert (heard.drain, heard.refused) == (drain.id, "")
+        assert company.left() == [f"{ANSWERS}5"]
+    assert killed > 5
+
+
+def test_a_caller_killed_while_it_waits_asks_again_and_gets_the_same_drain(company: Company) -> None:
+    leader = company.leader()
+
+    def kill() -> None:
+        raise Killed
+
+    with suppress(Killed):
+        company.propose(company.follower(kill))
+    company.step(leader)
+    (drain,) = leader.store.drains()
+    again = company.propose(company.follower(lambda: company.step(leader)))
+    assert again.id == drain.id
+    company.cluster.advance((STANDS + timedelta(minutes=1)).total_seconds())
+    company.step(leader)
+    assert company.left() == []
+
+
+def test_a_cluster_that_is_silent_to_the_caller_is_told_so(company: Company) -> None:
+    leader = company.leader()
+    beside = company.follower(lambda: company.step(leader))
+    assert isinstance(beside.live.keep, KeepInMemory)
+    beside.live.keep.silent = True
+    with pytest.raises(ClusterUnreachable):
+        company.propose(beside)
+    assert elsewhere.POLLS * elsewhere.POLL_SECONDS < 30

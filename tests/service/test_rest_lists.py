@@ -1,0 +1,211 @@
+"""Lists over REST: pages joined are the whole, what changed is told apart, and nothing is written twice."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actions.policy import Policy
+from data.drain import JournalEntry
+from data.ids import OsdId
+from data.log.memory import MemoryLog
+from data.store.sqlite import SqliteStore
+from service.changes import Kind
+from service.house import House, Ports
+from service.rest import listing
+from service.rest.listing import Listing
+from service.rest.osds import OsdPage, _listing
+from service.settings import ServiceTable, Settings
+from tests.service.conftest import NOON, SetClock, Site, smart_reading
+from tests.service.test_drains import World, proposed, seated, site, world  # noqa: F401  (fixtures of a house over a cluster)
+from tests.service.test_worker import work
+
+VIEW = seated().view()
+FLEETS = st.dictionaries(st.integers(0, 11), st.booleans(), max_size=12)
+"""OSDs that are there, and whether they are up."""
+
+
+class Watched:
+    """A house whose cluster changes as a test says, and its list of OSDs."""
+
+    def __init__(self, folder: Path) -> None:
+        def no_forecaster() -> Any:
+            raise AssertionError("nothing is scored here")
+
+        ports = Ports(MemoryLog(), SqliteStore(":memory:"), SetClock(), no_forecaster)
+        self.house = House(ports, Policy(), Settings(service=ServiceTable(state=folder)))
+        self.list: Listing[int] = _listing(self.house)
+        self.there: dict[int, bool] = {}
+
+    def become(self, there: dict[int, bool]) -> None:
+        """The cluster has these OSDs from now on."""
+        self.there = there
+        osds = {OsdId(one): replace(VIEW.osds[OsdId(one)], up=up) for one, up in there.items()}
+        self.house.fleet.look(replace(VIEW, osds=osds))
+        self.house.changes.tell(Kind.OSDS)
+
+    def page(self, limit: int, cursor: str | None) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.list.followed(limit, cursor, None).content)
+        OsdPage.model_validate_json(json.dumps(found).replace('"in":', '"in_":'))
+        return found
+
+    def since(self, at: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.list.followed(10_000, None, at).content)
+        return found
+
+
+@given(st.lists(FLEETS, min_size=1, max_size=6), st.integers(1, 5))
+@settings(deadline=None, max_examples=30)
+def test_pages_joined_are_the_whole_while_osds_come_and_go(fleets: list[dict[int, bool]], limit: int) -> None:
+    with TemporaryDirectory() as folder:
+        watched, seen, cursor = Watched(Path(folder)), [], None
+        always, ever = set(fleets[0]), set[int]()
+        for turn in range(40):
+            there = fleets[min(turn, len(fleets) - 1)]
+            watched.become(there)
+            always, ever = always & set(there), ever | set(there)
+            page = watched.page(limit, cursor)
+            seen += [row["osd"] for row in page["items"]]
+            cursor = page["next"]
+            if cursor is None:
+                break
+        assert cursor is None
+        assert seen == sorted(set(seen))
+        assert always <= set(seen) <= ever
+        watched.house.store.close()
+
+
+@given(st.lists(st.tuples(FLEETS, st.booleans()), min_size=1, max_size=8))
+@settings(deadline=None, max_examples=30)
+def test_who_follows_the_changes_holds_what_the_whole_list_says(
+    steps: list[tuple[dict[int, bool], bool]],
+) -> None:
+    with TemporaryDirectory() as folder:
+        watched = Watched(Path(folder))
+        first = watched.page(10_000, None)
+        held, at = {row["osd"]: row for row in first["items"]}, first["at"]
+        for there, looked_at in steps:
+            watched.become(there)
+            if looked_at:
+                news = watched.since(at)
+                held = {} if news["whole"] else held
+                held = {osd: row for osd, row in held.items() if osd not in news["gone"]}
+                held |= {row["osd"]: row for row in news["items"]}
+                at = news["at"]
+                assert sorted(held.items()) == [
+                    (row["osd"], row) for row in watched.page(10_000, None)["items"]
+                ]
+        watched.house.store.close()
+
+
+@pytest.mark.parametrize(("changed", "whole"), [(6, False), (7, True)])
+def test_where_most_of_a_long_list_changed_all_who_follow_it_get_the_same_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: int, whole: bool
+) -> None:
+    monkeypatch.setattr(listing, "MANY", 5)
+    watched = Watched(tmp_path)
+    watched.become(dict.fromkeys(range(12), True))
+    at = watched.page(10_000, None)["at"]
+    watched.become({osd: osd >= changed for osd in range(12)})
+    news = watched.since(at)
+    assert (news["whole"], len(news["items"])) == (whole, 12 if whole else changed)
+    same = watched.list.followed(10_000, None, at) is watched.list.followed(10_000, None, None)
+    assert same is whole
+    watched.house.store.close()
+
+
+def test_only_what_changed_is_sent_to_who_says_since_when(site: Site) -> None:  # noqa: F811
+    whole = site.client.get("/api/v1/osds").json()
+    assert (whole["whole"], whole["gone"], len(whole["items"])) == (True, [], 12)
+    same = site.client.get(f"/api/v1/osds?since={whole['at']}").json()
+    assert same == {"items": [], "next": None, "gone": [], "whole": False, "at": whole["at"]}
+    site.house.ingest([smart_reading("A", site.house.clock.now())])
+    work(site.house)
+    news = site.client.get(f"/api/v1/osds?since={whole['at']}").json()
+    assert [row["osd"] for row in news["items"]] == [0]
+    assert news["items"][0]["as_of"] is not None
+    assert news["at"] != whole["at"]
+
+
+@pytest.mark.parametrize("since", ["0-0", "nonsense", "12345678-99999999999999999999", "-"])
+def test_a_since_of_another_start_of_the_service_is_answered_with_the_whole(site: Site, since: str) -> None:  # noqa: F811
+    answer = site.client.get("/api/v1/osds", params={"since": since}).json()
+    assert (answer["whole"], len(answer["items"])) == (True, 12)
+
+
+def test_a_row_of_which_nothing_changed_is_not_written_again(tmp_path: Path) -> None:
+    watched, written = Watched(tmp_path), list[int]()
+    inner = watched.list._write
+
+    def counting(*made_of: Any) -> Any:
+        written.append(made_of[0].id)
+        return inner(*made_of)
+
+    watched.list._write = counting
+    watched.become(dict.fromkeys(range(12), True))
+    watched.page(10, None)
+    watched.become({**dict.fromkeys(range(12), True), 5: False})
+    watched.page(10, None)
+    watched.page(10, None)
+    assert written == [*range(12), 5]
+    watched.house.store.close()
+
+
+def test_drains_come_newest_first_and_page_by_page_while_another_is_asked_for(
+    site: Site,  # noqa: F811
+    world: World,  # noqa: F811
+) -> None:
+    made: list[str] = []
+    for osd in (1, 4, 7):
+        made.insert(0, proposed(site, f"osd.{osd}")["id"])
+        world.tick()
+    first = site.client.get("/api/v1/drains?limit=2").json()
+    late = proposed(site, "osd.10")["id"]
+    second = site.client.get(f"/api/v1/drains?limit=2&cursor={first['next']}").json()
+    assert [one["id"] for one in first["items"] + second["items"]] == made
+    assert second["next"] is None
+    assert [one["id"] for one in site.client.get("/api/v1/drains").json()["items"]] == [late, *made]
+
+
+def test_a_journal_pages_back_to_its_first_line_while_it_grows(site: Site) -> None:  # noqa: F811
+    drain = proposed(site)["id"]
+    store = site.house.store
+    told = [f"line {number}" for number in range(10)]
+    store.add_journal(
+        [JournalEntry(drain, NOON + timedelta(seconds=n), "", one) for n, one in enumerate(told)]
+    )
+    seen: list[str] = []
+    page = site.client.get(f"/api/v1/drains/{drain}/journal?limit=3").json()
+    while True:
+        seen = [one["decided"] for one in page["items"]] + seen
+        if page["next"] is None:
+            break
+        store.add_journal([JournalEntry(drain, NOON, "", f"later {len(seen)}")])
+        page = site.client.get(f"/api/v1/drains/{drain}/journal?limit=3&cursor={page['next']}").json()
+    assert seen[-10:] == told
+    assert seen == [line.decided for line in store.journal(drain) if not line.decided.startswith("later")]
+
+
+def test_every_list_says_what_is_next_and_has_an_etag(site: Site) -> None:  # noqa: F811
+    document = site.client.get("/api/v1/openapi.json").json()
+    bodies = document["components"]["schemas"]
+    for path, operations in document["paths"].items():
+        body = operations.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
+        name = body.get("application/json", {}).get("schema", {}).get("$ref", "").rsplit("/", 1)[-1]
+        if "items" not in bodies.get(name, {}).get("properties", {}) or path.endswith("/hand/steps"):
+            continue
+        parameters = {one["name"] for one in operations["get"].get("parameters", ())}
+        assert {"limit", "cursor"} <= parameters, path
+        assert "next" in bodies[name]["required"], path
+        if "{" not in path:
+            answer = site.client.get(path, headers=site.acting)
+            again = site.client.get(path, headers={**site.acting, "If-None-Match": answer.headers["etag"]})
+            assert again.status_code == 304, path

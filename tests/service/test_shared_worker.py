@@ -1,0 +1,153 @@
+"""Workers that share the readings: whoever has a drive when, what is stored is what one worker alone would store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from data.log.memory import MemoryLog
+from data.log.port import Log, Record, Topic
+from data.outlook import Outlook
+from data.reading import Reading
+from data.store.port import Store
+from data.store.sqlite import SqliteStore
+from data.wire import decode
+from service.alerts import Announcements
+from service.fleet import Fleet
+from service.scoring.bundled import BundledForecaster
+from service.scoring.latest import Gist
+from service.scoring.sender import Sender
+from service.scoring.worker import Worker
+from tests.service.conftest import NOON, SetClock, smart_reading
+from tests.service.parted import Member, Partitions
+
+SERIALS = tuple("ABCDEFGH")
+
+
+def history(random: Random) -> list[Reading]:
+    """Readings of some weeks, out of order here and there, some of them twice."""
+    found = [
+        smart_reading(
+            serial, NOON - timedelta(days=30 - day, minutes=3 * number), pending=max(0, day - 25) * number
+        )
+        for day in range(30)
+        for number, serial in enumerate(SERIALS)
+        if random.random() < 0.8
+    ]
+    for _ in range(12):
+        late = found.pop(random.randrange(len(found)))
+        found.insert(random.randrange(len(found)), late)
+    return found + random.sample(found, 5)
+
+
+def worker_on(log: Log, store: Store, forecaster: BundledForecaster, *, bare: bool = False) -> Worker[object]:
+    """bare: as `predrain work` is, which shows no outlooks and keeps only the gist of them."""
+    clock = SetClock()
+    sender, latest = Sender("predrain", clock), Gist() if bare else Fleet(store)
+    return Worker(log, store, clock, forecaster, latest, Announcements(), sender)  # type: ignore[arg-type]
+
+
+def put(log: Log, readings: list[Reading]) -> None:
+    sender = Sender("host", SetClock())
+    log.append(Topic.READINGS, [Record(reading.device, sender.seal(reading)) for reading in readings])
+
+
+def stored(store: Store) -> dict[str, object]:
+    return {device: (store.readings(device), store.outlooks(device)) for device in store.latest_readings()}
+
+
+def announced(log: Log) -> set[tuple[str, object]]:
+    """A crash may announce an outlook twice; nobody may announce another one."""
+    found = [decode(record.value, Outlook).body for record in log.recent(Topic.OUTLOOKS, 10_000)]
+    assert found
+    return {(outlook.device, outlook.as_of) for outlook in found}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_workers_that_come_go_and_lose_their_commit_arrive_where_one_alone_arrives(
+    tmp_path: Path, forecaster: BundledForecaster, seed: int
+) -> None:
+    random = Random(seed)
+    readings = history(random)
+
+    alone = MemoryLog()
+    put(alone, readings)
+    expected = SqliteStore(tmp_path / "alone.db")
+    single = worker_on(alone, expected, forecaster)
+    single.rebuild()
+    while single.step(7).taken:
+        pass
+
+    partitions, store = Partitions(4), SqliteStore(tmp_path / "shared.db")
+    members = [Member(partitions, number) for number in range(3)]
+    workers = [worker_on(member, store, forecaster, bare=True) for member in members]
+    put(members[0], readings)
+    partitions.give(dict.fromkeys(range(4), 0))
+    idle = 0
+    while idle < 30:
+        if random.random() < 0.2:
+            partitions.give({number: random.randrange(3) for number in range(4)})
+        turn = random.randrange(3)
+        if random.random() < 0.1:
+            workers[turn] = worker_on(members[turn], store, forecaster, bare=True)  # killed, started again
+        if random.random() < 0.2:
+            _step_without_its_commit(workers[turn], members[turn])
+        idle = 0 if workers[turn].step(random.choice([1, 3, 20])).taken else idle + 1
+    assert stored(store) == stored(expected)
+    assert announced(members[0]) == announced(alone)
+    store.close()
+    expected.close()
+
+
+def _step_without_its_commit(worker: Worker[object], member: Member) -> None:
+    """All of a step is done but its last word: its partitions went to others meanwhile."""
+    owners = member.partitions.owners
+    commit, lost = Member.commit, []
+    Member.commit = lambda *given: lost.append(given)  # type: ignore[method-assign,assignment]
+    try:
+        worker.step(5)
+    finally:
+        Member.commit = commit  # type: ignore[method-assign]
+    member.partitions.give(dict(owners))
+
+
+def test_a_worker_that_stood_still_over_another_ones_work_puts_right_what_it_overwrote(
+    tmp_path: Path, forecaster: BundledForecaster
+) -> None:
+    """It had scored a reading before an earlier one came late to the other, and saved its outlook after it."""
+    days = [
+        smart_reading("Z", NOON - timedelta(days=ago), pending=p)
+        for ago, p in ((6, 0), (5, 0), (4, 40), (3, 0))
+    ]
+    order = [days[0], days[1], days[3], days[2]]
+    alone, expected = MemoryLog(), SqliteStore(tmp_path / "alone.db")
+    put(alone, order)
+    single = worker_on(alone, expected, forecaster)
+    single.rebuild()
+    while single.step(3).taken:
+        pass
+
+    parts, store = Partitions(1), SqliteStore(tmp_path / "shared.db")
+    slow, other = (worker_on(Member(parts, number), store, forecaster) for number in range(2))
+    put(Member(parts, 0), order)
+    parts.give({0: 0})
+    save, stalled = store.save_outlooks, []
+
+    def stall(outlooks: Iterable[Outlook]) -> None:
+        made = list(outlooks)
+        if not stalled:
+            stalled.append(made)
+            parts.give({0: 1})
+            while other.step(3).taken:
+                pass
+        save(made)
+
+    store.save_outlooks = stall  # type: ignore[method-assign]
+    slow.step(3)
+    assert stored(store) != stored(expected)
+    slow.step(3)
+    assert stored(store) == stored(expected)

@@ -1,0 +1,82 @@
+"""From latencies in the store to the controller's hands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from actions.cluster.simulated import SimulatedCluster
+from actions.cluster.view import ClusterView
+from data.reading import LatencySummary
+from data.store.sqlite import SqliteStore
+from data.windows import Windows
+from service.slowness import READ_EVERY, SlowOsds
+from tests.actions.made import wide_spec
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+VIEW = SimulatedCluster(wide_spec(hosts=4, per_host=6), 1).view()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "store.db")
+    yield store
+    store.close()
+
+
+def measured(view: ClusterView, hours: int, slow: int, start: datetime = START) -> list[LatencySummary]:
+    """Rows of every OSD, one of them three times as slow."""
+    return [
+        LatencySummary(
+            osd.id, osd.host, start + timedelta(minutes=5 * bin_), 300, 3_000,
+            device_await_ms=(15.0 if osd.id == slow else 5.0) + 0.01 * (osd.id + bin_ % 3),
+        )
+        for bin_ in range(12 * hours)
+        for osd in view.osds.values()
+    ]  # fmt: skip
+
+
+def test_an_osd_that_the_store_shows_slow_for_three_hours_is_slow(store: SqliteStore) -> None:
+    osds = SlowOsds(store)
+    assert osds.look(VIEW, START).osds == {}
+    store.add_latency(Windows.of(measured(VIEW, 4, slow=7)))
+    said = osds.look(VIEW, START + timedelta(hours=4, minutes=6))
+    assert said.osds.keys() == {7}
+    assert said.osds[next(iter(said.osds))].since == START
+
+
+def test_rows_that_were_read_once_are_not_read_again(store: SqliteStore) -> None:
+    osds = SlowOsds(store)
+    for hour in range(5):
+        begin = START + timedelta(hours=hour)
+        store.add_latency(Windows.of(measured(VIEW, 1, slow=7, start=begin)))
+        said = osds.look(VIEW, begin + timedelta(hours=1, minutes=6))
+    again = SlowOsds(store).look(VIEW, START + timedelta(hours=5, minutes=6))
+    assert said == again
+    assert said.osds.keys() == {7}
+
+
+def test_between_two_looks_the_store_is_left_alone(store: SqliteStore) -> None:
+    osds = SlowOsds(store)
+    now = START + timedelta(hours=4, minutes=6)
+    first = osds.look(VIEW, now)
+    store.add_latency(Windows.of(measured(VIEW, 4, slow=7)))
+    assert osds.look(VIEW, now + READ_EVERY / 2) is first
+    assert osds.look(VIEW, now + READ_EVERY).osds.keys() == {7}
+
+
+def test_osds_of_another_class_are_no_peers(store: SqliteStore) -> None:
+    view = replace(
+        VIEW,
+        osds={
+            id_: replace(osd, device_class="ssd" if osd.id % 6 < 5 else "hdd")
+            for id_, osd in VIEW.osds.items()
+        },
+    )
+    osds = SlowOsds(store)
+    store.add_latency(Windows.of(measured(view, 4, slow=5)))
+    assert osds.look(view, START + timedelta(hours=4, minutes=6)).osds == {}

@@ -1,0 +1,279 @@
+"""People sign in at a provider that runs beside the service: the whole round by HTTP, and every way to cheat in it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import pytest
+from joserfc.jwk import RSAKey
+
+from actions.policy import Policy
+from data.clock import SystemClock
+from data.log.sqlite import SqliteLog
+from data.store.sqlite import SqliteStore
+from service.access.oidc import local
+from service.house import House, Ports
+from service.listening import Server, bind
+from service.rest.guarding import WORD_HEADER
+from service.settings import BadSettings, ServiceTable, Settings, load
+from service.state import StateDir
+from service.tables.access import OidcTable
+from service.tokens import gather
+from tests.system.access.provider import CLIENT, SECRET, LocalProvider, local_provider
+
+HALT = "/api/v1/halt"
+
+
+@pytest.fixture
+def provider() -> Iterator[LocalProvider]:
+    with local_provider() as found:
+        yield found
+
+
+@dataclass
+class Door:
+    """A service that sends people to the provider, and a browser before it."""
+
+    house: House
+    browser: httpx2.Client
+    token: str
+    url: str
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture
+def door(provider: LocalProvider, tmp_path: Path) -> Iterator[Door]:
+    secret = tmp_path / "oidc.secret"
+    secret.write_text(SECRET + "\n")
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    settings = Settings(
+        service=ServiceTable(port=port, state=tmp_path / "state", address=url),
+        oidc=OidcTable(
+            issuer=provider.issuer,
+            client_id=CLIENT,
+            client_secret_file=secret,
+            read=("*",),
+            act=("storage-oncall",),
+            admin=("storage-admins",),
+        ),
+    )
+    state = StateDir(tmp_path / "state").make()
+
+    def unused() -> Any:
+        raise AssertionError("nothing is scored here")
+
+    house = House(
+        Ports(SqliteLog(state.log), SqliteStore(state.store), SystemClock(), unused), Policy(), settings
+    )
+    listener, up = bind(settings.service), threading.Event()
+    stop = Server(house, gather(state.token), listener, started=up.set).serve_aside()
+    assert up.wait(60)
+    with httpx2.Client(base_url=url, timeout=60) as browser:
+        yield Door(house, browser, state.token.read_text().strip(), url)
+    stop()
+    listener.close()
+    house.stop()
+    house.log.close()
+    house.store.close()
+
+
+def follow(door: Door, back: str = "/drains?open=1") -> httpx2.Response:
+    """As a browser goes: to the service, to the provider, and back; the last answer."""
+    first = door.browser.get("/sign-in", params={"back": back})
+    assert first.status_code == 303, first.text
+    second = httpx2.get(first.headers["location"])
+    return door.browser.get(second.headers["location"])
+
+
+def who(door: Door) -> dict[str, Any]:
+    found: dict[str, Any] = door.browser.get("/api/v1/session").json()
+    return found
+
+
+def test_somebody_signs_in_acts_under_their_own_name_and_signs_out(door: Door) -> None:
+    assert who(door)["sign_in"] == "/sign-in"
+    answer = follow(door)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/drains?open=1")
+    me = who(door)
+    assert (me["name"], me["scopes"]) == ("oidc:anna", ["act", "read"])
+    said = {WORD_HEADER: me["word"]}
+    assert door.browser.post(HALT, json={"why": "x"}, headers=said).json()["by"] == "oidc:anna"
+    assert door.browser.request("DELETE", "/api/v1/session", headers=said).status_code == 204
+    assert who(door)["name"] is None
+    assert door.browser.post(HALT, json={"why": None}, headers=said).status_code == 401
+
+
+def test_the_session_s_cookie_stays_strict_and_the_other_one_is_gone(door: Door) -> None:
+    cookies = follow(door).headers.get_list("set-cookie")
+    session, begun = sorted(cookies, key=lambda one: "begun" in one)
+    assert "samesite=strict" in session.lower()
+    assert "max-age=0" in begun.lower()
+
+
+@pytest.mark.parametrize(
+    ("groups", "scopes"),
+    [
+        (["storage-admins"], ["admin", "read"]),
+        (["elsewhere"], ["read"]),
+        ("storage-oncall", ["act", "read"]),
+        (None, ["read"]),
+        ([{"storage-admins": 1}, 7], ["read"]),
+    ],
+)
+def test_a_claim_says_who_may_do_what(
+    door: Door, provider: LocalProvider, groups: Any, scopes: list[str]
+) -> None:
+    provider.person["groups"] = groups
+    assert follow(door).status_code == 303
+    assert who(door)["scopes"] == scopes
+
+
+def test_who_may_only_read_halts_nothing(door: Door, provider: LocalProvider) -> None:
+    provider.person["groups"] = []
+    follow(door)
+    answer = door.browser.post(HALT, json={"why": "x"}, headers={WORD_HEADER: who(door)["word"]})
+    assert answer.status_code == 403
+    assert door.house.store.halt_reason() is None
+
+
+@pytest.mark.parametrize(
+    "lies",
+    [
+        {"aud": "another"},
+        {"aud": None},
+        {"iss": "https://evil.example"},
+        {"nonce": "of another sign-in"},
+        {"nonce": None},
+        {"exp": 1_000_000_000},
+        {"exp": None},
+        {"sub": None},
+        {"azp": "another"},
+    ],
+)
+def test_a_token_that_is_not_for_us_now_and_here_lets_nobody_in(
+    door: Door, provider: LocalProvider, lies: dict[str, Any]
+) -> None:
+    provider.lies = lies
+    answer = follow(door)
+    assert answer.status_code == 403
+    assert "Nobody was signed in" in answer.json()["detail"]
+    assert who(door)["name"] is None
+
+
+@pytest.mark.parametrize("how", ["unsigned", "another's key", "public key as a secret"])
+def test_a_token_that_the_provider_did_not_sign_lets_nobody_in(
+    door: Door, provider: LocalProvider, how: str
+) -> None:
+    if how == "unsigned":
+        provider.head = {"alg": "none"}
+    elif how == "another's key":
+        provider.signs_with = RSAKey.generate_key(2048, {"kid": "one"})
+    else:
+        provider.head = {"alg": "HS256", "kid": "one"}
+    assert follow(door).status_code == 403
+    assert who(door)["name"] is None
+
+
+def test_a_code_is_no_use_in_another_browser(door: Door) -> None:
+    first = door.browser.get("/sign-in")
+    returning = httpx2.get(first.headers["location"]).headers["location"]
+    with httpx2.Client(timeout=60) as other:
+        assert other.get(returning).status_code == 403
+        other.get(f"{door.url}/sign-in")
+        answer = other.get(returning)
+        assert answer.status_code == 403
+        assert "not the sign-in that this browser began" in answer.json()["detail"]
+
+
+def test_a_code_is_good_once(door: Door) -> None:
+    first = door.browser.get("/sign-in")
+    kept = dict(door.browser.cookies)
+    returning = httpx2.get(first.headers["location"]).headers["location"]
+    assert door.browser.get(returning).status_code == 303
+    for name, value in kept.items():
+        door.browser.cookies.set(name, value)
+    assert door.browser.get(returning).status_code == 403
+
+
+def test_the_code_is_proved_to_be_ours(door: Door) -> None:
+    asked = parse_qs(urlsplit(door.browser.get("/sign-in").headers["location"]).query)
+    assert asked["code_challenge_method"] == ["S256"]
+    assert len(asked["code_challenge"][0]) == 43
+    again = parse_qs(urlsplit(door.browser.get("/sign-in").headers["location"]).query)
+    for once in ("state", "nonce", "code_challenge"):
+        assert asked[once] != again[once]
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "https://evil.example/",
+        "//evil.example/",
+        "/\\evil.example",
+        "/\r\nSet-Cookie: a=b",
+        "javascript:1",
+        "",
+    ],
+)
+def test_nobody_is_sent_elsewhere_after_signing_in(door: Door, back: str) -> None:
+    answer = follow(door, back)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert local(back) == "/"
+
+
+def test_a_provider_that_is_away_is_said_and_tokens_still_let_in(door: Door, provider: LocalProvider) -> None:
+    provider.issuer = "http://127.0.0.1:9"  # what it says of itself is not where it is
+    answer = door.browser.get("/sign-in")
+    assert answer.status_code == 503
+    assert "set issuer of [oidc]" in answer.json()["detail"]
+    assert door.browser.post("/api/v1/session", json={"token": door.token}).status_code == 204
+
+
+def test_keys_that_the_provider_changed_are_fetched_and_forged_ones_fetch_nothing(
+    door: Door, provider: LocalProvider
+) -> None:
+    assert follow(door).status_code == 303
+    provider.head = {"alg": "RS256", "kid": "forged"}
+    provider.signs_with = RSAKey.generate_key(2048, {"kid": "forged"})
+    for _ in range(3):
+        assert follow(door).status_code == 403
+    assert provider.asked.count("/keys") == 1
+
+
+def test_what_the_provider_refuses_is_said(door: Door) -> None:
+    answer = door.browser.get("/sign-in/return", params={"error": "access_denied", "state": "x"})
+    assert answer.status_code == 403
+    assert "access_denied" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ('[oidc]\nissuer = "https://a.example"\nclient_id = "p"\nread = ["*"]', "needs address of [service]"),
+        ('[oidc]\nissuer = "https://a.example"\nread = ["*"]', "issuer needs client_id"),
+        ('[oidc]\nissuer = "https://a.example"\nclient_id = "p"', "nobody could do anything"),
+        ('[oidc]\nissuer = "https://a.example"\nclient_id = "p"\nact = ["*"]', "name who may act"),
+        ('[oidc]\nissuer = "http://a.example"\nclient_id = "p"\nread = ["*"]', "oidc.issuer"),
+    ],
+)
+def test_settings_that_would_let_in_nobody_or_anybody_are_refused(
+    tmp_path: Path, written: str, told: str
+) -> None:
+    file = tmp_path / "predrain.toml"
+    file.write_text(written)
+    with pytest.raises(BadSettings) as refused:
+        load(file, {})
+    assert told in str(refused.value)

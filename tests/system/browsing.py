@@ -1,0 +1,98 @@
+"""A page in Debian's Chromium that remembers what its console complained about, and what axe finds in it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
+
+CHROMIUM = Path("/usr/bin/chromium")
+AXE = Path(__file__).parents[2] / "service" / "page" / "node_modules" / "axe-core" / "axe.min.js"
+DESK: ViewportSize = {"width": 1280, "height": 800}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
+SCREENSHOTS = os.environ.get("PREDRAIN_SCREENSHOTS")
+"""Folder that pictures for the documentation are written to; none are taken where it is not set."""
+
+
+def missing(what: str) -> None:
+    """Fail where nothing may be missing, skip on a laptop."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Debian's Chromium, without a window."""
+    if not CHROMIUM.exists():
+        missing("no /usr/bin/chromium; apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Opened:
+    """A page of a service at `base_url`."""
+
+    def __init__(self, context: BrowserContext, base_url: str) -> None:
+        context.set_default_timeout(30_000)
+        self.page: Page = context.new_page()
+        self.complaints: list[str] = []
+        self._base = base_url.split("#")[0].rstrip("/")
+        self.page.on("console", lambda said: self._hear(said.type, said.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _hear(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self.complaints.append(text)
+
+    def go(self, path: str, token: str | None = None) -> Page:
+        """Open a view; `token` in the address, as a printed link has it."""
+        self.page.goto(self._base + path + (f"#token={token}" if token else ""))
+        expect(self.page.locator("h1")).to_be_visible()
+        return self.page
+
+    def api(self, path: str) -> Any:
+        """What the service itself says."""
+        answer = self.page.request.get(f"{self._base}/api/v1/{path}")
+        assert answer.ok, answer.text()
+        return answer.json()
+
+
+def settled(page: Page) -> Page:
+    """The stream is open and no grey bar is left."""
+    expect(page.locator(".live.live")).to_be_visible()
+    expect(page.locator(".loading")).to_have_count(0)
+    return page
+
+
+def unreadable_text(page: Page) -> list[str]:
+    """Words that only a program shows: what is unknown must read "not reported"."""
+    return re.findall(r"\b(?:NaN|undefined|null|Infinity)\b|\[object", page.locator("main").inner_text())
+
+
+def violations(page: Page) -> list[tuple[str, str, list[str]]]:
+    """What axe finds against WCAG 2.1 AA: where, which rule, the first nodes."""
+    if not AXE.exists():
+        missing("axe-core is not installed; run: make setup")
+    page.evaluate(AXE.read_text())
+    report = page.evaluate(f"axe.run({{ runOnly: {list(RULES)} }})")
+    return [
+        (page.url, violation["id"], [node["html"][:160] for node in violation["nodes"][:3]])
+        for violation in report["violations"]
+    ]
+
+
+def picture(page: Page, name: str) -> None:
+    """Keep what is seen now for the documentation, when asked to."""
+    if SCREENSHOTS:
+        Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")

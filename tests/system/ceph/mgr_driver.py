@@ -1,0 +1,111 @@
+"""The real ceph-mgr with the module in it, as tests speak to it: commands, options, health checks, its log."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.system.ceph.conftest import Start
+from tests.system.ceph.minicluster import MiniCluster
+
+MODULE = ROOT / "actions" / "ceph_mgr" / "predrain"
+INTERVAL = 2
+
+
+@dataclass
+class Mgr:
+    """`ceph predrain ...` and what stands around it."""
+
+    cluster: MiniCluster
+
+    def ask(self, command: str, **args: Any) -> tuple[int, str, str]:
+        rc, out, err = self.cluster.try_command(f"predrain {command}", to="mgr", timeout=10, **args)
+        return rc, out.decode(), err
+
+    def text(self, command: str, **args: Any) -> str:
+        rc, out, err = self.ask(command, **args)
+        assert rc == 0, err
+        return out
+
+    def json(self, command: str, **args: Any) -> Any:
+        return json.loads(self.text(command, format="json", **args))
+
+    def checks(self) -> dict[str, Any]:
+        found = self.cluster.json("health", detail="detail")["checks"]
+        return {code: check for code, check in found.items() if code.startswith("PREDRAIN_")}
+
+    def wait(self, condition: Any, what: str, seconds: float = 30) -> Any:
+        return self.cluster.wait(condition, seconds, what)
+
+    def until(self, **wanted: bool) -> dict[str, Any]:
+        """Health checks, once those named (without prefix) stand or do not."""
+
+        def stands() -> bool:
+            found = self.checks()
+            return all((f"PREDRAIN_{code}" in found) is there for code, there in wanted.items())
+
+        self.wait(stands, str(wanted))
+        return self.checks()
+
+    def point(self, url: str, token: str = "") -> None:
+        if token:
+            self.cluster.command("config-key set", key="mgr/predrain/token", val=token)
+        self.option("url", url)
+
+    def option(self, name: str, value: str) -> None:
+        self.cluster.command("config set", who="mgr", name=f"mgr/predrain/{name}", value=value)
+
+    def trouble(self, words: str) -> str:
+        """What `status` says is wrong, once it has these words."""
+        status = self.wait(lambda: words in self.json("status")["trouble"] and self.json("status"), words)
+        return str(status["trouble"])
+
+    def restarted(self, how: Any) -> None:
+        """After `how`, another mgr process answers the module's commands."""
+        before = self.cluster.json("mgr dump")["active_gid"]
+        how()
+        self.wait(lambda: self.cluster.json("mgr dump")["active_gid"] not in (0, before), "a new mgr", 60)
+        self.wait(lambda: self.ask("status")[0] == 0, "the module's commands", 60)
+
+    def threads(self) -> int:
+        """Of the mgr's process."""
+        status = Path("/proc", str(self.cluster.daemons.pid("mgr.x")), "status").read_text()
+        return int(re.findall(r"^Threads:\s+(\d+)", status, re.MULTILINE)[0])
+
+    def log_is_clean(self) -> None:
+        """Neither a traceback through our module nor a crash; Reef's own modules have some of theirs."""
+        said = self.log()
+        for words in ("modules/predrain/", "unexpected", "Caught signal"):
+            assert words not in said, said[said.index(words) - 500 :][:1500]
+
+    def log(self) -> str:
+        return (self.cluster.folder / "log" / "mgr.x.log").read_text(errors="replace")
+
+
+@pytest.fixture(scope="module", name="mgr")
+def the_mgr(start: Start) -> Mgr:
+    cluster = start(store="memstore", size_gib=1, modules=(MODULE,))
+    cluster.pool("rep", pg_num=16, size=2)
+    mgr = Mgr(cluster)
+    mgr.option("interval", str(INTERVAL))
+    mgr.wait(lambda: mgr.ask("status")[0] == 0, "the module")
+    return mgr
+
+
+@pytest.fixture(autouse=True)
+def calm(mgr: Mgr) -> Iterator[None]:
+    """Each test begins with a module that looks nowhere, and leaves nothing in the mgr's log."""
+    yield
+    mgr.option("url", "")
+    mgr.option("mode", "mirror")
+    mgr.ask("unhalt")
+    for key in ("token", "ca", "hand_key", "steps"):
+        mgr.cluster.try_command("config-key rm", key=f"mgr/predrain/{key}")
+    mgr.log_is_clean()

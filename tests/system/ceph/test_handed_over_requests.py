@@ -1,0 +1,145 @@
+"""Two controllers of one real cluster: what a person asks of one is done by the one that leads, killed or not."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actions.cluster.keep import ConfigKeys
+from actions.petitions import ANSWERS, REQUESTS
+from data.store.sqlite import SqliteStore
+from tests.system.ceph.minicluster import MiniCluster
+from tests.system.ceph.surviving import World, small
+
+PREDRAIN = Path(sys.executable).parent / "predrain"
+SETTINGS = """[ceph]
+conf = {conf}
+name = {name}
+keyring = {keyring}
+python = {python}
+lease_seconds = 15
+
+[policy]
+tick_seconds = 1
+statistics_seconds = 1
+out_share_max = 0.5
+"""
+
+
+@pytest.fixture(scope="module")
+def kept(release: str) -> Iterator[MiniCluster]:
+    yield from small(release, pgs=8)
+
+
+@dataclass
+class Machines:
+    """Machines that may control the cluster, each with predrain's own key and a state of its own."""
+
+    world: World
+    folder: Path
+    services: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        least = self.world.cluster.least()
+        self.config = self.folder / "predrain.toml"
+        self.config.write_text(
+            SETTINGS.format(
+                conf=json.dumps(least.conf),
+                name=json.dumps(least.name),
+                keyring=json.dumps(least.keyring),
+                python=json.dumps(list(least.interpreter)),
+            )
+        )
+
+    def asked(self, machine: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """A `predrain drain` command there, to its end."""
+        options = ["--config", str(self.config), "--state", str(self.folder / machine), "--json"]
+        command = [str(PREDRAIN), "drain", *words, *options]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+    def answered(self, machine: str, *words: str) -> Any:
+        """What it printed; it must have been done."""
+        done = self.asked(machine, *words)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def leader(self, machine: str) -> subprocess.Popen[bytes]:
+        """A service there that has acted as the leader: it counts steps."""
+        options = ["--config", str(self.config), "--state", str(self.folder / machine), "--port", "0"]
+        with (self.folder / f"{machine}.log").open("wb") as said:
+            service = subprocess.Popen([PREDRAIN, "up", *options], stdout=subprocess.DEVNULL, stderr=said)
+        self.services.append(service)
+        self.world.cluster.wait(lambda: f"-{service.pid}-" in self.steps(), 120, f"{machine} leads")
+        return service
+
+    def steps(self) -> str:
+        """The counter, with who counted last."""
+        return ConfigKeys(self.world.channel).read("steps") or ""
+
+    def state(self, machine: str, drain: str) -> str:
+        """As the store there has it."""
+        store = SqliteStore(self.folder / machine / "store.sqlite")
+        try:
+            found = store.drain(drain)
+            return found.state.value if found is not None else ""
+        finally:
+            store.close()
+
+    def shown(self, machine: str, drain: str) -> Any:
+        """As its list shows it there."""
+        return {one["id"]: one for one in self.answered(machine, "list")}[drain]
+
+    def left(self) -> list[str]:
+        """Requests and answers that still lie in the cluster."""
+        names = ConfigKeys(self.world.channel).names()
+        return [name for name in names if name.startswith((REQUESTS, ANSWERS))]
+
+
+@pytest.fixture
+def machines(world: World, tmp_path: Path) -> Iterator[Machines]:
+    made = Machines(world, tmp_path)
+    yield made
+    for service in made.services:
+        service.kill()
+        service.wait()
+
+
+@pytest.mark.core
+@pytest.mark.slow
+def test_what_is_asked_beside_the_leader_it_does_and_when_it_is_killed_the_next_one_goes_on(
+    machines: Machines,
+) -> None:
+    world = machines.world
+    first = machines.leader("one")
+    (drain,) = machines.answered("desk", "apply", "osd.1", "--yes", "--reason", "noisy")
+    assert drain["state"] in ("approved", "preparing", "draining")
+    world.cluster.wait(lambda: machines.state("one", drain["id"]) == "draining", 120, "the leader drains")
+    refused = machines.asked("desk", "apply", "osd.1")
+    assert (refused.returncode, "osd.1 already has drain" in refused.stderr) == (3, True), refused.stderr
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    assert machines.answered("desk", "pause", drain["id"])["state"] == "paused"
+    machines.leader("two")
+    assert machines.answered("desk", "resume", drain["id"])["state"] in ("draining", "holding")
+
+    def done() -> bool:
+        return bool(machines.shown("desk", drain["id"])["state"] == "verified")
+
+    world.cluster.wait(done, 240, "the desk sees the drain's end")
+    assert machines.shown("desk", drain["id"])["progress"]["moved_pgs"] > 0
+    world.cluster.wait_clean()
+    assert world.empty(1)
+    assert machines.answered("desk", "cancel", drain["id"])["state"] in ("cancelling", "cancelled")
+    world.cluster.wait(lambda: machines.state("two", drain["id"]) == "cancelled", 240, "all put back")
+    world.cluster.wait_clean()
+    assert world.map() == world.before
+    assert world.cluster.read_back("rep") == world.written
+    assert machines.left() == []

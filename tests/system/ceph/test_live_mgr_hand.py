@@ -1,0 +1,135 @@
+"""The mgr's hand in the real ceph-mgr: a service that may only read drains a real OSD through it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actions.cluster.live import LiveCluster
+from actions.cluster.port import (
+    Balancer,
+    ClusterUnreachable,
+    Command,
+    CrushReweight,
+    PrimaryAffinity,
+    RemoveUpmap,
+    Reweight,
+    SetFlag,
+    SetOption,
+    SetUpmap,
+)
+from actions.cluster.rados import Rados
+from actions.cluster.view import ClusterView
+from actions.ledger import found, key_of, same, value_of
+from actions.policy import Policy
+from data.clock import SystemClock
+from data.ids import OsdId
+from service.draining.hand import Hand, HandCluster
+from tests.system.ceph.mgr_driver import Mgr, calm, the_mgr  # noqa: F401
+from tests.system.ceph.mgr_house import MgrHouse
+
+HAND_KEY = "a-key-for-steps-of-more-than-32-letters"
+HASTY = Policy(tick_seconds=1.0, out_share_max=0.5)
+
+
+@pytest.fixture
+def handed_house(mgr: Mgr, tmp_path: Path) -> Iterator[MgrHouse]:
+    """A service with a key that only reads, over the cluster itself, and the module as its hand."""
+    mgr.cluster.client("client.looker", {"mon": "allow r", "mgr": "allow r"})
+    channel = Rados(mgr.cluster.connection("client.looker"))
+    houses: list[MgrHouse] = []
+    hand = Hand(HAND_KEY, SystemClock())
+    looking = LiveCluster(channel, SystemClock().now)
+    acting = HandCluster(looking, hand, lambda: houses[0].store.drains())
+    house = MgrHouse(tmp_path / "state", acting, HASTY)
+    houses.append(house)
+    house.up().step()
+    mgr.cluster.command("config-key set", key="mgr/predrain/hand_key", val=HAND_KEY)
+    mgr.point(house.url, house.token)
+    mgr.option("mode", "hand")
+    mgr.wait(lambda: not hand.absent(), "the module asks for steps")
+    yield house
+    house.close()
+    channel.close()
+
+
+def test_a_service_that_may_only_read_drains_an_osd_by_the_hand(mgr: Mgr, handed_house: MgrHouse) -> None:
+    cluster = mgr.cluster
+    written = cluster.write("rep", objects=40, size=4096)
+    cluster.wait_clean()
+    (osd,) = [row for row in handed_house.call("GET", "osds")["items"] if row["osd"] == 3]
+    assert osd["reweight"] == 1.0
+    drain = handed_house.call("POST", "drains", {"target": "osd.3", "reason": "noisy"})
+    handed_house.call("POST", f"drains/{drain['id']}/approve", **{"If-Match": drain["etag"]})
+
+    def over() -> Any:
+        handed_house.step()
+        now = handed_house.call("GET", f"drains/{drain['id']}")
+        time.sleep(0.5)
+        return now if now["state"] in ("verified", "failed", "cancelled") else None
+
+    until = time.monotonic() + 400
+    while not (ended := over()):
+        assert time.monotonic() < until, handed_house.call("GET", f"drains/{drain['id']}")
+    journal = handed_house.call("GET", f"drains/{drain['id']}/journal")["items"]
+    assert ended["state"] == "verified", journal[-6:]
+    assert not any(3 in pg["up"] + pg["acting"] for pg in cluster.pgs())
+    assert cluster.read_back("rep") == written
+    cluster.command("osd reweight", id=3, weight=1.0)
+    cluster.wait_clean()
+
+
+def test_a_halt_in_the_cluster_stops_the_hand_and_the_service(mgr: Mgr, handed_house: MgrHouse) -> None:
+    cluster = handed_house.house.control.live.cluster
+    assert isinstance(cluster, HandCluster)
+    cluster.view()
+    mgr.cluster.command("config-key set", key="predrain/halt", val="by hand")
+    mgr.wait(
+        lambda: handed_house.call("GET", "halt")["halted"] == "in the cluster: by hand",
+        "the service is halted",
+    )
+    with pytest.raises(ClusterUnreachable):
+        cluster.apply(Reweight(OsdId(0), 0.9))
+    assert mgr.cluster.json("osd dump")["osds"][0]["weight"] == 1.0
+    mgr.text("unhalt")
+    mgr.wait(lambda: not cluster.hand.absent(), "the module asks for steps again")
+    cluster.view()
+    assert cluster.apply(Reweight(OsdId(0), 0.9)).ok
+    cluster.view()
+    assert cluster.apply(Reweight(OsdId(0), 1.0)).ok
+
+
+@pytest.mark.core
+def test_each_command_of_the_list_is_carried_out_and_seen_in_the_map(
+    mgr: Mgr, handed_house: MgrHouse
+) -> None:
+    cluster = handed_house.house.control.live.cluster
+    balancer = mgr.cluster.json("balancer status", to="mgr")["active"]
+    view = cluster.view()
+    pg = next(pg for pg in view.pgs.values() if len(set(pg.up)) == 2)
+    spare = next(OsdId(osd) for osd in range(4) if osd not in pg.up)
+    for command in (
+        SetUpmap(pg.id, ((pg.up[1], spare),)), RemoveUpmap(pg.id), Reweight(OsdId(1), 0.5), Reweight(OsdId(1), 1.0),
+        CrushReweight(OsdId(1), 0.001), CrushReweight(OsdId(1), view.osds[OsdId(1)].crush_weight),
+        PrimaryAffinity(OsdId(1), 0.5), PrimaryAffinity(OsdId(1), 1.0), SetFlag("norebalance", True),
+        SetFlag("norebalance", False), SetOption("osd_max_backfills", "1"), SetOption("osd_max_backfills", None),
+        Balancer(False), Balancer(True), Balancer(balancer),
+    ):  # fmt: skip
+        mgr.cluster.flush()
+        cluster.view()
+        answer = cluster.apply(command)
+        assert answer.ok, (command, answer)
+        assert mgr.wait(lambda command=command: _stands(cluster.view(), command), str(command))
+    refused = cluster.apply(SetFlag("pause", True))
+    assert not refused.ok
+    assert "not on the list" in refused.text
+    assert "pause" not in cluster.view().flags
+
+
+def _stands(view: ClusterView, command: Command) -> bool:
+    key = key_of(command)
+    return same(key, found(view, key), value_of(command))

@@ -1,0 +1,99 @@
+"""What moving a PG costs the operations on it: a pin with `osd pg-temp` beside it peers once less than a pin alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from actions.cluster.live import LiveCluster
+from actions.cluster.port import RemoveUpmap, SetUpmap
+from actions.cluster.rados import Rados
+from data.ids import PgId
+from tests.bench.curves.load import Clients
+from tests.bench.curves.peering import SHORT_LOGS, Cost, laboratory, move, untouched
+from tests.system.ceph.conftest import Start
+from tests.system.ceph.minicluster import MiniCluster
+
+
+@pytest.fixture(scope="module")
+def cluster(start: Start) -> MiniCluster:
+    """Five hosts: PGs of three copies have two OSDs to go to."""
+    return start(hosts=5, size_gib=3, conf=SHORT_LOGS)
+
+
+@pytest.fixture(scope="module")
+def clients(cluster: MiniCluster) -> Iterator[Clients]:
+    """Operations on every PG."""
+    working = laboratory(cluster)
+    yield working
+    working.close()
+
+
+@pytest.fixture(scope="module")
+def live(cluster: MiniCluster) -> Iterator[LiveCluster]:
+    """predrain's own way in."""
+    channel = Rados(cluster.connection())
+    yield LiveCluster(channel, lambda: datetime.now(UTC))
+    channel.close()
+
+
+def moved(cluster: MiniCluster, live: LiveCluster, clients: Clients, *, told: bool) -> list[Cost]:
+    """One PG whose leader moves, one whose last member does."""
+    return [
+        move(cluster, live, clients, untouched(cluster)[0], member=member, told=told) for member in (0, 2)
+    ]
+
+
+def test_a_pin_alone_peers_three_times_and_one_with_pg_temp_twice_for_half_the_wait(
+    cluster: MiniCluster, live: LiveCluster, clients: Clients
+) -> None:
+    alone = moved(cluster, live, clients, told=False)
+    told = moved(cluster, live, clients, told=True)
+    assert [cost.intervals for cost in alone] == [3, 3]
+    assert [cost.intervals for cost in told] == [2, 2]
+    assert max(cost.worst_ms for cost in told) < min(cost.worst_ms for cost in alone)
+    assert all(cost.served for cost in (*alone, *told))
+
+
+def seen(cluster: MiniCluster, pg: str) -> dict[str, Any]:
+    """The PG now, with what the map holds of it."""
+    cluster.flush()
+    found = next(each for each in cluster.pgs() if each["pgid"] == pg)
+    dump = cluster.json("osd dump")
+    marks = {key: [item for item in dump[key] if item["pgid"] == pg] for key in ("pg_temp", "pg_upmap_items")}
+    return {"up": found["up"], "acting": found["acting"], "state": found["state"], **marks}
+
+
+def test_an_acting_set_told_without_its_pin_or_long_after_it_leaves_nothing_behind(
+    cluster: MiniCluster, live: LiveCluster, clients: Clients
+) -> None:
+    """The controller may die between any two lines, and any command may be late."""
+    del clients
+    pg = untouched(cluster)[0]
+    name, up = pg["pgid"], pg["up"]
+    cluster.command("osd pg-temp", pgid=name, id=up)
+    cluster.wait(lambda: not seen(cluster, name)["pg_temp"], 30, "it is dropped")
+    found = seen(cluster, name)
+    assert (found["up"], found["acting"], found["pg_upmap_items"]) == (up, up, [])
+    target = next(osd for osd in cluster.osds() if osd not in up)
+    assert live.apply(SetUpmap(PgId(name), ((up[2], target),), tuple(up))).ok
+    cluster.wait(lambda: seen(cluster, name)["acting"] == [*up[:2], target], 120, "it has moved")
+    cluster.command("osd pg-temp", pgid=name, id=up)
+    settled = {"up": [*up[:2], target], "acting": [*up[:2], target], "state": "active+clean", "pg_temp": []}
+    cluster.wait(lambda: settled.items() <= seen(cluster, name).items(), 60, "the late one is undone")
+
+
+def test_a_pin_taken_back_at_once_leaves_the_pg_where_it_was(
+    cluster: MiniCluster, live: LiveCluster, clients: Clients
+) -> None:
+    del clients
+    pg = untouched(cluster)[0]
+    name, up = pg["pgid"], pg["up"]
+    target = next(osd for osd in cluster.osds() if osd not in up)
+    assert live.apply(SetUpmap(PgId(name), ((up[2], target),), tuple(up))).ok
+    assert live.apply(RemoveUpmap(PgId(name))).ok
+    back = {"up": up, "acting": up, "state": "active+clean", "pg_temp": [], "pg_upmap_items": []}
+    cluster.wait(lambda: back.items() <= seen(cluster, name).items(), 60, "it is back")

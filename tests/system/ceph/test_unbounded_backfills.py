@@ -1,0 +1,48 @@
+"""Erasure-coded PGs where nothing bounds how many backfills run at once: one PG at a time, the weight last of all."""
+
+from __future__ import annotations
+
+import pytest
+
+from actions.cluster.port import Reweight, SetUpmap
+from actions.cluster.rados import Rados
+from actions.cluster.senses import Senses
+from actions.cluster.view import ClusterView
+from actions.flight import watched
+from data.drain import DrainState
+from tests.system.ceph.conftest import Start
+from tests.system.ceph.driven import QUICK, Driven
+
+SHORT_LOGS = "osd_min_pg_log_entries = 4\nosd_max_pg_log_entries = 8\nosd_pg_log_trim_min = 1\n"
+
+
+def test_where_nothing_bounds_backfills_erasure_coded_pgs_leave_one_at_a_time(
+    start: Start, release: str
+) -> None:
+    """Pacific's mClock: 1000 backfills are in force whatever is set."""
+    if release != "pacific":
+        pytest.skip("this release's mClock allows one backfill")
+    cluster = start(scheduler="mclock_scheduler", conf=QUICK + SHORT_LOGS, size_gib=1)
+    cluster.pool("ec", pg_num=8, k=2, m=1)
+    cluster.pool("predrain", pg_num=1, size=3)
+    written = cluster.write("ec", objects=50, size=65536)
+    cluster.wait_clean()
+    most = 0
+
+    def look(view: ClusterView) -> None:
+        nonlocal most
+        most = max(most, sum(pg.up != pg.acting for pg in view.pgs.values()))
+
+    reading = Rados(cluster.connection())  # reservations are told to a key with `osd allow *` alone
+    with Driven(cluster) as driven:
+        driven.port.live.senses = Senses(reading, "predrain", lambda: watched(driven.store.drains()))
+        drain = driven.asked("osd.0")
+        driven.until(drain, DrainState.VERIFIED, seconds=400, each=look)
+        said = "\n".join(line.decided for line in driven.store.journal(drain.id))
+        steps = [type(command) for command in driven.port.sent if isinstance(command, SetUpmap | Reweight)]
+    reading.close()
+    assert "one PG at a time, for 1000 backfills at once are in force at osd." in said
+    assert most == 1
+    walked = steps.count(SetUpmap)
+    assert steps == [SetUpmap] * walked + [Reweight] * (len(steps) - walked)
+    assert cluster.read_back("ec") == written

@@ -1,0 +1,119 @@
+"""The view of a real cluster, by the least user: both forms of a look, what a pin shows, a recording of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from actions.cluster.caps import User, caps
+from actions.cluster.dumps import Reader
+from actions.cluster.live import LiveCluster
+from actions.cluster.port import RemoveUpmap, SetUpmap
+from actions.cluster.rados import Rados
+from actions.cluster.recorded import RecordedCluster, read, record, write
+from actions.cluster.view import ClusterView
+from actions.survey import survey
+from data.ids import OsdId
+from tests.system.ceph.minicluster import MiniCluster
+
+Look = Callable[[int], LiveCluster]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.fixture(scope="module")
+def filled(cluster: MiniCluster) -> MiniCluster:
+    """A replicated and an erasure-coded pool with objects in them."""
+    cluster.pool("rep", pg_num=8, size=3)
+    cluster.pool("ec", pg_num=8, k=2, m=1)
+    cluster.write("rep", objects=40)
+    cluster.write("ec", objects=40)
+    cluster.wait_clean()
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def channel(filled: MiniCluster) -> Iterator[Rados]:
+    """As the user of `predrain ceph auth`."""
+    filled.client("client.predrain", caps(User.SERVICE).by_service())
+    opened = Rados(filled.connection("client.predrain"))
+    yield opened
+    opened.close()
+
+
+def until(cluster: LiveCluster, holds: Callable[[ClusterView], bool], seconds: float = 60) -> ClusterView:
+    end = time.monotonic() + seconds
+    while not holds(view := cluster.view()):
+        assert time.monotonic() < end, view
+        time.sleep(1)
+    return view
+
+
+@pytest.mark.core
+def test_a_quiet_cluster_is_seen_whole_known_and_at_rest(filled: MiniCluster, channel: Rados) -> None:
+    cluster = LiveCluster(channel, _now)
+    view = until(cluster, lambda view: view.statistics_known and not survey(view).restless)
+    assert view.release == filled.release
+    assert not view.mixed_versions
+    assert view.epoch == filled.json("osd dump")["epoch"]
+    assert {osd.host for osd in view.osds.values()} == {"host0", "host1", "host2", "host3"}
+    assert all(osd.size_bytes and osd.used_bytes for osd in view.osds.values())
+    assert until(cluster, lambda view: view.scheduler != "", 5).scheduler == filled.scheduler
+    assert view.health in ("HEALTH_OK", "HEALTH_WARN")
+    held = {pg["pgid"]: pg["stat_sum"]["num_bytes"] for pg in filled.pgs()}
+    spread = {pool.id: 2 if pool.erasure else 1 for pool in view.pools.values()}
+    assert {pg.id: pg.shard_bytes for pg in view.pgs.values()} == {
+        pgid: -(-count // spread[int(pgid.partition(".")[0])]) for pgid, count in held.items()
+    }
+
+
+@pytest.mark.core
+def test_a_brief_look_sees_what_a_whole_one_sees(channel: Rados) -> None:
+    whole, brief = LiveCluster(channel, _now, Reader(1 << 30)), LiveCluster(channel, _now, Reader(0))
+    brief.view()
+    assert "pg_brief" in {question.name for question in brief.reader.due(_now())}
+    expected, found = whole.view(), brief.view()
+    same = {"as_of": _now(), "dump_version": 0, "scheduler": "", "osds": {}, "health": ""}
+    assert replace(found, **same) == replace(expected, **same)
+
+
+@pytest.mark.core
+def test_after_a_pin_a_brief_look_shows_the_epoch_at_which_the_pg_reported_it(channel: Rados) -> None:
+    cluster = LiveCluster(channel, _now, Reader(0))
+    cluster.view()
+    view = cluster.view()
+    pg = next(
+        pg
+        for pg in view.pgs.values()
+        if not view.pools[pg.pool].erasure and view.pools[pg.pool].name == "rep"
+    )
+    target = next(osd for osd in view.osds if osd not in pg.up)
+    answer = cluster.apply(SetUpmap(pg.id, ((pg.up[0], target),)))
+    assert answer.ok
+    assert answer.epoch is not None
+    epoch = answer.epoch
+    shown = until(cluster, lambda view: view.pgs[pg.id].reported_epoch >= epoch)
+    assert target in shown.pgs[pg.id].up
+    assert "pg_brief" in {question.name for question in cluster.reader.due(_now())}, (
+        "it was no full dump that told"
+    )
+    cluster.apply(RemoveUpmap(pg.id))
+    until(cluster, lambda view: OsdId(target) not in view.pgs[pg.id].up and not survey(view).restless)
+
+
+@pytest.mark.core
+def test_a_recording_of_it_reads_back_to_the_same_cluster(channel: Rados, tmp_path: Path) -> None:
+    write(record(channel, _now()), tmp_path / "here.zip")
+    back = read(tmp_path / "here.zip")
+    assert back.osdmap is not None
+    found, live = RecordedCluster(back).view(), LiveCluster(channel, _now).view()
+    same = {"as_of": _now(), "dump_version": 0, "scheduler": "", "osds": {}, "pgs": {}, "health": ""}
+    assert replace(found, **same) == replace(live, **same)
+    assert found.pgs.keys() == live.pgs.keys()

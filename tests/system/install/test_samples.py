@@ -1,0 +1,140 @@
+"""Sample settings and manifests: every key exists, every command exists, and who will read them understands them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from service.cli import app
+from service.settings import load
+from service.tables.collector import load as load_collector
+from tests.system.install.test_units import program, said
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+SAMPLES = [DEPLOY / "predrain.toml", DEPLOY / "collector.toml", DEPLOY / "kustomize/predrain.toml"]
+
+
+def uncommented(file: Path) -> str:
+    """The sample with its suggested keys in force too."""
+    return re.sub(r"(?m)^# ?(?=\[|\w+ = )", "", file.read_text())
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_sample_holds_as_it_is_and_with_all_that_it_suggests(sample: Path, tmp_path: Path) -> None:
+    load(sample, {})
+    load_collector(sample, {})
+    whole = tmp_path / "whole.toml"
+    whole.write_text(uncommented(sample))
+    assert whole.read_text().count("\n#") < sample.read_text().count("\n#") or "kustomize" in str(sample)
+    load(whole, {})
+    load_collector(whole, {})
+
+
+def test_what_a_sample_calls_a_default_is_one(tmp_path: Path) -> None:
+    assert (
+        load_collector(DEPLOY / "collector.toml", {}).collector
+        == load_collector(empty(tmp_path), {}).collector
+    )
+    sample, plain = load(DEPLOY / "predrain.toml", {}), load(empty(tmp_path), {})
+    assert sample.policy == plain.policy
+    assert sample.service == plain.service.model_copy(update={"state": Path("/var/lib/predrain")})
+
+
+def empty(folder: Path) -> Path:
+    """A settings file that says nothing."""
+    (folder / "empty.toml").write_text("")
+    return folder / "empty.toml"
+
+
+def test_compose_runs_commands_and_sets_keys_that_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    services: dict[str, dict[str, Any]] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    ours = {name: each for name, each in services.items() if each["image"] == "predrain"}
+    assert ours.keys() == {"topics", "schema", "serve", "worker", "control"}
+    for each in ours.values():
+        assert is_command(each["command"]), each["command"]
+        said_by_compose = {
+            name: word for name, word in each["environment"].items() if name.startswith("PREDRAIN_")
+        }
+        for name, word in said_by_compose.items():
+            monkeypatch.setenv(name, word)
+        settings = load(None, said_by_compose)
+        assert settings.kafka.bootstrap == ("kafka:9092",)
+        assert each["read_only"]
+        assert each["cap_drop"] == ["ALL"]
+        assert set(each["depends_on"]) <= services.keys()
+
+
+def is_command(words: list[str]) -> bool:
+    """Whether `predrain WORDS` names a command, with options that it has."""
+    _, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+    return bound is not None
+
+
+def rendered() -> Iterator[dict[str, Any]]:
+    """Every object that `kubectl apply --kustomize` would send."""
+    yield from yaml.safe_load_all(said(program("kubectl"), "kustomize", DEPLOY / "kustomize"))
+
+
+@pytest.mark.system
+def test_kubernetes_takes_every_manifest(tmp_path: Path) -> None:
+    judge = program("kubernetes-validate")
+    kinds = []
+    for manifest in rendered():
+        file = tmp_path / f"{len(kinds)}.yaml"
+        file.write_text(yaml.safe_dump(manifest))
+        said(judge, "--strict", file)
+        kinds.append(manifest["kind"])
+    assert {"ConfigMap", "Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"} == set(kinds)
+
+
+@pytest.mark.system
+def test_no_pod_has_rights_that_it_does_not_need() -> None:
+    pods = [one["spec"]["template"]["spec"] for one in rendered() if one["kind"] == "Deployment"]
+    assert len(pods) == 3
+    for pod in pods:
+        assert pod["securityContext"]["runAsNonRoot"]
+        assert not pod["automountServiceAccountToken"]
+        assert not pod["enableServiceLinks"]
+        for container in (*pod["containers"], *pod["initContainers"]):
+            rights = container["securityContext"]
+            assert rights["readOnlyRootFilesystem"]
+            assert not rights["allowPrivilegeEscalation"]
+            assert rights["capabilities"] == {"drop": ["ALL"]}
+            assert container["resources"]["limits"]["memory"]
+        assert is_command(pod["containers"][0]["args"])
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("spec", ["collector", "service"])
+def test_cephadm_takes_the_specification(spec: str) -> None:
+    file = DEPLOY / "cephadm" / f"{spec}.yaml"
+    judge = (
+        "import sys, yaml\n"
+        "from ceph.deployment.service_spec import ServiceSpec\n"
+        "spec = ServiceSpec.from_json(yaml.safe_load(open(sys.argv[1])))\n"
+        "spec.validate()\n"
+        "print(spec.service_name())\n"
+    )
+    if not Path("/usr/lib/python3/dist-packages/ceph/deployment").is_dir():
+        why = "Ceph's own reader of specifications is missing: apt-get install python3-ceph-common"
+        pytest.fail(why) if os.environ.get("CI") == "true" else pytest.skip(why)
+    done = subprocess.run(
+        ["/usr/bin/python3", "-c", judge, file], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.startswith("container.predrain")
+
+
+@pytest.mark.parametrize(("spec", "name"), [("collector", "collector.toml"), ("service", "predrain.toml")])
+def test_settings_inside_a_specification_are_good(spec: str, name: str, tmp_path: Path) -> None:
+    written = yaml.safe_load((DEPLOY / "cephadm" / f"{spec}.yaml").read_text())["spec"]["files"]
+    file = tmp_path / name
+    file.write_text("\n".join(written[f"etc/{name}"]))
+    load(file, {})
+    load_collector(file, {})

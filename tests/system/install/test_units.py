@@ -1,0 +1,85 @@
+"""The units and scripts of the packages, as systemd and shellcheck judge them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+EXPOSURE_MAX = {"predrain-collector.service": 6.8}
+"""Of ten; what the job allows. Each unit says why it is not less."""
+
+pytestmark = pytest.mark.system
+
+
+def program(name: str) -> str:
+    """A program of the machine's or of the environment's."""
+    found = shutil.which(name, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if found is None:
+        why = f"{name} is missing"
+        pytest.fail(why) if os.environ.get("CI") == "true" else pytest.skip(why)
+    return found
+
+
+def said(*argv: str | Path) -> str:
+    """What a judge said; it must have been content."""
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_systemd_understands_every_line(unit: Path, tmp_path: Path) -> None:
+    verify = (program("systemd-analyze"), "verify", "--recursive-errors=yes")
+    text = re.sub(r"(?m)^ExecStart=\S+", "ExecStart=/bin/true", unit.read_text())
+    copy = tmp_path / unit.name.replace("@", "@1")
+    copy.write_text(text)
+    assert said(*verify, copy) == ""
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_no_unit_is_more_exposed_than_its_job_needs(unit: Path) -> None:
+    limit = round(10 * EXPOSURE_MAX.get(unit.name, 1.2))
+    said(program("systemd-analyze"), "security", "--offline=true", "--no-pager", f"--threshold={limit}", unit)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_every_exposure_that_stays_is_argued_in_the_unit(unit: Path) -> None:
+    text = unit.read_text()
+    if "sandbox is that of predrain.service" in text:
+        text = (unit.parent / "predrain.service").read_text()
+    argued = set(re.findall(r"\b[A-Z]\w+", "".join(re.findall(r"(?m)^#.*$", text))))
+    table = said(program("systemd-analyze"), "security", "--offline=true", "--no-pager", "--json=short", unit)
+    exposed = {
+        re.split(r"[=/]", each["name"])[0]
+        for each in json.loads(table)
+        if each["set"] is False and float(each["exposure"] or 0) > 0
+    }
+    assert exposed <= argued
+
+
+def test_the_sandbox_of_the_parts_is_that_of_the_whole() -> None:
+    def sandbox(name: str) -> list[str]:
+        lines = (DEPLOY / "systemd" / name).read_text().partition("[Service]")[2].splitlines()
+        return [line for line in lines if not line.startswith("ExecStart=")]
+
+    for part in ("predrain-worker@.service", "predrain-serve.service", "predrain-control.service"):
+        assert sandbox(part) == sandbox("predrain.service"), part
+
+
+def test_shellcheck_finds_nothing_in_the_scripts() -> None:
+    scripts = [DEPLOY / "deb/build", *DEPLOY.glob("deb/*/p*")]
+    assert len(scripts) == 7
+    assert said(program("shellcheck"), *scripts) == ""
+
+
+def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
+    assert said(program("hadolint"), DEPLOY.parent / "Dockerfile") == ""

@@ -1,0 +1,197 @@
+"""A real Kafka of one node on loopback: plain, TLS, mutual TLS and SCRAM over TLS, to be killed and started again."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import socket
+import subprocess
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.system.kafka.jars import classpath
+
+LISTENERS = ("PLAIN", "CONTROLLER", "TLS", "MTLS", "SCRAM")
+USER, PASSWORD = "predrain", "the right one"
+READY_SECONDS = 90.0
+# C1 only: half the CPU of a start. pdeathsig: a killed test run leaves no broker behind.
+JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms256m", "-Xmx384m", "-Djava.awt.headless=true")
+PROPERTIES = """
+process.roles=broker,controller
+node.id=1
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAIN
+listener.security.protocol.map=PLAIN:PLAINTEXT,CONTROLLER:PLAINTEXT,TLS:SSL,MTLS:SSL,SCRAM:SASL_SSL
+listener.name.mtls.ssl.client.auth=required
+sasl.enabled.mechanisms=SCRAM-SHA-512
+listener.name.scram.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+ssl.keystore.type=PEM
+ssl.truststore.type=PEM
+auto.create.topics.enable=true
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=5
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+group.initial.rebalance.delay.ms=0
+broker.session.timeout.ms=4000
+broker.heartbeat.interval.ms=500
+log.cleaner.dedupe.buffer.size=8388608
+num.network.threads=2
+num.io.threads=4
+"""
+LOGGING = """
+rootLogger.level=INFO
+rootLogger.appenderRef.f.ref=f
+appender.f.type=File
+appender.f.name=f
+appender.f.fileName={log}
+appender.f.layout.type=PatternLayout
+appender.f.layout.pattern=%d %p %c{{1}} %m%n
+"""
+
+
+class Broker:
+    """Lies in `folder`. Start it from a thread that lives as long as it shall: it dies with that thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._log = folder, folder / "server.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ports: dict[str, int] = dict(zip(LISTENERS, free_ports(len(LISTENERS)), strict=True))
+        self._classpath = classpath()
+        _certificates(folder)
+        self._configure()
+        name = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=").replace("-", "a")
+        user = f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"
+        subprocess.run(
+            [*self._java("kafka.tools.StorageTool"), "format", "-t", name, "-c", folder / "server.properties",
+             "--add-scram", user],
+            check=True, timeout=READY_SECONDS, capture_output=True,
+        )  # fmt: skip
+
+    def address(self, listener: str = "PLAIN") -> str:
+        """`127.0.0.1:PORT` of one of LISTENERS."""
+        return f"127.0.0.1:{self._ports[listener]}"
+
+    @property
+    def ca(self) -> Path:
+        """PEM of who signed the broker's certificate."""
+        return self._folder / "ca.crt"
+
+    @property
+    def certificate(self) -> Path:
+        """PEM of a client that the broker trusts."""
+        return self._folder / "client.crt"
+
+    @property
+    def key(self) -> Path:
+        """PEM of that client's key."""
+        return self._folder / "client.key"
+
+    @property
+    def stranger(self) -> Path:
+        """PEM of an authority that signed nothing here."""
+        return self._folder / "stranger.crt"
+
+    def start(self) -> Broker:
+        """Returns once it serves. Raises RuntimeError with its last words."""
+        self._log.unlink(missing_ok=True)
+        with (self._folder / "said").open("wb") as said:
+            command = [*self._java("kafka.Kafka"), self._folder / "server.properties"]
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+            )
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end and self._process.poll() is None:
+            if self._log.exists() and "Kafka Server started" in self._log.read_text(errors="replace"):
+                return self
+            time.sleep(0.1)
+        self.kill()
+        raise RuntimeError(f"the broker did not start: {(self._folder / 'said').read_text()[-2000:]}")
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    def stop(self) -> None:
+        """Ends it in order."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Ends it as a power cut of its process would: SIGKILL."""
+        self._end(signal.SIGKILL)
+
+    def freeze(self, frozen: bool) -> None:
+        """Stands still with its sockets open, or goes on."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP if frozen else signal.SIGCONT)
+
+    def move(self, port: int) -> None:
+        """From its next start on it is at another port for PLAIN."""
+        self._ports["PLAIN"] = port
+        self._configure()
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(how)
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._process = None
+
+    def _java(self, main: str) -> list[str | Path]:
+        logging = f"-Dlog4j2.configurationFile={self._folder / 'log4j2.properties'}"
+        return ["setpriv", "--pdeathsig", "KILL", "java", *JVM, logging, "-cp", self._classpath, main]
+
+    def _configure(self) -> None:
+        listeners = ",".join(f"{name}://127.0.0.1:{port}" for name, port in self._ports.items())
+        advertised = ",".join(
+            f"{name}://127.0.0.1:{port}" for name, port in self._ports.items() if name != "CONTROLLER"
+        )
+        lines = (
+            PROPERTIES,
+            f"controller.quorum.voters=1@127.0.0.1:{self._ports['CONTROLLER']}",
+            f"listeners={listeners}",
+            f"advertised.listeners={advertised}",
+            f"log.dirs={self._folder / 'data'}",
+            f"ssl.keystore.location={self._folder / 'server.pem'}",
+            f"ssl.truststore.location={self._folder / 'ca.crt'}",
+        )
+        (self._folder / "server.properties").write_text("\n".join(lines))
+        (self._folder / "log4j2.properties").write_text(LOGGING.format(log=self._log))
+
+
+def free_ports(count: int) -> list[int]:
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def _certificates(folder: Path) -> None:
+    """An authority, a server's and a client's certificate from it, and an authority that signed neither."""
+    (folder / "ext").write_text("subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n")
+    for authority in ("ca", "stranger"):
+        _openssl(
+            folder, "req", "-x509", "-days", "30", "-subj", f"/CN=test-{authority}",
+            "-addext", "basicConstraints=critical,CA:TRUE", "-out", f"{authority}.crt", key=authority,
+        )  # fmt: skip
+    for who in ("server", "client"):
+        _openssl(folder, "req", "-subj", f"/CN={who}", "-out", f"{who}.csr", key=who)
+        _openssl(
+            folder, "x509", "-req", "-in", f"{who}.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial",
+            "-days", "30", "-extfile", "ext", "-out", f"{who}.crt",
+        )  # fmt: skip
+    parts = ("server.key", "server.crt", "ca.crt")
+    (folder / "server.pem").write_text("".join((folder / part).read_text() for part in parts))
+
+
+def _openssl(folder: Path, *arguments: str, key: str | None = None) -> None:
+    new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{key}.key")
+    command = ["openssl", *arguments, *(new if key else ())]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)

@@ -1,0 +1,94 @@
+"""What the doctor says of a real Kafka: there, refusing a password, away, without topics, with readings that wait."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import pytest
+
+from data.clock import SystemClock
+from data.log.kafka import Broker, KafkaLog
+from data.log.port import Record, Topic
+from data.refusal import Refusal
+from service.cli.options import Where
+from service.cli.topics import create
+from service.examining.away import kafka
+from service.examining.finding import Finding
+from service.settings import load
+from tests.system.kafka.broker import PASSWORD, USER, free_ports
+from tests.system.kafka.broker import Broker as Process
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "predrain.toml"
+
+
+def settings(file: Path, addresses: list[str], **more: str) -> Path:
+    """Settings with a prefix of their own."""
+    words = {"prefix": f"{uuid.uuid4().hex[:8]}.", **more}
+    lines = [f"{key} = '{value}'" for key, value in words.items()]
+    file.write_text("\n".join(["[kafka]", f"bootstrap = {addresses}", "replicas = 1", "in_sync = 1", *lines]))
+    return file
+
+
+def told(file: Path) -> dict[str, Finding]:
+    return {one.what: one for one in kafka(load(file, {}), SystemClock())}
+
+
+def test_a_broker_that_is_there_is_well_and_missing_topics_have_a_cure(broker: Process, file: Path) -> None:
+    found = told(settings(file, [broker.address()]))
+    assert found[f"kafka {broker.address()}"].state == "ok"
+    assert found["kafka topics"].state == "wrong"
+    assert found["kafka topics"].told.endswith("run predrain topics create")
+
+
+def test_each_broker_has_a_line_and_one_that_is_away_is_told(broker: Process, file: Path) -> None:
+    (port,) = free_ports(1)
+    found = told(settings(file, [f"127.0.0.1:{port}", broker.address()]))
+    assert found[f"kafka 127.0.0.1:{port}"].state == "wrong"
+    assert "start it, or correct bootstrap" in found[f"kafka 127.0.0.1:{port}"].told
+    assert found[f"kafka {broker.address()}"].state == "ok"
+    assert set(told(settings(file, [f"127.0.0.1:{port}"]))) == {f"kafka 127.0.0.1:{port}"}
+
+
+@pytest.mark.parametrize(("password", "state"), [(PASSWORD, "ok"), ("another", "wrong")])
+def test_a_password_that_is_refused_is_told(
+    broker: Process, file: Path, tmp_path: Path, password: str, state: str
+) -> None:
+    (tmp_path / "password").write_text(password)
+    scram = {
+        "security": "scram",
+        "user": USER,
+        "password_file": str(tmp_path / "password"),
+        "ca": str(broker.ca),
+    }
+    found = told(settings(file, [broker.address("SCRAM")], **scram))[f"kafka {broker.address('SCRAM')}"]
+    assert found.state == state
+    assert state == "ok" or "correct user and password" in found.told
+
+
+def test_records_that_wait_are_counted_and_what_is_done_is_not(broker: Process, file: Path) -> None:
+    settings(file, [broker.address()])
+    assert create(where=Where(config=file)) == 0
+    assert told(file)["kafka worker"].told.startswith("0 records")
+    log = KafkaLog(load(file, {}).kafka.broker())
+    log.append(Topic.READINGS, [Record(f"disk-{n}", b"reading") for n in range(30)])
+    found = told(file)
+    assert found["kafka worker"].told.startswith("30 records of readings")
+    assert found["clock, Kafka"].state == "ok"
+    done = 0
+    while done < 30:
+        some = log.read(Topic.READINGS, "worker", 10)
+        log.commit(Topic.READINGS, "worker", some)
+        done += len(some)
+    log.close()
+    assert told(file)["kafka worker"].told.startswith("0 records of readings")
+
+
+def test_an_address_that_is_none_is_a_sentence(file: Path) -> None:
+    settings(file, ["nowhere"])
+    with pytest.raises(Refusal, match="write it as host:port"):
+        Broker(("nowhere",)).addresses()
+    assert "write it as host:port in bootstrap" in told(file)["kafka nowhere"].told

@@ -1,0 +1,158 @@
+"""What befalls a reader in a long life: a broker that stands still, moves, forgets a topic; it says so and goes on."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient
+
+from data.log.kafka import Broker, BrokerAway, KafkaLog, Shape, TopicMissing, ensure_topics
+from data.log.port import Delivered, LogFull, Record, Topic
+from tests.system.kafka.broker import Broker as Process
+from tests.system.kafka.broker import free_ports
+from tests.system.kafka.conftest import Make
+
+PATIENCE = 120.0
+
+
+@pytest.fixture(scope="module")
+def own(broker: Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """A broker that no other test uses."""
+    process = Process(tmp_path_factory.mktemp("stray"))
+    try:
+        yield process.start()
+    finally:
+        process.freeze(False)
+        process.stop()
+
+
+def viewed(process: Process, partitions: int = 1) -> Broker:
+    view = Broker((process.address(),), prefix=f"{uuid.uuid4().hex[:8]}.", timeout_seconds=5.0)
+    ensure_topics(view, dict.fromkeys(Topic, Shape(partitions, timedelta(days=1))), replicas=1, in_sync=1)
+    return view
+
+
+def until_given(log: KafkaLog, wanted: set[bytes]) -> tuple[Delivered, ...]:
+    """Read, through whatever is wrong meanwhile, until these values are there."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            given = log.read(Topic.READINGS, "worker", 100)
+        except LogFull:
+            continue
+        if {one.value for one in given} >= wanted:
+            return given
+    raise AssertionError("they do not come")
+
+
+def until_taken(log: KafkaLog, record: Record) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            log.append(Topic.READINGS, [record])
+        except LogFull:
+            continue
+        return
+    raise AssertionError("it is not taken")
+
+
+def until_missing(call: Callable[[], object]) -> None:
+    """The broker takes a moment to forget, and then says so itself."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            call()
+        except TopicMissing:
+            return
+        except BrokerAway:
+            continue
+    raise AssertionError("nobody says that the topic is missing")
+
+
+def test_who_reads_from_a_broker_that_stands_still_is_told_in_time_and_reads_on(own: Process) -> None:
+    view = viewed(own)
+    with closing(KafkaLog(view)) as log:
+        log.append(Topic.READINGS, [Record("k", b"one")])
+        given = until_given(log, {b"one"})
+        own.freeze(True)
+        calls: tuple[Callable[[], object], ...] = (
+            lambda: log.commit(Topic.READINGS, "worker", given),
+            lambda: log.read(Topic.READINGS, "worker", 10),
+            lambda: log.recent(Topic.READINGS, 10),
+        )
+        for call in calls:
+            began = time.monotonic()
+            with pytest.raises(BrokerAway, match=r"does not answer within 3 s|did not answer in time"):
+                call()
+            assert time.monotonic() - began < 60
+        own.freeze(False)
+        until_taken(log, Record("k", b"two"))
+        assert [one.value for one in until_given(log, {b"two"})][-1] == b"two"
+        given = until_given(log, {b"two"})
+        log.commit(Topic.READINGS, "worker", given)
+        assert log.read(Topic.READINGS, "worker", 10) == ()
+
+
+def test_a_reader_finds_its_broker_under_another_address(tmp_path: Path, broker: Process) -> None:
+    process = Process(tmp_path)
+    try:
+        process.start()
+        (port,) = free_ports(1)
+        view = viewed(process)
+        view = replace(view, bootstrap=(*view.bootstrap, f"127.0.0.1:{port}"))
+        with closing(KafkaLog(view)) as log:
+            log.append(Topic.READINGS, [Record("k", b"one")])
+            log.commit(Topic.READINGS, "worker", until_given(log, {b"one"}))
+            process.stop()
+            process.move(port)
+            process.start()
+            until_taken(log, Record("k", b"two"))
+            assert [one.value for one in until_given(log, {b"two"})] == [b"two"]
+    finally:
+        process.stop()
+
+
+def test_a_topic_that_was_deleted_is_named_and_read_again_once_it_is_made_anew(make: Make) -> None:
+    view = replace(make(), timeout_seconds=5.0)
+    admin = KafkaAdminClient(bootstrap_servers=list(view.bootstrap))
+    with closing(KafkaLog(view)) as log, closing(admin):
+        log.append(Topic.READINGS, [Record("k", b"old")])
+        given = until_given(log, {b"old"})
+        admin.delete_topics([view.topic(Topic.READINGS)])
+        for call in (
+            lambda: log.read(Topic.READINGS, "worker", 10),
+            lambda: log.append(Topic.READINGS, [Record("k", b"lost")]),
+            lambda: log.commit(Topic.READINGS, "worker", given),
+        ):
+            until_missing(call)
+        ensure_topics(view, {Topic.READINGS: Shape(1, timedelta(days=1))}, replicas=1, in_sync=1)
+        until_taken(log, Record("k", b"new"))
+        assert [one.value for one in until_given(log, {b"new"})][-1] == b"new"
+
+
+@pytest.mark.parametrize("what", ["read", "commit"])
+def test_a_topic_that_was_deleted_is_named_by_a_group_that_has_shared_out_its_nothing(
+    make: Make, what: str
+) -> None:
+    view = replace(make(), timeout_seconds=5.0)
+    admin = KafkaAdminClient(bootstrap_servers=list(view.bootstrap))
+    with closing(KafkaLog(view)) as log, closing(admin):
+        log.append(Topic.READINGS, [Record("k", b"old")])
+        given = until_given(log, {b"old"})
+        admin.delete_topics([view.topic(Topic.READINGS)])
+        consumer = log._reader(Topic.READINGS, "worker")._consumer
+        consumer._cluster.request_update()  # as the client does by itself, every few minutes
+        for _ in range(30):
+            consumer.poll(100)
+        until_missing(
+            (lambda: log.read(Topic.READINGS, "worker", 10))
+            if what == "read"
+            else (lambda: log.commit(Topic.READINGS, "worker", given))
+        )

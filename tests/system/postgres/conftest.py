@@ -1,0 +1,26 @@
+"""A real PostgreSQL of the file's own, running and awake before each test, with an empty store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from data.store.postgres import migrated
+from tests.system.postgres.server import Server, running
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def url(server: Server) -> Iterator[str]:
+    """Of a store without anything in it; whatever a test froze thaws after it."""
+    server.start()
+    url = server.url(server.database())
+    migrated(url)
+    yield url
+    server.freeze(False)

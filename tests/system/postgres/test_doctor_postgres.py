@@ -1,0 +1,67 @@
+"""What the doctor says of a real PostgreSQL: there, refusing a password, away, without a store, of an older format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from data.clock import SystemClock
+from data.store import schema
+from data.store.postgres import migrated
+from service.examining import examination
+from service.examining.away import postgresql
+from service.examining.examination import examine
+from service.examining.finding import Finding
+from service.settings import load
+from tests.system.postgres.server import Server
+
+Told = Callable[[str], dict[str, Finding]]
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> Told:
+    server.start()
+    monkeypatch.setattr(examination, "LOOKS", (("postgresql", postgresql),))
+
+    def told(url: str) -> dict[str, Finding]:
+        file = tmp_path / "predrain.toml"
+        file.write_text(f"[store]\nurl = '{url}'\n")
+        return {one.what: one for one in examine(load(file, {}), tmp_path / "state", SystemClock())}
+
+    return told
+
+
+def test_a_server_that_is_there_is_told_with_its_version_and_clock(told: Told, url: str) -> None:
+    found = told(url)
+    assert found["postgresql"].state == "ok"
+    assert f"store of version {schema.VERSION}" in found["postgresql"].told
+    assert "PostgreSQL 1" in found["postgresql"].told
+    assert found["clock, PostgreSQL"].state == "ok"
+
+
+def test_what_is_wrong_with_a_server_is_told_with_its_cure(told: Told, server: Server) -> None:
+    empty = server.database()
+    assert "run `predrain store migrate`" in told(server.url(empty))["postgresql"].told
+    older = server.url(server.database())
+    migrated(older, schema.VERSION - 1)
+    assert "run `predrain store migrate`" in told(older)["postgresql"].told
+    server.run(
+        "DO $$ BEGIN CREATE ROLE wary LOGIN PASSWORD 'right'; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+    )
+    refused = told(server.url(empty, "wary:wrong"))["postgresql"]
+    assert refused.state == "wrong"
+    assert "correct it in the URL or in ~/.pgpass" in refused.told
+    assert "wrong@" not in refused.told
+    assert "make it with `createdb`" in told(server.url("nowhere"))["postgresql"].told
+
+
+def test_a_server_that_is_away_is_told(told: Told, server: Server) -> None:
+    url = server.url(server.database())
+    server.stop()
+    found = told(url)["postgresql"]
+    assert found.state == "wrong"
+    assert "see that the server runs and can be reached from here" in found.told

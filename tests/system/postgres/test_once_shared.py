@@ -1,0 +1,65 @@
+"""A request with a key, sent to two processes that share a store: one carries it out, both answer alike."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actions.policy import Policy
+from data.log.memory import MemoryLog
+from data.store.postgres import PostgresStore
+from service.house import House, Ports
+from service.rest.once import Answers
+from service.rest.problems import Problem
+from service.settings import ServiceTable, Settings
+from tests.service.conftest import SetClock
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture
+def processes(url: str, tmp_path: Path) -> Iterator[tuple[Answers, Answers]]:
+    """What two services keep of what they answered."""
+
+    def no_forecaster() -> Any:
+        raise AssertionError("nothing is scored here")
+
+    stores = [PostgresStore(url) for _ in range(2)]
+    settings = Settings(service=ServiceTable(state=tmp_path))
+    first, second = (
+        Answers(House(Ports(MemoryLog(), store, SetClock(), no_forecaster), Policy(), settings))
+        for store in stores
+    )
+    yield first, second
+    for store in stores:
+        store.close()
+
+
+def test_the_other_process_waits_and_then_answers_alike(processes: tuple[Answers, Answers]) -> None:
+    first, second = processes
+    begun, go_on, told = threading.Event(), threading.Event(), []
+
+    def slowly() -> tuple[int, str]:
+        begun.set()
+        assert go_on.wait(60)
+        return 201, '{"id":"a"}'
+
+    def never() -> tuple[int, str]:
+        raise AssertionError("it is carried out twice")
+
+    thread = threading.Thread(target=lambda: told.append(first.once("key", "what", slowly)))
+    thread.start()
+    assert begun.wait(60)
+    with pytest.raises(Problem) as refused:
+        second.once("key", "what", never)
+    assert refused.value.status == 409
+    go_on.set()
+    thread.join(60)
+    assert second.once("key", "what", never) == told[0] == (201, '{"id":"a"}')
+    with pytest.raises(Problem) as other:
+        second.once("key", "something else", never)
+    assert other.value.status == 422

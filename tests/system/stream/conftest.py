@@ -1,0 +1,38 @@
+"""A real Kafka and a real PostgreSQL beside each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from data.store.postgres import migrated
+from tests.system.kafka import jars
+from tests.system.kafka.broker import Broker as KafkaServer
+from tests.system.postgres.server import Server, running
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    if why := jars.missing():
+        pytest.fail(why) if os.environ.get("CI") == "true" else pytest.skip(why)
+    server = KafkaServer(tmp_path_factory.mktemp("kafka"))
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Server]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: Server) -> str:
+    """One with an empty store."""
+    url = postgres.url(postgres.database())
+    migrated(url)
+    return url
