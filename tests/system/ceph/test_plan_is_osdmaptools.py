@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from actions.cluster.view import ClusterView
 from actions.crush.map import ITEM_NONE
 from actions.foresight import placed, weighed
 from actions.topology import pairs_for
@@ -64,10 +65,20 @@ def told(cluster: MiniCluster, *options: str) -> dict[PgId, tuple[int, ...]]:
     return {PgId(row[0]): tuple(json.loads(row[1])) for row in rows if len(row) == 3 and "[" in row[1]}
 
 
+def until(drive: Driven, reached: Callable[[ClusterView], bool], seconds: float = 60) -> ClusterView:
+    """The first look of which `reached` is true: the mgr tells of a PG's new place only when the PG has peered."""
+    end = time.monotonic() + seconds
+    while not reached(view := drive.view()):
+        assert time.monotonic() < end, {pg.id: pg.up for pg in view.pgs.values()}
+        time.sleep(0.5)
+    return view
+
+
 def test_the_map_as_it_is(mixed: MiniCluster, drive: Driven) -> None:
     view = drive.view()
     assert len(view.upmap_items) == 6
-    assert placed(view) == told(mixed) == {pg.id: pg.up for pg in view.pgs.values()}
+    assert placed(view) == told(mixed)
+    until(drive, lambda view: {pg.id: pg.up for pg in view.pgs.values()} == placed(view))
 
 
 @pytest.mark.parametrize("osd", OSDS)
@@ -98,10 +109,7 @@ def test_a_shard_that_takes_another_ones_place_when_the_pairs_come_in_turn(
     pairs = pairs_for(placed(view, (), [pg.id], pinned=False)[pg.id], want, (), ordered=True)
     assert pairs == ((second, first ^ 1), (first, second))
     mixed.command("osd pg-upmap-items", pgid=pg.id, id=[osd for pair in pairs for osd in pair])
-    end = time.monotonic() + 60
-    while (pinned := drive.view()).pgs[pg.id].up != want:  # the mgr tells of it when the PG has peered
-        assert time.monotonic() < end, pinned.pgs[pg.id].up
-        time.sleep(0.5)
+    pinned = until(drive, lambda view: view.pgs[pg.id].up == want)
     mixed.wait_clean()
     assert placed(pinned) == told(mixed)
     mixed.command("osd rm-pg-upmap-items", pgid=pg.id)
