@@ -125,6 +125,7 @@ def run(
     """
     with ExitStack() as closing:
         listener = closing.enter_context(bind(settings.service)) if served else None
+        tell(f"making the cluster {demo.cluster} and reading the lives of its disks")
         world_, first = demo.build()
         unwatched = Beside(demo)
         note = demo.note

@@ -179,12 +179,15 @@ class OsdMap:
         return touched
 
     def _place_anew(self) -> None:
-        at_home = Chooser(self.crush, dict.fromkeys(self.reweights, FULL_WEIGHT))
-        now = Chooser(self.crush, self.reweights)
+        whole = dict.fromkeys(self.reweights, FULL_WEIGHT)
+        at_home, now = Chooser(self.crush, whole), Chooser(self.crush, self.reweights)
         for pool in self.pools.values():
             seeds = np.arange(pool.pg_num, dtype=np.int64)
-            self._home[pool.id] = raw_sets(at_home, self.crush, pool, seeds)
-            self._raw[pool.id] = raw_sets(now, self.crush, pool, seeds)
+            home = raw_sets(at_home, self.crush, pool, seeds)
+            self._home[pool.id] = home
+            # Placing 65,536 PGs takes half a minute: once is enough while no override turns any away.
+            same = self.reweights == whole
+            self._raw[pool.id] = home.copy() if same else raw_sets(now, self.crush, pool, seeds)
         self._domains = {}
         self._weights = {
             osd: weight
