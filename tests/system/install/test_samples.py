@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from service.cli import app
+from service.cli.topics import IN_PART
 from service.settings import load
 from service.tables.collector import load as load_collector
 from tests.system.install.test_units import program, said
@@ -91,14 +92,21 @@ def test_kubernetes_takes_every_manifest(tmp_path: Path) -> None:
         file.write_text(yaml.safe_dump(manifest))
         said(judge, "--strict", file)
         kinds.append(manifest["kind"])
-    assert {"ConfigMap", "Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"} == set(kinds)
+    assert {"ConfigMap", "Deployment", "Job", "Service", "PodDisruptionBudget", "NetworkPolicy"} == set(kinds)
+
+
+def templates(kind: str) -> dict[str, dict[str, Any]]:
+    """What pods are made of, by the name of what makes them."""
+    found = (one for one in rendered() if one["kind"] == kind)
+    return {one["metadata"]["name"]: one["spec"]["template"] for one in found}
 
 
 @pytest.mark.system
 def test_no_pod_has_rights_that_it_does_not_need() -> None:
-    pods = [one["spec"]["template"]["spec"] for one in rendered() if one["kind"] == "Deployment"]
-    assert len(pods) == 3
-    for pod in pods:
+    made = templates("Deployment") | templates("Job")
+    assert made.keys() == {"topics", "schema", "serve", "worker", "control"}
+    for pod in (one["spec"] for one in made.values()):
+        assert pod["securityContext"] == next(iter(made.values()))["spec"]["securityContext"]
         assert pod["securityContext"]["runAsNonRoot"]
         assert not pod["automountServiceAccountToken"]
         assert not pod["enableServiceLinks"]
@@ -109,6 +117,44 @@ def test_no_pod_has_rights_that_it_does_not_need() -> None:
             assert rights["capabilities"] == {"drop": ["ALL"]}
             assert container["resources"]["limits"]["memory"]
         assert is_command(pod["containers"][0]["args"])
+
+
+@pytest.mark.system
+def test_topics_and_tables_are_made_before_any_pod_can_work() -> None:
+    jobs = {one["metadata"]["name"]: one["spec"] for one in rendered() if one["kind"] == "Job"}
+    pods = {name: job["template"]["spec"] for name, job in jobs.items()}
+    assert {name: pod["containers"][0]["args"] for name, pod in pods.items()} == {
+        "topics": ["topics", "create"],
+        "schema": ["store", "migrate"],
+    }
+    deployed = templates("Deployment").values()
+    for name, job in jobs.items():
+        assert job["backoffLimit"] >= 6
+        # One that went by itself would let an upgrade change tables beneath the pods that still run.
+        assert "ttlSecondsAfterFinished" not in job
+        assert pods[name]["restartPolicy"] == "Never"
+        for one in deployed:  # the same settings, secrets and image, or they would prepare something else
+            assert pods[name]["volumes"] == one["spec"]["volumes"]
+            assert pods[name]["containers"][0]["image"] == one["spec"]["containers"][0]["image"]
+    (given_up,) = jobs["topics"]["podFailurePolicy"]["rules"]
+    assert given_up["action"] == "FailJob"
+    assert given_up["onExitCodes"]["values"] == [IN_PART]
+
+
+@pytest.mark.system
+def test_every_pod_is_behind_the_network_policy_and_two_reach_ceph() -> None:
+    policies = {one["metadata"]["name"]: one["spec"] for one in rendered() if one["kind"] == "NetworkPolicy"}
+
+    def behind(name: str) -> set[str]:
+        (chosen,) = policies[name]["podSelector"]["matchExpressions"]
+        return set(chosen["values"])
+
+    made = templates("Deployment") | templates("Job")
+    assert behind("predrain") == {
+        one["metadata"]["labels"]["app.kubernetes.io/component"] for one in made.values()
+    }
+    assert behind("ceph") == {"serve", "control"}
+    assert set(policies["predrain"]["policyTypes"]) == {"Ingress", "Egress"}
 
 
 @pytest.mark.system
