@@ -26,10 +26,10 @@ class KafkaTable(BaseModel):
     few a minute in either: one partition keeps them in one order. More partitions later move drives from one to
     another and break their order while both hold records, so that these are for a cluster's whole life.
 
-    Retention, with a reading of 1 kB that zstd brings to about 0.15 kB and a host's batch of 20 OSDs (8 kB to 0.8 kB):
-    7 days of readings are 150 MB for 6,000 disks and 2.5 GB for 100,000, a week in which workers may stand still;
-    a day of latency is 350 MB for 300 hosts and 5.8 GB for 5,000, and older latencies decide nothing. Times the
-    replicas. What is history (announcements, samples of drains, dead letters) is kept as long as the store's.
+    Retention, with 0.7 kB a reading and 1.05 kB a host's minute of 20 OSDs, as a broker keeps them (`python -m
+    tests.bench.sized`): 7 days of readings are 0.7 GB for 6,000 disks and 12 GB for 100,000, a week in which workers may
+    stand still; a day of latency is 0.45 GB for 300 hosts and 7.5 GB for 5,000, and older latencies decide nothing.
+    Times the replicas. What is history (announcements, samples of drains, dead letters) is kept as long as the store's.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -110,8 +110,8 @@ def reading(number: int, smart: Smart, at: datetime, hours: int = 0) -> Reading:
     return Reading(device, HostName(f"stor-{number // DRIVES_A_HOST:04d}"), at, at, seen)
 
 
-def batch(host: int, minute: int) -> LatencyBatch:
-    """What one host of sixty OSDs counted in a minute."""
+def batch(host: int, minute: int, osds: int = OSDS_A_HOST) -> LatencyBatch:
+    """What one host of so many OSDs counted in a minute."""
     random, name = Random(host * 10_000 + minute), HostName(f"stor-{host:04d}")
     at = NOW - timedelta(hours=12) + timedelta(minutes=minute)
 
@@ -123,7 +123,7 @@ def batch(host: int, minute: int) -> LatencyBatch:
             times[6], times[3], round(load / 60, 2), round(random.random() * 3, 2), 0, 1, False, minute % 60 < 9,
         )  # fmt: skip
 
-    return LatencyBatch(name, Windows.of(map(summary, range(OSDS_A_HOST))))
+    return LatencyBatch(name, Windows.of(map(summary, range(osds))))
 
 
 def passed(done: Callable[[], int], total: int) -> Work:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -41,6 +42,12 @@ log.cleaner.dedupe.buffer.size=8388608
 num.network.threads=2
 num.io.threads=4
 """
+AUTHORIZED = """
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS
+allow.everyone.if.no.acl.found=false
+"""
+"""Who comes without a name, over PLAIN, may do everything, and all others what an ACL lets them."""
 LOGGING = """
 rootLogger.level=INFO
 rootLogger.appenderRef.f.ref=f
@@ -53,20 +60,23 @@ appender.f.layout.pattern=%d %p %c{{1}} %m%n
 
 
 class Broker:
-    """Lies in `folder`. Start it from a thread that lives as long as it shall: it dies with that thread."""
+    """Lies in `folder`. Start it from a thread that lives as long as it shall: it dies with that thread.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._log = folder, folder / "server.log"
+    more: properties beside PROPERTIES. users: who else may enter by SCRAM, with PASSWORD.
+    """
+
+    def __init__(self, folder: Path, more: str = "", users: Iterable[str] = ()) -> None:
+        self._folder, self._log, self._more = folder, folder / "server.log", more
         self._process: subprocess.Popen[bytes] | None = None
         self._ports: dict[str, int] = dict(zip(LISTENERS, free_ports(len(LISTENERS)), strict=True))
         self._classpath = classpath()
         _certificates(folder)
         self._configure()
         name = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=").replace("-", "a")
-        user = f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"
+        known = (f"SCRAM-SHA-512=[name={user},password={PASSWORD}]" for user in (USER, *users))
         subprocess.run(
             [*self._java("kafka.tools.StorageTool"), "format", "-t", name, "-c", folder / "server.properties",
-             "--add-scram", user],
+             *(word for user in known for word in ("--add-scram", user))],
             check=True, timeout=READY_SECONDS, capture_output=True,
         )  # fmt: skip
 
@@ -154,6 +164,7 @@ class Broker:
         )
         lines = (
             PROPERTIES,
+            self._more,
             f"controller.quorum.voters=1@127.0.0.1:{self._ports['CONTROLLER']}",
             f"listeners={listeners}",
             f"advertised.listeners={advertised}",
