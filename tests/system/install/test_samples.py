@@ -142,6 +142,16 @@ def test_topics_and_tables_are_made_before_any_pod_can_work() -> None:
 
 
 @pytest.mark.system
+def test_a_pod_that_ends_at_once_replaces_none_that_works() -> None:
+    deployments = [one["spec"] for one in rendered() if one["kind"] == "Deployment"]
+    assert len(deployments) == 3
+    for one in deployments:
+        # What waits for tables runs for some seconds before it says so, and would count as ready meanwhile.
+        assert one["minReadySeconds"] >= 30
+        assert one["replicas"] < 4, "a quarter of them may be away at once by default"
+
+
+@pytest.mark.system
 def test_every_pod_is_behind_the_network_policy_and_two_reach_ceph() -> None:
     policies = {one["metadata"]["name"]: one["spec"] for one in rendered() if one["kind"] == "NetworkPolicy"}
 
