@@ -5,7 +5,7 @@ step a drain.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from actions import quarantine
@@ -15,6 +15,7 @@ from actions.context import Context, Memory, engaged
 from actions.crush.choose import CannotPlace
 from actions.fate import slot_reused
 from actions.flight import Allowance, allowance, at_work
+from actions.folding import held
 from actions.foresight import fingerprint
 from actions.guards import AUTOMATIC, Refuse, refusals
 from actions.guards.cluster import foreign_trouble
@@ -98,13 +99,21 @@ class _Desk:
     allowance: Allowance
     planned: dict[str, tuple[int, datetime]]
     weighed: bool = False
+    sent: dict[str, str] = field(default_factory=dict)
+    """What this look's steps write, by the ledger's keys; the view cannot show it yet."""
 
     def answer(self, drain: Drain) -> tuple[Answer, ...]:
         """What this drain does now; empty when nothing changes. Where the map cannot be computed it alone is held."""
         try:
-            return self._answer(drain)
+            answers = self._answer(drain)
         except CannotPlace as trouble:
-            return self._uncomputed(drain, str(trouble))
+            answers = self._uncomputed(drain, str(trouble))
+        turned = {turn.drain.id: turn.drain for turn in answers if isinstance(turn, Turn)}
+        # Who decides after it must know: of drains that end in one look, the last gives back what all of them held.
+        self.context = replace(
+            self.context, drains=tuple(turned.get(known.id, known) for known in self.context.drains)
+        )
+        return answers
 
     def _answer(self, drain: Drain) -> tuple[Answer, ...]:
         if slot_reused(self.view, drain) and can(drain, Event.REPLACED):
@@ -141,7 +150,7 @@ class _Desk:
         if refused and (fresh := self._planned_anew(drain, refused)):
             return (fresh,)
         if refused:
-            return (Hold(self._held(drain, refused), refused),)
+            return (Hold(held(drain, refused, self.context.now), refused),)
         if not self.context.memory.settled(self.view):
             return (Wait(drain, "what was sent last must show in the statistics"),)
         return go_on(drain)
@@ -154,15 +163,7 @@ class _Desk:
             drain = replace(drain, plan=unplaceable(self.view, drain, trouble))
             self._note_plan(drain)
         refused = (Refuse("plan", trouble),)
-        return (Hold(self._held(drain, refused), refused),)
-
-    def _held(self, drain: Drain, refused: Sequence[Refuse]) -> Drain:
-        sentences = tuple(dict.fromkeys(refuse.sentence for refuse in refused))
-        if can(drain, Event.REFUSED):
-            return replace(after(drain, Event.REFUSED, self.context.now), held_by=sentences)
-        if drain.held_by == sentences:
-            return drain
-        return replace(drain, held_by=sentences, revision=drain.revision + 1, updated_at=self.context.now)
+        return (Hold(held(drain, refused, self.context.now), refused),)
 
     def _turn(self, drain: Drain, event: Event, decided: str) -> Turn:
         return Turn(after(drain, event, self.context.now, why=decided), self._seen(drain), decided)
@@ -195,8 +196,8 @@ class _Desk:
         if refused and (fresh := self._planned_anew(drain, refused)):
             return (fresh,)
         if refused:
-            held = self._held(drain, refused)
-            return (Hold(held, refused),) if held is not drain else ()
+            holding = held(drain, refused, self.context.now)
+            return (Hold(holding, refused),) if holding is not drain else ()
         approved = after(drain, Event.APPROVE, self.context.now)
         decided = "approve: mode act, and every guard passes"
         return (Turn(replace(approved, policy=self.policy.snapshot()), self._seen(drain), decided),)
@@ -211,16 +212,13 @@ class _Desk:
         )
         if made.refusals:
             refused = refusals(self.view, planned, self.policy, self.context)
-            return (Hold(self._held(planned, refused), refused),)
+            return (Hold(held(planned, refused, self.context.now), refused),)
         watched = [f"osd.{osd}/{what}" for osd in drain.osds for what in ("reweight", "crush_weight")]
         as_found = {key: found(self.view, key) for key in watched}
         started = after(planned, Event.START, self.context.now)
         saved, ours = quarantine.inherited(drain, self.context)
         started = replace(
             started, saved={**as_found, **saved, **drain.saved}, ours={**as_found, **ours, **drain.ours}
-        )
-        self.context = replace(
-            self.context, drains=tuple(started if d.id == drain.id else d for d in self.context.drains)
         )
         decided = f"begin: {made.mechanic.value}; {made.why}"
         return (Turn(started, self._seen(planned), decided),)
@@ -291,13 +289,13 @@ class _Desk:
         """Real trouble heals at the operator's speed: lowered throttles go back at once, whatever
         else holds.
         """
-        held = lowered(self.view, drain)
-        if not held or self.context.halted is not None or not self.context.lease_held:
+        low = lowered(self.view, drain)
+        if not low or self.context.halted is not None or not self.context.lease_held:
             return None
         if not self.view.statistics_known or not foreign_trouble(self.context):
             return None
-        decided = f"give {', '.join(held)} back at once: degradation that is not ours"
-        return self._step(drain, replace(back(held), decided=decided))
+        decided = f"give {', '.join(low)} back at once: degradation that is not ours"
+        return self._step(drain, replace(back(low), decided=decided))
 
     def _hold_settings(self, drain: Drain) -> tuple[Answer, ...]:
         """Balancer off, throttles down; kept with what they were before any drain touched them. What somebody else
@@ -318,7 +316,7 @@ class _Desk:
             if drain.state is not S.PREPARING and not given_back:
                 continue
             saved[key] = was
-            if not same(key, found(self.view, key), must):
+            if {found(self.view, key), self.sent.get(key, must)} != {must}:
                 commands.append(command_for(key, must))
             ours[key] = must
         prepared = replace(drain, saved=saved, ours=ours)
@@ -338,7 +336,7 @@ class _Desk:
     def _send(self, drain: Drain, batch: Batch) -> tuple[Answer, ...]:
         if batch.full:
             refused = (Refuse("space", f"{batch.full}."),)
-            return (Hold(self._held(drain, refused), refused),)
+            return (Hold(held(drain, refused, self.context.now), refused),)
         if not batch.commands:
             return (Wait(drain, batch.waits_for or "what is on its way must arrive"),)
         if any(isinstance(command, Reweight | CrushReweight) for command in batch.commands):
@@ -348,6 +346,7 @@ class _Desk:
         return (self._step(drain, batch),)
 
     def _step(self, drain: Drain, batch: Batch) -> Step:
+        self.sent.update((key_of(command), value_of(command)) for command in batch.commands)
         ready = booked(drain, self.view, batch.commands)
         progress = replace(ready.progress, started=len(batch.pgs))
         ready = replace(

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
 from actions.guards import Refuse
+from actions.states import Event, after, can
 from data.drain import Drain
+
+
+def held(drain: Drain, refusals: Sequence[Refuse], now: datetime) -> Drain:
+    """The drain as it holds for these reasons, one revision on; itself where it holds for the same already."""
+    sentences = tuple(dict.fromkeys(refuse.sentence for refuse in refusals))
+    if can(drain, Event.REFUSED):
+        return replace(after(drain, Event.REFUSED, now), held_by=sentences)
+    if drain.held_by == sentences:
+        return drain
+    return replace(drain, held_by=sentences, revision=drain.revision + 1, updated_at=now)
 
 
 def is_new(drain: Drain, drains: tuple[Drain, ...]) -> bool:

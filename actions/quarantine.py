@@ -12,6 +12,7 @@ from dataclasses import replace
 from actions.cluster.view import ClusterView
 from actions.context import Context, engaged
 from actions.flight import Allowance
+from actions.folding import held
 from actions.guards import AUTOMATIC, Refuse, refusals
 from actions.guards.verdict import count
 from actions.ledger import BEFORE, booked, found, same
@@ -72,7 +73,7 @@ def answer(
             *refused,
         )
     if refused:
-        return (Hold(_held(drain, refused, context), refused),)
+        return (Hold(held(drain, refused, context.now), refused),)
     if not context.memory.settled(view):
         return (Wait(drain, "what was sent last must show in the statistics"),)
     if heir is not None:
@@ -106,8 +107,8 @@ def _proposed(view: ClusterView, drain: Drain, policy: Policy, context: Context)
         return ()
     refused = refusals(view, drain, policy, context)
     if refused:
-        held = _held(drain, refused, context)
-        return (Hold(held, refused),) if held is not drain else ()
+        holding = held(drain, refused, context.now)
+        return (Hold(holding, refused),) if holding is not drain else ()
     kept = replace(drain, policy=policy.snapshot())
     return (_turn(view, kept, Event.APPROVE, "approve: mode act, and every guard passes", context),)
 
@@ -121,7 +122,7 @@ def _guarded(
             drain = replace(drain, plan=made, progress=Progress(planned_pgs=len(made.stirred)))
             if made.refusals:
                 refused = refusals(view, drain, policy, context)
-                return (Hold(_held(drain, refused, context), refused),)
+                return (Hold(held(drain, refused, context.now), refused),)
             as_found = {key_of(osd): found(view, key_of(osd)) for osd in drain.osds}
             drain = replace(drain, saved={**as_found, **drain.saved}, ours={**as_found, **drain.ours})
             return (_turn(view, drain, Event.START, f"begin: {made.why}", context),)
@@ -209,15 +210,6 @@ def _progressed(view: ClusterView, drain: Drain) -> Drain:
     gone = sum(1 for pg in drain.plan.stirred if pg not in leading)
     progress = replace(drain.progress, planned_pgs=len(drain.plan.stirred), moved_pgs=gone)
     return drain if progress == drain.progress else replace(drain, progress=progress)
-
-
-def _held(drain: Drain, refused: tuple[Refuse, ...], context: Context) -> Drain:
-    sentences = tuple(dict.fromkeys(refuse.sentence for refuse in refused))
-    if can(drain, Event.REFUSED):
-        return replace(after(drain, Event.REFUSED, context.now), held_by=sentences)
-    if drain.held_by == sentences:
-        return drain
-    return replace(drain, held_by=sentences, revision=drain.revision + 1, updated_at=context.now)
 
 
 def _seen(view: ClusterView, drain: Drain) -> str:

@@ -304,3 +304,52 @@ def test_the_next_process_gives_back_what_a_killed_one_held() -> None:
         run.started()
         run.until(drain, S.VERIFIED)
         assert settings_of(run) == {BACKFILLS: "8"}
+
+
+# -- shared by two drains
+
+SHARED = {BACKFILLS: "8"}
+
+
+def shared_by_two() -> Run:
+    spec = replace(wide_spec(hosts=8, pg_num=64), balancer=True, settings=SHARED)
+    return Run(spec, policy=Policy(out_share_max=0.5))
+
+
+def is_given_back(run: Run) -> bool:
+    return run.cluster.view().balancer_active and settings_of(run) == SHARED
+
+
+@pytest.mark.parametrize("given_up", [(False, False), (True, True), (False, True), (True, False)])
+def test_two_drains_that_end_in_one_look_give_back_what_they_shared(given_up: tuple[bool, bool]) -> None:
+    with shared_by_two() as run:
+        requests = run.controller.requests
+        drains = [(run.drain(osd), gone) for osd, gone in zip(("osd.0", "osd.9"), given_up, strict=True)]
+        while any(run.known(drain).state is not S.PAUSED for drain, _ in drains):
+            run.tick()
+            for drain, gone in drains:
+                if run.known(drain).state is (S.DRAINING if gone else S.DRAINED):
+                    requests.pause(drain.id, "operator", run.cluster.now)
+        run.ticks(6)
+        assert not run.cluster.view().balancer_active
+        for drain, gone in drains:
+            (requests.cancel if gone else requests.resume)(drain.id, "operator", run.cluster.now)
+        for drain, gone in drains:
+            run.until(drain, S.CANCELLED if gone else S.VERIFIED)
+        assert is_given_back(run)
+
+
+def test_a_drain_that_begins_in_the_look_in_which_another_ends_holds_what_they_share() -> None:
+    with shared_by_two() as run:
+        requests = run.controller.requests
+        ends, begins = run.drain("osd.0"), run.drain("osd.9")
+        run.until(begins, S.PREPARING)
+        requests.pause(begins.id, "operator", run.cluster.now)
+        run.until(ends, S.DRAINED)
+        requests.resume(begins.id, "operator", run.cluster.now)
+        run.until(begins, S.DRAINING)
+        run.ticks(3)
+        assert run.known(begins).state is S.DRAINING
+        assert settings_of(run)[BACKFILLS] == "1"
+        run.until(begins, S.VERIFIED)
+        assert is_given_back(run)
