@@ -29,13 +29,13 @@ from actions.moving import current_osd, farewell, next_batch, paced, progressed
 from actions.pacing import latency_seen
 from actions.plan import plan, unlike, unplaceable
 from actions.policy import Mode, Policy
-from actions.proposals import no_longer_bad, proposals
+from actions.proposals import no_longer_wanted, proposals
 from actions.risk import most_endangered_first
 from actions.space import room
 from actions.states import ENDED, Event, after, can
 from actions.steps import Answer, Decisions, Hold, Step, Turn, Wait
 from actions.survey import Survey, survey
-from actions.throttle import foreign, lowered, shared, to_give_back, unheld, wanted, yielded
+from actions.throttle import THEIRS, lowered, returned, shared, to_give_back, unheld, wanted, yielded
 from data.drain import Drain, DrainState, Intent, Progress
 from data.ids import DeviceId
 from data.outlook import Outlook
@@ -108,10 +108,10 @@ class _Desk:
             answers = self._answer(drain)
         except CannotPlace as trouble:
             answers = self._uncomputed(drain, str(trouble))
-        turned = {turn.drain.id: turn.drain for turn in answers if isinstance(turn, Turn)}
+        now = {answer.drain.id: answer.drain for answer in answers if isinstance(answer, Step | Turn)}
         # Who decides after it must know: of drains that end in one look, the last gives back what all of them held.
         self.context = replace(
-            self.context, drains=tuple(turned.get(known.id, known) for known in self.context.drains)
+            self.context, drains=tuple(now.get(known.id, known) for known in self.context.drains)
         )
         return answers
 
@@ -168,6 +168,11 @@ class _Desk:
     def _turn(self, drain: Drain, event: Event, decided: str) -> Turn:
         return Turn(after(drain, event, self.context.now, why=decided), self._seen(drain), decided)
 
+    def _noted(self, drain: Drain, decided: str) -> Turn:
+        """The drain as it is now, in the state that it was in."""
+        noted = replace(drain, revision=drain.revision + 1, updated_at=self.context.now)
+        return Turn(noted, self._seen(drain), decided)
+
     def _seen(self, drain: Drain) -> str:
         names = ", ".join(f"osd.{osd}" for osd in drain.osds)
         left = drain.progress.planned_pgs - drain.progress.moved_pgs
@@ -180,16 +185,8 @@ class _Desk:
     # ----------------------------------------------------------------------------------------------------
 
     def _proposed(self, drain: Drain) -> tuple[Answer, ...]:
-        gone = all(
-            (osd := self.view.osds.get(id_)) is None or (not osd.up and osd.reweight == 0)
-            for id_ in drain.osds
-        )
-        if gone:
-            return (
-                self._turn(drain, Event.WITHDRAW, "the disk is dead and out; there is nothing left to drain"),
-            )
-        if no_longer_bad(drain, self.policy, self.context):
-            return (self._turn(drain, Event.WITHDRAW, "the outlook has been better for long enough"),)
+        if moot := no_longer_wanted(self.view, drain, self.policy, self.context):
+            return (self._turn(drain, Event.WITHDRAW, moot),)
         if self.policy.mode is not Mode.ACT or drain.asked_by != AUTOMATIC:
             return ()
         refused = refusals(self.view, drain, self.policy, self.context)
@@ -285,28 +282,32 @@ class _Desk:
     # -- pieces
     # ----------------------------------------------------------------------------------------------------
 
-    def _rescue(self, drain: Drain) -> Step | None:
-        """Real trouble heals at the operator's speed: lowered throttles go back at once, whatever
-        else holds.
+    def _rescue(self, drain: Drain) -> Answer | None:
+        """Real trouble heals at the operator's speed: lowered throttles go back at once, whatever else holds, and
+        again at each look until they show as they were.
         """
-        low = lowered(self.view, drain)
-        if not low or self.context.halted is not None or not self.context.lease_held:
+        if self.context.halted is not None or not self.context.lease_held:
             return None
         if not self.view.statistics_known or not foreign_trouble(self.context):
             return None
-        decided = f"give {', '.join(low)} back at once: degradation that is not ours"
-        return self._step(drain, replace(back(low), decided=decided))
+        if low := lowered(self.view, drain, self.context):
+            decided = f"give {', '.join(low)} back at once: degradation that is not ours"
+            return self._step(drain, replace(back(low), decided=decided))
+        free = returned(self.view, drain)
+        return None if free is drain else self._noted(free, "the throttles are as they were found")
 
     def _hold_settings(self, drain: Drain) -> tuple[Answer, ...]:
         """Balancer off, throttles down; kept with what they were before any drain touched them. What somebody else
         set since is theirs.
         """
-        free = yielded(self.view, drain)
+        free = yielded(self.view, drain, self.context)
         if free is not drain:
-            keys = [key for key in drain.ours if key not in free.ours and foreign(self.view, drain, key)]
-            theirs = ", ".join(f"{key} at {found(self.view, key)}" for key in keys)
-            free = replace(free, revision=drain.revision + 1, updated_at=self.context.now)
-            return (Turn(free, self._seen(drain), f"leave {theirs}: somebody else set it"),)
+            theirs = ", ".join(
+                f"{key.removesuffix(THEIRS)} at {now}"
+                for key, now in free.ours.items()
+                if key not in drain.ours
+            )
+            return (self._noted(free, f"leave {theirs}: somebody else set it"),)
         saved, ours = dict(drain.saved), dict(drain.ours)
         commands: list[Command] = []
         for key, (was, must) in wanted(self.view, drain, self.context).items():
@@ -323,10 +324,12 @@ class _Desk:
         if commands:
             names = ", ".join(f"{key_of(command)} {value_of(command)}" for command in commands)
             return (self._step(prepared, Batch(tuple(commands), decided=f"hold {names}")),)
-        if prepared != drain and drain.state is S.PREPARING:
-            decided = f"balancer and throttles are held by another drain already{self._grip(drain)}"
+        if prepared == drain:
+            return ()
+        decided = f"balancer and throttles are held by another drain already{self._grip(drain)}"
+        if drain.state is S.PREPARING:
             return (self._turn(prepared, Event.PREPARED, decided),)
-        return ()
+        return (self._noted(prepared, decided),)
 
     def _grip(self, drain: Drain) -> str:
         """What to add to a sentence where the throttle cannot be relied on."""
@@ -386,11 +389,9 @@ class _Desk:
         pgs = len({move.pg for move in made.moves})
         progress = replace(drain.progress, planned_pgs=pgs, planned_bytes=made.bytes)
         progress = replace(progress, moved_pgs=min(progress.moved_pgs, pgs))
-        fresh = replace(
-            drain, plan=made, progress=progress, revision=drain.revision + 1, updated_at=self.context.now
-        )
         decided = f"plan anew: {count(pgs, 'PG')}, fullest target {_percent(made.fullest_after)}"
-        return Turn(fresh, self._seen(drain), decided)
+        fresh = replace(drain, plan=made, progress=progress)
+        return replace(self._noted(fresh, decided), seen=self._seen(drain))
 
 
 def _percent(fill: float | None) -> str:

@@ -119,7 +119,15 @@ def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Prop
     return tuple(answers)
 
 
-def no_longer_bad(drain: Drain, policy: Policy, context: Context) -> bool:
+def no_longer_wanted(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> str:
+    """Why a proposal is withdrawn, for the journal; empty while it stands."""
+    osds = [view.osds.get(id_) for id_ in drain.osds]
+    if all(osd is None or (not osd.up and osd.reweight == 0) for osd in osds):
+        return "the disk is dead and out; there is nothing left to drain"
+    return "the outlook has been better for long enough" if _no_longer_bad(drain, policy, context) else ""
+
+
+def _no_longer_bad(drain: Drain, policy: Policy, context: Context) -> bool:
     """Whether an automatic proposal has lost its ground: the OSD is no longer slow, or its outlook is fresh and no
     longer bad, and long enough since.
     """

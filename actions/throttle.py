@@ -48,38 +48,55 @@ def wanted(view: ClusterView, drain: Drain, context: Context) -> dict[str, tuple
     return held
 
 
-def lowered(view: ClusterView, drain: Drain) -> dict[str, str]:
-    """Throttles that this drain holds down now, with the operator's values."""
+def lowered(view: ClusterView, drain: Drain, context: Context) -> dict[str, str]:
+    """Throttles that this drain holds down now, or whose giving back does not show, with the operator's values."""
     return {
         key: was
         for key, was in _held(drain).items()
-        if key.startswith("option/") and drain.ours[key] != was and not foreign(view, drain, key)
+        if key.startswith("option/")
+        and {drain.ours[key], found(view, key)} != {was}
+        and not foreign(view, drain, key, context)
     }
+
+
+def returned(view: ClusterView, drain: Drain) -> Drain:
+    """The drain once throttles that it gave back show so: whoever lowers them from then on is somebody else, though
+    it be to our value.
+    """
+    back = {key + BEFORE for key, was in _held(drain).items() if drain.ours[key] == was == found(view, key)}
+    if back.isdisjoint(drain.ours):
+        return drain
+    return replace(drain, ours={key: value for key, value in drain.ours.items() if key not in back})
 
 
 def to_give_back(view: ClusterView, drain: Drain, context: Context) -> dict[str, str]:
     """Shared keys to restore when this drain ends, with their values: not those that another engaged drain holds as
-    well, nor what somebody else has set since.
+    well (and has not given back already), nor what somebody else has set since.
     """
-    kept = {key for other in context.others(drain) for key in other.ours if shared(key)}
+    kept = {
+        key
+        for other in context.others(drain)
+        for key, was in _held(other).items()
+        if not same(key, other.ours[key], was)
+    }
     return {
         key: was
         for key, was in _held(drain).items()
-        if key not in kept and not same(key, found(view, key), was) and not foreign(view, drain, key)
+        if key not in kept and not same(key, found(view, key), was) and not foreign(view, drain, key, context)
     }
 
 
-def foreign(view: ClusterView, drain: Drain, key: str) -> bool:
-    """Whether an option holds what neither the drain set nor found: somebody else's hand."""
+def foreign(view: ClusterView, drain: Drain, key: str, context: Context) -> bool:
+    """Whether an option holds what neither the drain set or found nor another one set: somebody else's hand."""
     if not key.startswith("option/"):
         return False
     known = {drain.ours.get(key), drain.ours.get(key + BEFORE), drain.saved.get(key)}
-    return found(view, key) not in known
+    return found(view, key) not in known | {other.ours.get(key) for other in context.others(drain)}
 
 
-def yielded(view: ClusterView, drain: Drain) -> Drain:
+def yielded(view: ClusterView, drain: Drain, context: Context) -> Drain:
     """The drain without a claim to the options that somebody else has set since."""
-    theirs = [key for key in _held(drain) if foreign(view, drain, key)]
+    theirs = [key for key in _held(drain) if foreign(view, drain, key, context)]
     if not theirs:
         return drain
     gone = {name for key in theirs for name in (key, key + BEFORE)}

@@ -49,7 +49,9 @@ def next_return(
     found_so = drain
     open_keys = [key for key in drain.ours if not key.endswith(BEFORE) and not shared(key)]
     drain, open_keys, lost = _abandoned(view, drain, context, policy, open_keys)
-    lost += [key for key in drain.ours if not key.endswith((BEFORE, THEIRS)) and foreign(view, drain, key)]
+    lost += [
+        key for key in drain.ours if not key.endswith((BEFORE, THEIRS)) and foreign(view, drain, key, context)
+    ]
     note = f"; left as found by others: {', '.join(lost)}" if lost else ""
     for key in (k for k in open_keys if k.startswith("osd.")):
         osd, goal = OsdId(int(key.partition("/")[0][4:])), float(drain.saved[key])
