@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from actions.cluster.view import ClusterView
-from actions.ledger import pinned
+from actions.ledger import found, pinned, same
 from actions.policy import Policy
 from actions.states import ACTIVE
 from actions.survey import Survey
@@ -71,9 +71,21 @@ class Memory:
             trusted_from=max(self.trusted_from, now + _two_periods(policy)),
         )
 
-    def arrived(self, keys: Iterable[str]) -> Memory:
-        """After these keys were seen in the map as they were written."""
-        left = {key: count for key, count in self.attempts.items() if key not in set(keys)}
+    def read_back(self, view: ClusterView, drains: Iterable[Drain]) -> Memory:
+        """Without the attempts at what the map now shows, and at what a person stopped.
+
+        The mon answers "set" also to pins that it drops seconds later, so this waits until all has settled.
+        """
+        if not self.attempts or not self.settled(view):
+            return self
+        shown = {
+            key
+            for drain in drains
+            for key, value in drain.ours.items()
+            if key in self.attempts
+            and (drain.state in (DrainState.PAUSED, DrainState.FAILED) or same(key, found(view, key), value))
+        }
+        left = {key: count for key, count in self.attempts.items() if key not in shown}
         return self if left == self.attempts else replace(self, attempts=left)
 
     def settled(self, view: ClusterView) -> bool:
@@ -86,8 +98,8 @@ def _two_periods(policy: Policy) -> timedelta:
 
 
 def _reported(view: ClusterView, pg: PgId, epoch: int) -> bool:
-    found = view.pgs.get(pg)
-    return found is None or found.reported_epoch >= epoch
+    known = view.pgs.get(pg)
+    return known is None or known.reported_epoch >= epoch
 
 
 @dataclass(frozen=True, slots=True)

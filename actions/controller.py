@@ -8,6 +8,7 @@ process wait once, never act wrongly.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import RLock
@@ -18,11 +19,12 @@ from actions.cluster.view import ClusterView
 from actions.context import Context, Memory
 from actions.copies import Copies
 from actions.decide import decide
+from actions.flags import left_set, let_go
 from actions.folding import is_new, same_reasons
 from actions.guards import Pass, Refuse, judge
 from actions.journalled import LIFE, Journalled
 from actions.leading import Lead
-from actions.ledger import found, key_of, same, value_of
+from actions.ledger import key_of, value_of
 from actions.leftovers import leftovers
 from actions.policy import Policy
 from actions.proposals import serving
@@ -34,7 +36,7 @@ from actions.steps import Answer, Decisions, Hold, Propose, Refusal, Step, Turn,
 from actions.survey import Survey, survey
 from actions.suspicion import Suspicion
 from data.drain import Drain, DrainState
-from data.ids import DeviceId
+from data.ids import DeviceId, PgId
 from data.outlook import Outlook, Status
 from data.slow import Slowness
 from data.store.port import RevisionConflict, Store
@@ -107,10 +109,8 @@ class Controller:
                 if self._lead.leads:
                     self._hold_all(drains, halted, trouble, now)
                 return TickReport(now, view, (), 0, perf_counter() - began, halted, trouble)
-            self._read_back(view, drains)
             advice = self._publish(view, drains, now) if halted is None else ""
-            if halted is None:
-                self._clear_up(view, drains, now)
+            drains = self._clear_up(view, drains, now, halted=halted is not None)
             if self._idle(view, drains):
                 return TickReport(now, view, (), 0, perf_counter() - began, halted, idle=True, advice=advice)
             decisions = self._decide(view, drains, now, halted)
@@ -219,22 +219,6 @@ class Controller:
         self._surveyed = survey(view, self._surveyed)
         return view
 
-    def _read_back(self, view: ClusterView, drains: tuple[Drain, ...]) -> None:
-        """Forget the attempts at what the map now shows, and at what a person stopped.
-
-        The mon answers "set" also to pins that it drops seconds later, so this waits until all has settled.
-        """
-        if self._memory is None or not self._memory.attempts or not self._memory.settled(view):
-            return
-        shown = [
-            key
-            for drain in drains
-            for key, value in drain.ours.items()
-            if key in self._memory.attempts
-            and (drain.state in (DrainState.PAUSED, DrainState.FAILED) or same(key, found(view, key), value))
-        ]
-        self._memory = self._memory.arrived(shown)
-
     def _idle(self, view: ClusterView, drains: tuple[Drain, ...]) -> bool:
         """Nothing waits, and no bad disk serves: one that was pulled or has died keeps its outlook for ever."""
         if any(drain.state not in ENDED for drain in drains):
@@ -309,8 +293,8 @@ class Controller:
         return 0
 
     def _send(self, step: Step, view: ClusterView, now: datetime) -> int:
-        """The intent first, to store and cluster, then each command, then what the cluster said. Halt,
-        lease and step counter are read before every command.
+        """The intent first, to store and cluster, then each command, then what the cluster said. Halt, lease and step
+        counter are read before every command; a step that is cut short by them gives its flags back.
         """
         assert self._memory is not None
         self._journal.write(step.drain.id, now, step.seen, step.decided, epoch=view.epoch)
@@ -322,11 +306,12 @@ class Controller:
         sent = 0
         said: list[str] = []
         epoch, failed = view.epoch, False
-        remapped = dict.fromkeys(step.pgs, epoch)
+        remapped: dict[PgId, int] = {}
         for command in step.commands:
             if (refused := self._lead.refusal()) is not None:
                 said.append(refused)
                 break
+            remapped.update(dict.fromkeys(step.remapped_by(command), epoch))
             self._memory = self._memory.sent(remapped, (), now, self.policy)
             try:
                 answer = self.cluster.apply(command)
@@ -343,6 +328,8 @@ class Controller:
             remapped.update(dict.fromkeys(step.remapped_by(command), epoch))
         self._memory = self._memory.sent(remapped, (), now, self.policy)
         self._journal.write(step.drain.id, now, "", "", answered="; ".join(dict.fromkeys(said)), epoch=epoch)
+        for command in left_set(step.commands[:sent]) if refused is not None else ():
+            self._put_back(step.drain.id, command, now)
         self._count_failure(step.drain, failed, said[-1] if said else "", now)
         return sent
 
@@ -359,14 +346,29 @@ class Controller:
         except ClusterUnreachable as trouble:
             return f"Life expectancies are not published: {trouble}."
 
-    def _clear_up(self, view: ClusterView, drains: tuple[Drain, ...], now: datetime) -> None:
-        """Put back what drains that are over left standing."""
+    def _clear_up(
+        self, view: ClusterView, drains: tuple[Drain, ...], now: datetime, *, halted: bool
+    ) -> tuple[Drain, ...]:
+        """The drains without claims to what stands no more; and what is left standing of those that are over is put
+        back. Flags of a step that was cut short go at once under a halt, under which nobody pins on.
+        """
         assert self._memory is not None
-        for id_, command in leftovers(drains, view) if self._memory.settled(view) else ():
-            self._journal.send(
-                id_, command, f"put back what was left: {key_of(command)} {value_of(command)}", now
-            )
-            self._memory = self._memory.sent({}, (), now, self.policy)
+        self._memory = self._memory.read_back(view, drains)
+        settled = self._memory.settled(view)
+        for id_, command in leftovers(drains, view, halted=halted) if settled or halted else ():
+            self._put_back(id_, command, now)
+        freed = [let_go(drain, view, now) for drain in drains] if settled else list(drains)
+        for free in freed:
+            if free not in drains:
+                with suppress(RevisionConflict):  # the next look reads it again
+                    self._copies.save(free)
+        return tuple(freed)
+
+    def _put_back(self, id_: str, command: Command, now: datetime) -> None:
+        assert self._memory is not None
+        decided = f"put back what was left: {key_of(command)} {value_of(command)}"
+        self._journal.send(id_, command, decided, now)
+        self._memory = self._memory.sent({}, (), now, self.policy)
 
     def _count_failure(self, drain: Drain, failed: bool, said: str, now: datetime) -> None:
         """What the cluster refuses three times running is not tried a fourth time without a person."""

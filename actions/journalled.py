@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from actions.cluster.port import Cluster, ClusterUnreachable, Command
+from actions.cluster.port import Cluster, ClusterUnreachable, Command, SetFlag
 from actions.leading import Lead
 from data.drain import JournalEntry
 from data.store.port import Store
@@ -36,9 +36,11 @@ class Journalled:
         self.store.add_journal([JournalEntry(id_, now, seen, decided, answered, epoch)])
 
     def send(self, id_: str, command: Command, decided: str, now: datetime) -> bool:
-        """Send one command; whether an answer came. A refusal is an answer, and is written down as one."""
+        """Send one command; whether an answer came. A refusal is an answer, and is written down as one. A halt stops
+        all but what clears a flag: while one of ours stands, nothing heals.
+        """
         self.write(id_, now, "", decided)
-        refused = self.lead.step()
+        refused = self.lead.step(despite_halt=isinstance(command, SetFlag) and not command.on)
         if refused is not None:
             self.write(id_, now, "", "", answered=refused)
             return False

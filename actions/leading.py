@@ -84,9 +84,9 @@ class Lead:
         self._count = int(first) if first.isdecimal() else 0
         self._advance()
 
-    def step(self) -> str | None:
+    def step(self, *, despite_halt: bool = False) -> str | None:
         """Count one step; a sentence when it must not be made. Nothing was counted then."""
-        refused = self.refusal()
+        refused = self.refusal(despite_halt=despite_halt)
         if refused is not None or self.lease is None or self.keep is None:
             return refused
         try:
@@ -96,9 +96,9 @@ class Lead:
             return f"not sent, the step cannot be counted: {trouble}"
         return None
 
-    def refusal(self) -> str | None:
-        """Why the next command must not be sent; None when it may."""
-        if (why := self.halted()) is not None:
+    def refusal(self, *, despite_halt: bool = False) -> str | None:
+        """Why the next command must not be sent; None when it may. `despite_halt`: it clears a flag that a step set."""
+        if not despite_halt and (why := self.halted()) is not None:
             return f"not sent, halted: {why}"
         if self.lease is None:
             return None

@@ -14,9 +14,12 @@ from actions.throttle import shared
 from data.drain import Drain
 
 
-def leftovers(drains: Iterable[Drain], view: ClusterView) -> tuple[tuple[str, Command], ...]:
+def leftovers(
+    drains: Iterable[Drain], view: ClusterView, *, halted: bool = False
+) -> tuple[tuple[str, Command], ...]:
     """Commands that put back, each with the drain that set it: flags of any drain, which never outlast a step, and
-    throttles and balancer of ended ones. What shows another value than ours is somebody else's by now and stays.
+    throttles and balancer of ended ones, these not under a halt. What shows another value than ours is somebody
+    else's by now and stays.
     """
     drains = tuple(drains)
     held = {key for drain in drains if engaged(drain) for key in drain.ours}
@@ -25,7 +28,7 @@ def leftovers(drains: Iterable[Drain], view: ClusterView) -> tuple[tuple[str, Co
         owner = next(drain.id for drain in drains if key_of(command) in drain.ours)
         back[key_of(command)] = (owner, command)
     for drain in drains:
-        if drain.state not in ENDED:
+        if halted or drain.state not in ENDED:
             continue
         for key, value in drain.ours.items():
             was = drain.saved.get(key)

@@ -45,6 +45,8 @@ class Sealed:
     id: str
     text: str
     signature: str
+    gives_back: bool = False
+    """It clears a flag that a step set, which a halt does not stop."""
 
 
 @dataclass(slots=True)
@@ -90,7 +92,7 @@ class Hand:
             raise ClusterUnreachable(why)
         expires_at = self._clock.now().timestamp() + self._patience
         text = text_of(replace(step, expires_at=expires_at))
-        waiting = _Waiting(Sealed(step.id, text, seal(self._key, text)))
+        waiting = _Waiting(Sealed(step.id, text, seal(self._key, text), step.gives_back))
         with self._lock:
             self._waiting[step.id] = waiting
         waiting.done.wait(self._patience)
@@ -128,11 +130,14 @@ class HandCluster:
     drains: Callable[[], Iterable[Drain]]
     _view: ClusterView | None = None
     _epoch: int = 0
+    _written: dict[str, str] = field(default_factory=dict)
+    """What was carried out since the look, which shows it not yet: a step clears the flags that it set."""
 
     def view(self) -> ClusterView:
         """Look. Raises ClusterUnreachable; so too while a drain is under way and the hand is away."""
         self._view = self.looking.view()
         self._epoch = max(self._epoch, self._view.epoch)
+        self._written = {}
         if (why := self.hand.absent()) and any(drain.state in ACTIVE for drain in self.drains()):
             raise ClusterUnreachable(why)
         return self._view
@@ -150,7 +155,7 @@ class HandCluster:
             expires_at=0.0,
             key=key,
             value=value,
-            expects=found(self._view, key),
+            expects=self._written.get(key, found(self._view, key)),
         )
         from actions.cluster.live import LiveCluster  # which a start without a cluster does not wait for
 
@@ -158,6 +163,8 @@ class HandCluster:
             self.looking.reader.sent(command, self.looking.now())
         answer = self.hand.carry(step)
         self._epoch = max(self._epoch, answer.epoch or 0)
+        if answer.ok:
+            self._written[key] = value
         return answer
 
     def _owner(self, key: str, value: str) -> Drain | None:

@@ -58,7 +58,7 @@ def steps(
     hand = _hand(house)
     if halted is not None and house.store.halt_reason() is None:
         house.halt(f"in the cluster: {halted.strip() or 'no reason given'}", caller.name)
-    waiting = () if halted is not None else hand.taken()
+    waiting = (one for one in hand.taken() if halted is None or one.gives_back)
     return StepPage(items=[StepBody(step=one.text, signature=one.signature) for one in waiting])
 
 

@@ -116,23 +116,68 @@ def test_the_pins_are_given_back_a_few_at_a_time_where_the_policy_says_so() -> N
         assert run.cluster.view().upmap_items
 
 
-def test_a_halt_in_the_middle_of_a_rung_leaves_flags_that_whoever_comes_next_knows_as_ours() -> None:
+FLAGS_SET = SetFlag("nobackfill", on=True)
+
+
+def halted_in_a_rung(run: Run, after: Command = FLAGS_SET) -> Drain:
+    """A removal that a halt cut short right after its first such command."""
+    drain = removed(run)
+
+    def halt() -> None:
+        if run.watched.commands[-1] == after:
+            run.store.set_halt("test")
+            run.watched.after_command = lambda: None
+
+    run.watched.after_command = halt
+    while not run.store.halt_reason():
+        run.tick()
+    return drain
+
+
+@pytest.mark.parametrize("after", [SetFlag("norebalance", on=True), FLAGS_SET])
+def test_a_halt_in_the_middle_of_a_rung_gives_its_flags_back_at_once(after: Command) -> None:
     with Run(SPEC) as run:
-        drain = removed(run)
+        before = places(run)
+        mine = {id_ for id_, members in before.items() if 0 in members}
+        drain = halted_in_a_rung(run, after)
+        assert not run.cluster.view().flags
+        assert not any(isinstance(command, CrushReweight) for command in run.watched.commands)
+        assert "put back what was left: flag/norebalance off" in run.transcript(drain)
+        run.ticks(10)
+        run.store.set_halt(None)
+        run.until(drain, S.VERIFIED)
+        assert run.cluster.view().osds[OsdId(0)].crush_weight == 0.0
+        assert moved_off(run, before) == mine
 
-        def halt() -> None:
-            if run.watched.commands[-1] == SetFlag("nobackfill", on=True):
-                run.store.set_halt("test")
 
-        run.watched.after_command = halt
-        for _ in range(2000):
+def test_flags_that_a_dead_process_left_are_given_back_under_a_halt_as_well() -> None:
+    with Run(SPEC) as run:
+        removed(run)
+        dying = Dies(run, 2)
+        run.started(dying)
+        while dying.left or not dying.rung:
             run.tick()
-            if run.store.halt_reason():
-                break
         assert run.cluster.view().flags == {"norebalance", "nobackfill"}
-        cleared = stale_flags(run.store.drains(), run.cluster.view())
-        assert cleared == (SetFlag("nobackfill", on=False), SetFlag("norebalance", on=False))
-        assert run.known(drain).ours["flag/nobackfill"] == "on"
+        run.store.set_halt("test")
+        run.started()
+        run.tick()
+        assert not run.cluster.view().flags
+
+
+def test_an_operators_flags_stay_under_a_halt_and_after_a_removal() -> None:
+    with Run(SPEC) as run:
+        drain = halted_in_a_rung(run)
+        run.ticks(3)
+        run.cluster.apply(SetFlag("norebalance", on=True))
+        run.ticks(10)
+        assert run.cluster.view().flags == {"norebalance"}
+        run.cluster.apply(SetFlag("norebalance", on=False))
+        run.store.set_halt(None)
+        run.until(drain, S.VERIFIED)
+        run.ticks(3)
+        run.cluster.apply(FLAGS_SET)
+        run.ticks(10)
+        assert run.cluster.view().flags == {"nobackfill"}
 
 
 class Dies:

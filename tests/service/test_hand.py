@@ -16,7 +16,7 @@ from actions.ceph_mgr.predrain.asking import Service, Unanswered, ask
 from actions.ceph_mgr.predrain.hand import Hand as MgrHand
 from actions.ceph_mgr.predrain.steps import Step
 from actions.ceph_mgr.predrain.told import drains_of, osds_of, state_of
-from actions.cluster.port import Answer, ClusterUnreachable, Reweight
+from actions.cluster.port import Answer, ClusterUnreachable, Reweight, SetFlag
 from actions.cluster.simulated import SimulatedCluster
 from actions.ledger import command_for
 from data.ids import OsdId
@@ -91,6 +91,8 @@ def _written(command: dict[str, Any]) -> tuple[str, str]:
         return f"upmap/{command['pgid']}", pairs
     if prefix == "osd reweight":
         return f"osd.{command['id']}/reweight", repr(command["weight"])
+    if prefix in ("osd set", "osd unset"):
+        return f"flag/{command['key']}", "on" if prefix == "osd set" else "off"
     if prefix.startswith("balancer"):
         return "balancer", prefix.split()[1]
     if prefix.startswith("config"):
@@ -187,6 +189,19 @@ def test_a_halt_in_the_cluster_halts_the_service_and_hands_out_no_step(
     assert site.client.get("/api/v1/halt").json()["halted"] == "in the cluster: switch maintenance"
 
 
+def test_flags_that_a_step_set_are_cleared_by_the_hand_under_a_halt_of_the_cluster_too(
+    world: World, service: Service
+) -> None:
+    with Module(world, service) as module:
+        world.reach.view()
+        assert world.reach.apply(SetFlag("norebalance", on=True)).ok
+        assert world.reach.apply(SetFlag("nobackfill", on=True)).ok
+        assert world.reach.apply(SetFlag("nobackfill", on=False)).ok
+        module.mgr.halt = "switch maintenance"
+        assert world.reach.apply(SetFlag("norebalance", on=False)).ok
+    assert not world.cluster.view().flags
+
+
 def test_a_step_is_answered_in_the_hands_own_words_and_only_once(world: World, service: Service) -> None:
     hand = world.reach.hand  # type: ignore[attr-defined]
     with Module(world, service):
@@ -256,7 +271,7 @@ def test_a_step_names_the_drain_whose_ledger_holds_it(world: World, site: Site) 
     world.reach.apply(Reweight(OsdId(0), 0.5))
     world.reach.apply(Reweight(OsdId(0), 0.25))
     assert [(step.drain, step.revision) for step in sealed] == [(owned.id, owned.revision), ("-", 0)]
-    assert {step.expects for step in sealed} == {"1.0"}
+    assert [step.expects for step in sealed] == ["1.0", "0.5"]
 
 
 def test_a_key_file_that_holds_no_key_says_how_to_make_one(tmp_path: Path, world: World) -> None:

@@ -41,7 +41,7 @@ def judge(
     step: Step, wanted: Order, world: World, halted: str | None, sent: int, peering_max: int
 ) -> Verdict:
     """Everything but `ok-to-stop`. `sent`: steps carried out within the last minute."""
-    if halted is not None:
+    if halted is not None and not step.gives_back:
         return _refuse(f"halted: {halted}")
     if world.epoch < step.epoch:
         return _wait(f"the mgr's map is of epoch {world.epoch}, the step of {step.epoch}")

@@ -25,7 +25,9 @@ class NotOurs(Exception):
 
 @dataclass(frozen=True)
 class Step:
-    """`epoch`: of the map on which it was decided. `expects`: what the map then held under `key`; None: not said."""
+    """`epoch`: of the map on which it was decided. `expects`: what the map then held under `key`, or a step of ours
+    has written there since; None: not said.
+    """
 
     id: str
     drain: str
@@ -35,6 +37,11 @@ class Step:
     key: str
     value: str
     expects: str | None = None
+
+    @property
+    def gives_back(self) -> bool:
+        """Whether it clears a flag that a step set: right under a halt too, for nothing heals while one stands."""
+        return self.key.startswith("flag/") and self.value == "off"
 
 
 def text_of(step: Step) -> str:

@@ -32,6 +32,7 @@ class FakeMgr:
     stop_rc: int = 0
     dies: bool = False
     refuses: tuple[str, ...] = ()
+    flags: str = "sortbitwise"
     upmaps: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     osds: dict[int, dict[str, Any]] = field(default_factory=dict)
     store: dict[str, str] = field(default_factory=dict)
@@ -51,7 +52,7 @@ class FakeMgr:
             pools = [{"pool": 1, "pg_num": 16}]
             return {
                 "epoch": self.epoch, "osds": list(self.osds.values()), "pools": pools, "pg_upmap_items": items,
-                "flags": "sortbitwise",
+                "flags": self.flags,
             }  # fmt: skip
         if data_name == "osd_map_tree":
             return {"nodes": [{"id": id_, "type": "osd", "crush_weight": 3.5} for id_ in self.osds]}
@@ -148,6 +149,15 @@ def test_a_step_that_has_expired_or_would_last_too_long_is_refused() -> None:
 def test_a_halt_refuses_and_so_does_one_that_cannot_be_read() -> None:
     assert "halted: switch maintenance" in refused(FakeMgr(halt="switch maintenance"))
     assert "cannot be read" in refused(FakeMgr(halt_rc=-errno.EACCES))
+
+
+def test_a_halt_lets_nothing_go_but_what_clears_a_flag() -> None:
+    mgr = FakeMgr(halt="switch maintenance", flags="sortbitwise,nobackfill")
+    clears = replace(STEP, key="flag/nobackfill", value="off", expects="on")
+    assert "halted" in refused(mgr, replace(clears, id="id0", value="on", expects="off"))
+    assert mgr.sent == []
+    assert consider(mgr, clears) == Answer(True, "done so", 41)
+    assert mgr.sent == [{"prefix": "osd unset", "key": "nobackfill"}]
 
 
 def test_a_map_that_is_behind_and_pgs_that_peer_are_waited_for() -> None:
