@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from actions.cluster.view import ClusterView
-from actions.ledger import found, pinned, same
+from actions.ledger import pinned
 from actions.policy import Policy
 from actions.states import ACTIVE
 from actions.survey import Survey
@@ -71,21 +71,9 @@ class Memory:
             trusted_from=max(self.trusted_from, now + _two_periods(policy)),
         )
 
-    def read_back(self, view: ClusterView, drains: Iterable[Drain]) -> Memory:
-        """Without the attempts at what the map now shows, and at what a person stopped.
-
-        The mon answers "set" also to pins that it drops seconds later, so this waits until all has settled.
-        """
-        if not self.attempts or not self.settled(view):
-            return self
-        shown = {
-            key
-            for drain in drains
-            for key, value in drain.ours.items()
-            if key in self.attempts
-            and (drain.state in (DrainState.PAUSED, DrainState.FAILED) or same(key, found(view, key), value))
-        }
-        left = {key: count for key, count in self.attempts.items() if key not in shown}
+    def arrived(self, keys: Iterable[str]) -> Memory:
+        """After these keys were seen in the map as they were written."""
+        left = {key: count for key, count in self.attempts.items() if key not in set(keys)}
         return self if left == self.attempts else replace(self, attempts=left)
 
     def settled(self, view: ClusterView) -> bool:

@@ -25,7 +25,7 @@ from actions.guards import Pass, Refuse, judge
 from actions.journalled import LIFE, Journalled
 from actions.leading import Lead
 from actions.ledger import key_of, value_of
-from actions.leftovers import leftovers
+from actions.leftovers import arrived, leftovers
 from actions.policy import Policy
 from actions.proposals import serving
 from actions.publishing import Publisher
@@ -36,7 +36,7 @@ from actions.steps import Answer, Decisions, Hold, Propose, Refusal, Step, Turn,
 from actions.survey import Survey, survey
 from actions.suspicion import Suspicion
 from data.drain import Drain, DrainState
-from data.ids import DeviceId, PgId
+from data.ids import DeviceId
 from data.outlook import Outlook, Status
 from data.slow import Slowness
 from data.store.port import RevisionConflict, Store
@@ -306,13 +306,12 @@ class Controller:
         sent = 0
         said: list[str] = []
         epoch, failed = view.epoch, False
-        remapped: dict[PgId, int] = {}
         for command in step.commands:
             if (refused := self._lead.refusal()) is not None:
                 said.append(refused)
                 break
-            remapped.update(dict.fromkeys(step.remapped_by(command), epoch))
-            self._memory = self._memory.sent(remapped, (), now, self.policy)
+            before, pgs = self._memory, step.remapped_by(command)
+            self._memory = before.sent(dict.fromkeys(pgs, epoch), (), now, self.policy)
             try:
                 answer = self.cluster.apply(command)
             except ClusterUnreachable as trouble:
@@ -321,12 +320,11 @@ class Controller:
                 break
             sent += 1
             failed = failed or not answer.ok
-            if answer.ok:
-                self._memory = self._memory.sent({}, (key_of(command),), now, self.policy)
             said.append(answer.text or ("ok" if answer.ok else "refused"))
-            epoch = max(epoch, answer.epoch or epoch + 1)
-            remapped.update(dict.fromkeys(step.remapped_by(command), epoch))
-        self._memory = self._memory.sent(remapped, (), now, self.policy)
+            if answer.ok:
+                epoch = max(epoch, answer.epoch or epoch + 1)
+            changed = dict.fromkeys(pgs, epoch) if answer.ok else {}  # what is refused is not waited for
+            self._memory = before.sent(changed, (key_of(command),), now, self.policy)
         self._journal.write(step.drain.id, now, "", "", answered="; ".join(dict.fromkeys(said)), epoch=epoch)
         for command in left_set(step.commands[:sent]) if refused is not None else ():
             self._put_back(step.drain.id, command, now)
@@ -353,8 +351,9 @@ class Controller:
         back. Flags of a step that was cut short go at once under a halt, under which nobody pins on.
         """
         assert self._memory is not None
-        self._memory = self._memory.read_back(view, drains)
         settled = self._memory.settled(view)
+        if settled:  # the mon answers "set" also to pins that it drops seconds later
+            self._memory = self._memory.arrived(arrived(drains, view, self._memory.attempts))
         for id_, command in leftovers(drains, view, halted=halted) if settled or halted else ():
             self._put_back(id_, command, now)
         freed = [let_go(drain, view, now) for drain in drains] if settled else list(drains)

@@ -1,8 +1,10 @@
-"""What drains that are over left standing in the cluster, for whoever comes next to put back."""
+"""What is seen of all drains when the map has settled: what arrived, and what those that are over left standing, for
+whoever comes next to put back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from actions.cluster.port import Command
 from actions.cluster.view import ClusterView
@@ -11,7 +13,7 @@ from actions.flags import stale_flags
 from actions.ledger import BEFORE, command_for, found, key_of, same
 from actions.states import ENDED
 from actions.throttle import shared
-from data.drain import Drain
+from data.drain import Drain, DrainState
 
 
 def leftovers(
@@ -38,3 +40,20 @@ def leftovers(
             if same(key, now, value) and not same(key, now, was):
                 back[key] = (drain.id, command_for(key, was))
     return tuple(back.values())
+
+
+def arrived(drains: Iterable[Drain], view: ClusterView, attempts: Container[str]) -> frozenset[str]:
+    """Keys of `attempts` that the map shows as a drain set them, or whose drain a person stopped or must help, for it
+    begins anew. A cancel that broke does not, so that what the mon always refuses is given up in the end.
+    """
+    return frozenset(
+        key
+        for drain in drains
+        for key, value in drain.ours.items()
+        if key in attempts and (_begins_anew(drain) or same(key, found(view, key), value))
+    )
+
+
+def _begins_anew(drain: Drain) -> bool:
+    stopped = drain.state in (DrainState.PAUSED, DrainState.FAILED)
+    return stopped and drain.resume_to is not DrainState.CANCELLING

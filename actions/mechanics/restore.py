@@ -1,8 +1,8 @@
 """The way back: everything that a drain set becomes what it found, in the order weights, upmaps,
 affinity, settings.
 
-What somebody else changed meanwhile is theirs and stays; the journal says so. Data flows back under the
-same budgets.
+What somebody else changed meanwhile is theirs and stays, and what is of an OSD or PG that is in the map no more is
+left out; the journal says so. Data flows back under the same budgets.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from dataclasses import dataclass, replace
 from actions.cluster.port import Command
 from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
+from actions.crush.map import ITEM_NONE
 from actions.flight import Allowance, in_flight
 from actions.ledger import (
     BEFORE,
     explained,
     found,
     is_pin,
+    pinned,
     read_pairs,
     same,
+    upmap_key,
+    write_pairs,
 )
 from actions.mechanics import affinity
 from actions.mechanics.batch import Batch, back, pin, serving
@@ -31,6 +35,10 @@ from actions.policy import Policy
 from actions.throttle import THEIRS, foreign, shared, to_give_back
 from data.drain import Drain
 from data.ids import OsdId, PgId
+
+_OTHERS = "left as found by others"
+_GONE = "left out, not in the map any more"
+_REFUSED = "left out, the mon does not take it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +53,20 @@ class Return:
 def next_return(
     view: ClusterView, drain: Drain, policy: Policy, context: Context, allowance: Allowance, starts: int
 ) -> Return:
-    """One batch of the way back."""
-    found_so = drain
+    """One batch of the way back. A claim is given up only where it is also said: with commands, or at the end."""
+    way = _next_return(view, drain, policy, context, allowance, starts)
+    return way if way.done or way.batch.commands else replace(way, drain=drain)
+
+
+def _next_return(
+    view: ClusterView, drain: Drain, policy: Policy, context: Context, allowance: Allowance, starts: int
+) -> Return:
     open_keys = [key for key in drain.ours if not key.endswith(BEFORE) and not shared(key)]
-    drain, open_keys, lost = _abandoned(view, drain, context, policy, open_keys)
-    lost += [
-        key for key in drain.ours if not key.endswith((BEFORE, THEIRS)) and foreign(view, drain, key, context)
+    drain, open_keys, given_up = _abandoned(view, drain, context, policy, open_keys)
+    given_up[_OTHERS] += [
+        k for k in drain.ours if not k.endswith((BEFORE, THEIRS)) and foreign(view, drain, k, context)
     ]
-    note = f"; left as found by others: {', '.join(lost)}" if lost else ""
+    note = "".join(f"; {why}: {', '.join(keys)}" for why, keys in given_up.items() if keys)
     for key in (k for k in open_keys if k.startswith("osd.")):
         osd, goal = OsdId(int(key.partition("/")[0][4:])), float(drain.saved[key])
         if key.endswith("/reweight"):
@@ -75,7 +89,7 @@ def next_return(
     if any(is_pin(key) for key in open_keys):
         return Return(drain, Batch(waits_for="another drain's step on the same PGs"))
     if in_flight(drain, context):
-        return Return(found_so, Batch(waits_for="data still flows back"))
+        return Return(drain, Batch(waits_for="data still flows back"))
     for key in (key for key in rest if key.endswith("/affinity")):
         batch = affinity.next_rung(
             view, OsdId(int(key.partition("/")[0][4:])), float(drain.saved[key]), allowance
@@ -83,7 +97,8 @@ def next_return(
         return Return(drain, replace(batch, decided=batch.decided + note))
     if rest:
         return Return(drain, back({key: drain.saved[key] for key in rest}, note))
-    return Return(drain, Batch(decided=f"everything is as it was found{note}"), done=True)
+    without = _without(view, drain, pinned(drain.ours))
+    return Return(drain, Batch(decided=f"everything is as it was found{without}{note}"), done=True)
 
 
 def _unpin(
@@ -104,18 +119,20 @@ def _unpin(
         pg = view.pgs[PgId(key[6:])]
         if len(pgs) == starts or (pg.id in context.survey.restless and not _waits(pg)):
             continue
-        back = [(OsdId(old), pg.shard_bytes) for old, _ in read_pairs(found(view, key)) if old in drain.osds]
+        mine = view.osds.keys() & set(drain.osds)
+        back = [(OsdId(old), pg.shard_bytes) for old, _ in read_pairs(found(view, key)) if old in mine]
         if not all(allowance.room.fits(osd, size) for osd, size in back):
             full = (
                 f"PG {pg.id} stays where it is: {_names(osd for osd, _ in back)} has no room for it any more"
             )
             continue
         allowance.send(pg.id, back)
-        commands.append(pin(pg.id, read_pairs(drain.saved[key]), serving(view, pg)))
+        commands.append(pin(pg.id, read_pairs(_goal(view, drain, key)), serving(view, pg)))
         pgs.append(pg.id)
     if not pgs:
         return Batch(full=full) if full and not context.survey.restless else Batch(waits_for="PGs are busy")
-    return Batch(tuple(commands), frozenset(pgs), f"upmaps of {', '.join(pgs)} as they were{note}")
+    decided = f"upmaps of {', '.join(pgs)} as they were{_without(view, drain, pgs)}{note}"
+    return Batch(tuple(commands), frozenset(pgs), decided)
 
 
 def _waits(pg: Pg) -> bool:
@@ -127,31 +144,54 @@ def _names(osds: Iterable[OsdId]) -> str:
     return ", ".join(f"osd.{osd}" for osd in osds)
 
 
+def _goal(view: ClusterView, drain: Drain, key: str) -> str:
+    """What a key becomes: as it was found, but for pairs of OSDs that are gone, which the mon would refuse for ever."""
+    if not is_pin(key):
+        return drain.saved[key]
+    return write_pairs(tuple(pair for pair in read_pairs(drain.saved[key]) if _there(view, pair)))
+
+
+def _without(view: ClusterView, drain: Drain, pgs: Iterable[PgId]) -> str:
+    """The pairs of these PGs that are not set again, as the end of a sentence."""
+    gone = [
+        f"{write_pairs((pair,))} of PG {pg}"
+        for pg in pgs
+        for pair in read_pairs(drain.saved[upmap_key(pg)])
+        if not _there(view, pair)
+    ]
+    return f", without {', '.join(gone)}, for such an OSD is not in the map any more" if gone else ""
+
+
+def _there(view: ClusterView, pair: tuple[int, int]) -> bool:
+    return all(osd in view.osds or osd == ITEM_NONE for osd in pair)
+
+
 def _abandoned(
     view: ClusterView, drain: Drain, context: Context, policy: Policy, keys: list[str]
-) -> tuple[Drain, list[str], list[str]]:
-    """Split the keys into those still to restore and those that others changed, the map lost, or the
-    mon will not take.
+) -> tuple[Drain, list[str], dict[str, list[str]]]:
+    """Split the keys into those still to restore and, by why, those that others changed, the map lost, or the mon will
+    not take.
     """
     ours = dict(drain.ours)
     todo: list[str] = []
-    lost: list[str] = []
+    given_up: dict[str, list[str]] = {_OTHERS: [], _GONE: [], _REFUSED: []}
     for key in keys:
-        if _vanished(view, key):
-            del ours[key]
-            ours.pop(key + BEFORE, None)
-            continue
         now = found(view, key)
-        if same(key, now, drain.saved[key]):
+        if _vanished(view, key):
+            why = _GONE
+        elif same(key, now, _goal(view, drain, key)):
             continue
-        refused = is_pin(key) and context.memory.attempts.get(key, 0) >= 2 * policy.pin_attempts
-        if not explained(drain, key, now) or refused or _dead(view, key):
-            del ours[key]
-            ours.pop(key + BEFORE, None)
-            lost.append(key)
+        elif not explained(drain, key, now) or _dead(view, key):
+            why = _OTHERS
+        elif is_pin(key) and context.memory.attempts.get(key, 0) >= 2 * policy.pin_attempts:
+            why = _REFUSED
+        else:
+            todo.append(key)
             continue
-        todo.append(key)
-    return (replace(drain, ours=ours) if ours != drain.ours else drain), todo, lost
+        given_up[why].append(key)
+        del ours[key]
+        ours.pop(key + BEFORE, None)
+    return (replace(drain, ours=ours) if ours != drain.ours else drain), todo, given_up
 
 
 def _vanished(view: ClusterView, key: str) -> bool:

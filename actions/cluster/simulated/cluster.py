@@ -174,6 +174,16 @@ class SimulatedCluster:
         if reweight is not None:
             self._remap(self.osdmap.set_reweight(osd, int(reweight * FULL_WEIGHT)))
 
+    def purge(self, osd: OsdId) -> None:
+        """`osd purge`: the daemon is stopped, its disk wiped, and the map knows it no more."""
+        touched = self.life.holding(osd)
+        self.fail_osd(osd)
+        self._dead.discard(osd)
+        for known in (self._osds, self._down_since, self._out_by_mon):
+            known.pop(osd, None)
+        self._remap(self.osdmap.purge(osd) | touched)
+        self._mon.osd_changed()
+
     def set_slow(self, osd: OsdId, factor: float) -> None:
         """The disk answers `factor` times as slowly as a healthy one; 1 is healthy again."""
         self._clients.slow(osd, factor, self._time.now)

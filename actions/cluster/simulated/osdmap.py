@@ -101,6 +101,21 @@ class OsdMap:
             changed |= set(self._rows(pool, (before[pool.id] != self._raw[pool.id]).any(axis=1)))
         return changed | self._pinned_pgs()
 
+    def purge(self, osd: int) -> set[int]:
+        """Take the OSD out of the map and the tree. Pins that name it stay until the mon looks them over."""
+        touched = self.holding(osd) | self.set_crush_weight(osd, 0)
+        buckets = dict(self.crush.buckets)
+        for holder in (bucket for bucket in self.crush.buckets.values() if osd in bucket.items):
+            left = [(item, w) for item, w in zip(holder.items, holder.weights, strict=True) if item != osd]
+            items, weights = tuple(item for item, _ in left), tuple(weight for _, weight in left)
+            buckets[holder.id] = replace(holder, items=items, weights=weights)
+        self.crush = replace(self.crush, buckets=buckets)
+        self.reweights.pop(osd, None)
+        self.affinities.pop(OsdId(osd), None)
+        self.up.discard(osd)
+        self._place_anew()
+        return touched
+
     def set_up(self, osd: int, up: bool) -> set[int]:
         """Mark an OSD up or down."""
         if (osd in self.up) == up:

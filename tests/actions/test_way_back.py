@@ -1,0 +1,111 @@
+"""The way back where not all can be put back: what is left out is said, and the cancel ends."""
+
+from __future__ import annotations
+
+from actions.cluster.port import Answer, Command, RemoveUpmap, SetUpmap
+from actions.cluster.simulated import SimulatedCluster
+from actions.cluster.view import ClusterView
+from actions.ledger import Pairs
+from data.drain import Drain, DrainState
+from data.ids import OsdId, PgId
+from tests.actions.made import wide_spec
+from tests.actions.run import Run, whole
+
+S = DrainState
+SPEC = wide_spec(hosts=8, per_host=2, racks=4, pg_num=64, used=0.3)
+GONE = "osd.0 is not in the map any more"
+
+
+def pinned_by_the_operator(run: Run) -> tuple[PgId, Pairs]:
+    """A PG of osd.0 whose two other members an operator has sent to other hosts, and how. With the first of the targets
+    purged, CRUSH still chooses the same three.
+    """
+    view = run.cluster.view()
+    hosts = {osd.id: osd.host for osd in view.osds.values()}
+    for pg in (pg for pg in view.pgs.values() if pg.up[0] == 0):
+        used = {hosts[OsdId(osd)] for osd in pg.up}
+        first, second = [osd for osd, host in hosts.items() if host not in used and osd % 2][:2]
+        without = SimulatedCluster(SPEC, 1)
+        without.purge(first)
+        if without.osdmap.place(without.osdmap.index[pg.id]) == pg.up:
+            pairs = ((pg.up[1], int(first)), (pg.up[2], int(second)))
+            assert run.cluster.apply(SetUpmap(pg.id, pairs)).ok
+            run.cluster.advance(3600)
+            return pg.id, pairs
+    raise AssertionError("no such PG")
+
+
+def moved_on(run: Run, pg: PgId) -> Drain:
+    """A drain of osd.0 that has sent the PG elsewhere."""
+    drain = run.drain("osd.0")
+    for _ in range(500):
+        run.tick()
+        if (0 not in run.cluster.truth().pgs[pg].up) and whole(run):
+            return drain
+    raise AssertionError(run.transcript(drain))
+
+
+def test_a_cancel_leaves_out_the_saved_pin_of_a_purged_osd_says_so_and_ends() -> None:
+    with Run(SPEC) as run:
+        pg, (lost, kept) = pinned_by_the_operator(run)
+        drain = moved_on(run, pg)
+        run.cluster.purge(OsdId(lost[1]))
+        run.cluster.advance(3600)
+        run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+        ended = run.until(drain, S.CANCELLED, S.FAILED)
+        assert ended.state is S.CANCELLED
+        assert f"without {lost[0]}>{lost[1]} of PG {pg}, for such an OSD is not in the map" in ended.ended_why
+        assert ended.ended_why in run.transcript(drain)
+        assert run.cluster.view().upmap_items == {pg: (kept,)}
+        assert 0 in run.cluster.truth().pgs[pg].up
+        assert whole(run)
+
+
+def test_a_cancel_of_a_purged_osds_drain_says_what_is_not_given_back_and_ends() -> None:
+    with Run(SPEC) as run:
+        drain = run.drain("osd.0")
+        run.until(drain, S.DRAINING)
+        run.ticks(6)
+        run.cluster.purge(OsdId(0))
+        run.ticks(3)
+        assert any(GONE in sentence for sentence in run.known(drain).held_by)
+        run.cluster.advance(7200)
+        run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+        ended = run.until(drain, S.CANCELLED, S.FAILED)
+        assert ended.state is S.CANCELLED
+        assert "not in the map any more: osd.0/reweight, osd.0/crush_weight" in run.transcript(drain)
+        assert whole(run)
+
+
+class Refuses:
+    """The cluster of a run, whose mon refuses every command about one PG."""
+
+    def __init__(self, run: Run, pg: PgId) -> None:
+        self.run, self.pg = run, pg
+
+    def view(self) -> ClusterView:
+        return self.run.watched.view()
+
+    def apply(self, command: Command) -> Answer:
+        if isinstance(command, SetUpmap | RemoveUpmap) and command.pg == self.pg:
+            return Answer(ok=False, text="Error EINVAL: not today")
+        return self.run.watched.apply(command)
+
+
+def test_a_cancel_that_people_let_go_on_gives_up_the_pin_that_the_mon_refuses_again_and_again() -> None:
+    with Run(SPEC) as run:
+        drain = run.drain("osd.0")
+        run.until(drain, S.DRAINING)
+        while not (pins := run.cluster.view().upmap_items):
+            run.tick()
+        pg = next(iter(pins))
+        run.started(Refuses(run, pg))
+        run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+        for _ in range(2):
+            broken = run.until(drain, S.FAILED)
+            assert "not today" in broken.ended_why
+            run.ticks(5)
+            run.controller.requests.resume(drain.id, "operator", run.cluster.now)
+        run.until(drain, S.CANCELLED)
+        assert f"left out, the mon does not take it: upmap/{pg}" in run.transcript(drain)
+        assert set(run.cluster.view().upmap_items) == {pg}
