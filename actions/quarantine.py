@@ -15,7 +15,7 @@ from actions.flight import Allowance
 from actions.folding import held
 from actions.guards import AUTOMATIC, Refuse, refusals
 from actions.guards.verdict import count
-from actions.ledger import BEFORE, booked, found, same
+from actions.ledger import ABSENT, BEFORE, booked, found, same
 from actions.mechanics import affinity
 from actions.mechanics.batch import Batch
 from actions.mechanics.restore import next_return
@@ -97,7 +97,11 @@ def inherited(drain: Drain, context: Context) -> tuple[Mapping[str, str], Mappin
 def given_back(view: ClusterView, drain: Drain) -> dict[str, str]:
     """Affinities that an emptied drain still holds down, with what they were: it leads nothing, so no PG peers."""
     held = {key: drain.saved[key] for key in drain.ours if key.endswith("/affinity") and key in drain.saved}
-    return {key: was for key, was in held.items() if not same(key, found(view, key), was)}
+    return {
+        key: was
+        for key, was in held.items()
+        if found(view, key) != ABSENT and not same(key, found(view, key), was)
+    }
 
 
 def _proposed(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> tuple[Answer, ...]:
@@ -143,7 +147,7 @@ def _guarded(
 
 
 def _lowered(view: ClusterView, drain: Drain, allowance: Allowance) -> Batch:
-    for osd in drain.osds:
+    for osd in (osd for osd in drain.osds if osd in view.osds):
         batch = affinity.next_rung(view, osd, GOAL, allowance)
         if batch.commands or view.osds[osd].primary_affinity > GOAL:
             return batch

@@ -52,7 +52,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard("unknown-release", unknown_release, ANY),
     Guard("window", window, BEFORE | _UNDER_WAY),
     Guard("lease", lease, ANY),
-    Guard("conflict", conflict, _PINNING),
+    Guard("conflict", conflict, BEFORE | MOVING),
     Guard("balancer", balancer, _PINNING),
     Guard("trust", trust, BEFORE),
     Guard("safe-to-destroy", safe_to_destroy, frozenset({_S.DRAINED, _S.VERIFIED})),
