@@ -356,12 +356,12 @@ class Controller:
             self._memory = self._memory.arrived(arrived(drains, view, self._memory.attempts))
         for id_, command in leftovers(drains, view, halted=halted) if settled or halted else ():
             self._put_back(id_, command, now)
-        freed = [let_go(drain, view, now) for drain in drains] if settled else list(drains)
-        for free in freed:
-            if free not in drains:
+        freed = tuple(let_go(drain, view) for drain in drains) if settled else drains
+        for drain, free in zip(drains, freed, strict=True):
+            if free is not drain:
                 with suppress(RevisionConflict):  # the next look reads it again
                     self._copies.save(free)
-        return tuple(freed)
+        return freed
 
     def _put_back(self, id_: str, command: Command, now: datetime) -> None:
         assert self._memory is not None

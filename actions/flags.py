@@ -1,23 +1,27 @@
 """Flags that a step of ours left standing: cleared by whoever comes next.
 
 A step sets `norebalance` and `nobackfill` and clears them before it ends (at most a minute); so a flag of ours that a
-look finds standing was left by a step that was cut short. A halt that cuts one short gives its flags back itself.
+look finds standing was left by a step that was cut short. A halt that cuts one short gives its flags back itself. A flag
+is ours until a map that has settled shows it no more: whoever sets it after that is an operator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
 
 from actions.cluster.port import Command, SetFlag
 from actions.cluster.view import ClusterView
-from actions.ledger import cleared
-from data.drain import Drain
+from actions.ledger import BEFORE, found
+from actions.states import ENDED
+from data.drain import Drain, DrainState
+
+_OVER = ENDED | {DrainState.VERIFIED}
+"""No drain comes so far while a flag of its own stands: it would be cleared, and waited for, at every look before."""
 
 
 def stale_flags(drains: Iterable[Drain], view: ClusterView) -> tuple[Command, ...]:
-    """Commands that clear every flag that a drain, ended or not, booked as set and that the map still shows.
+    """Commands that clear every flag that a drain which is not over booked as set and that the map still shows.
 
     To be called by who holds the lease, between steps. Flags that no drain booked are an operator's and stay.
     """
@@ -25,7 +29,7 @@ def stale_flags(drains: Iterable[Drain], view: ClusterView) -> tuple[Command, ..
         key.removeprefix("flag/")
         for drain in drains
         for key, value in drain.ours.items()
-        if key.startswith("flag/") and value == "on"
+        if key.startswith("flag/") and value == "on" and drain.state not in _OVER
     }
     return tuple(SetFlag(flag, on=False) for flag in sorted(ours & view.flags))
 
@@ -36,9 +40,16 @@ def left_set(sent: Iterable[Command]) -> tuple[Command, ...]:
     return tuple(SetFlag(flag, on=False) for flag in reversed(on) if on[flag])
 
 
-def let_go(drain: Drain, view: ClusterView, now: datetime) -> Drain:
-    """The drain without a claim to flags that stand no more: whoever sets one of them next is an operator."""
-    ours = {key: value for key, value in drain.ours.items() if not cleared(view, key)}
-    if ours == drain.ours:
+def let_go(drain: Drain, view: ClusterView) -> Drain:
+    """The drain without its claims to flags that the map, which must have settled, shows no more: one revision on
+    where it had any, ended or not.
+    """
+    gone = {
+        key
+        for key in drain.ours
+        if key.startswith("flag/") and found(view, key.removesuffix(BEFORE)) == "off"
+    }
+    if not gone:
         return drain
-    return replace(drain, ours=ours, revision=drain.revision + 1, updated_at=now)
+    ours = {key: value for key, value in drain.ours.items() if key not in gone}
+    return replace(drain, ours=ours, revision=drain.revision + 1)

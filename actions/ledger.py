@@ -179,7 +179,6 @@ def booked(drain: Drain, view: ClusterView, commands: Iterable[Command]) -> Drai
         for key, value in drain.ours.items()
         if not key.endswith(BEFORE) or not same(key[:-1], drain.ours[key[:-1]], found(view, key[:-1]))
     }
-    ours = {key: value for key, value in ours.items() if not cleared(view, key)}
     for command in commands:
         key = key_of(command)
         if isinstance(command, SetFlag) and not command.on and key in ours:
@@ -190,9 +189,3 @@ def booked(drain: Drain, view: ClusterView, commands: Iterable[Command]) -> Drai
         if not same(key, now, ours[key]):
             ours[key + BEFORE] = now
     return replace(drain, saved=saved, ours=ours)
-
-
-def cleared(view: ClusterView, key: str) -> bool:
-    """A flag of ours that stands no more is nobody's: what an operator sets next is theirs."""
-    name = key.removesuffix(BEFORE)
-    return name.startswith("flag/") and found(view, name) == "off"

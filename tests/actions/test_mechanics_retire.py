@@ -217,6 +217,46 @@ def test_a_rung_cut_short_anywhere_is_taken_up_again_and_nothing_but_the_suspect
         assert whole(run)
 
 
+def set_by_the_operator(run: Run) -> None:
+    """A flag of those that a rung sets, set by hand; a few looks pass."""
+    run.cluster.apply(SetFlag("norebalance", on=True))
+    run.ticks(5)
+
+
+def test_a_removal_that_is_over_leaves_the_flags_to_the_operator() -> None:
+    with Run(SPEC) as run:
+        drain = run.until(removed(run), S.VERIFIED)
+        set_by_the_operator(run)
+        assert run.cluster.view().flags == {"norebalance"}
+        run.cluster.apply(SetFlag("norebalance", on=False))
+        run.ticks(5)
+        run.controller.hand_over(drain.id, "operator", run.cluster.now)
+        run.cluster.purge(OsdId(0))
+        set_by_the_operator(run)
+        assert run.cluster.view().flags == {"norebalance"}
+        assert not any(key.startswith("flag/") for key in run.known(drain).ours)
+
+
+def test_flags_that_an_earlier_version_left_in_the_book_of_a_drain_that_is_over_are_the_operators() -> None:
+    with Run(SPEC) as run:
+        ours = {"flag/norebalance": "on"}
+        run.store.save_drain(a_drain(state=S.HANDED_OVER, ours=ours, saved={"flag/norebalance": "off"}))
+        set_by_the_operator(run)
+        assert run.cluster.view().flags == {"norebalance"}
+
+
+def test_between_two_rungs_a_removal_that_is_paused_leaves_the_flags_to_the_operator() -> None:
+    with Run(SPEC) as run:
+        drain = removed(run)
+        while not any(isinstance(command, CrushReweight) for command in run.watched.commands):
+            run.tick()
+        run.ticks(2)
+        run.controller.requests.pause(drain.id, "operator", run.cluster.now)
+        run.ticks(2)
+        set_by_the_operator(run)
+        assert run.cluster.view().flags == {"norebalance"}
+
+
 def test_an_operators_flag_is_never_taken_for_ours() -> None:
     view = replace(calm_view(), flags=frozenset({"norebalance"}))
     assert stale_flags((a_drain(),), view) == ()
