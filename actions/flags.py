@@ -1,8 +1,8 @@
 """Flags that a step of ours left standing: cleared by whoever comes next.
 
 A step sets `norebalance` and `nobackfill` and clears them before it ends (at most a minute); so a flag of ours that a
-look finds standing was left by a step that was cut short. A halt that cuts one short gives its flags back itself. A flag
-is ours until a map that has settled shows it no more: whoever sets it after that is an operator.
+look finds standing was left by a step that was cut short. A halt that cuts one short gives its flags back itself.
+A flag is ours until a map that has settled shows it no more: whoever sets it after that is an operator.
 """
 
 from __future__ import annotations
