@@ -14,7 +14,15 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from actions.ceph_mgr.predrain.steps import EXPIRY_MAX_SECONDS, KEY_MIN, Step, seal, text_of
-from actions.cluster.port import Answer, Cluster, ClusterUnreachable, Command
+from actions.cluster.port import (
+    Answer,
+    Cluster,
+    ClusterUnreachable,
+    Command,
+    DeviceLight,
+    PublishLife,
+    WithdrawLife,
+)
 from actions.cluster.view import ClusterView
 from actions.ledger import found, key_of, same, value_of
 from actions.states import ACTIVE
@@ -129,15 +137,15 @@ class HandCluster:
     hand: Hand
     drains: Callable[[], Iterable[Drain]]
     _view: ClusterView | None = None
-    _epoch: int = 0
     _written: dict[str, str] = field(default_factory=dict)
-    """What was carried out since the look, which shows it not yet: a step clears the flags that it set."""
+    """What was carried out since the last look, by its key: a step may set a flag and clear it."""
+    _epoch: int = 0
 
     def view(self) -> ClusterView:
         """Look. Raises ClusterUnreachable; so too while a drain is under way and the hand is away."""
         self._view = self.looking.view()
+        self._written.clear()
         self._epoch = max(self._epoch, self._view.epoch)
-        self._written = {}
         if (why := self.hand.absent()) and any(drain.state in ACTIVE for drain in self.drains()):
             raise ClusterUnreachable(why)
         return self._view
@@ -155,7 +163,7 @@ class HandCluster:
             expires_at=0.0,
             key=key,
             value=value,
-            expects=self._written.get(key, found(self._view, key)),
+            expects=self._expected(command, self._view),
         )
         from actions.cluster.live import LiveCluster  # which a start without a cluster does not wait for
 
@@ -166,6 +174,14 @@ class HandCluster:
         if answer.ok:
             self._written[key] = value
         return answer
+
+    def _expected(self, command: Command, view: ClusterView) -> str | None:
+        """What the map holds where the command writes, by the last look and what was carried out since; None where no
+        map shows it."""
+        if isinstance(command, PublishLife | WithdrawLife | DeviceLight):
+            return None
+        key = key_of(command)
+        return self._written.get(key, found(view, key))
 
     def _owner(self, key: str, value: str) -> Drain | None:
         """The drain whose ledger holds this write: it was stored before the command came here."""

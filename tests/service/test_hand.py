@@ -14,14 +14,17 @@ import pytest
 
 from actions.ceph_mgr.predrain.asking import Service, Unanswered, ask
 from actions.ceph_mgr.predrain.hand import Hand as MgrHand
-from actions.ceph_mgr.predrain.steps import Step
+from actions.ceph_mgr.predrain.steps import Step, seal, text_of
 from actions.ceph_mgr.predrain.told import drains_of, osds_of, state_of
-from actions.cluster.port import Answer, ClusterUnreachable, Reweight, SetFlag
+from actions.cluster.port import Answer, ClusterUnreachable, DeviceLight, Reweight, SetFlag
 from actions.cluster.simulated import SimulatedCluster
 from actions.ledger import command_for
-from data.ids import OsdId
-from service.draining.hand import Hand, HandCluster, NoHandKey
+from data.ids import DeviceId, OsdId
+from service.draining.hand import PATIENCE_SECONDS, Hand, HandCluster, NoHandKey
 from service.tokens import Caller, Scope
+from tests.actions.checkers import Watched
+from tests.actions.run import Run
+from tests.actions.test_mechanics_retire import SPEC, S, moved_off, places, removed
 from tests.service.conftest import NOON, Place, Serve, Site, shut
 from tests.service.test_drains import ClusterClock, World, proposed, seated, wish
 
@@ -34,7 +37,7 @@ STEP = Step("id1", "-", 0, 1, 0.0, "osd.0/reweight", "0.5")
 class SimulatedMgr:
     """What the module asks of its mgr, answered from the simulated cluster."""
 
-    cluster: SimulatedCluster
+    cluster: SimulatedCluster | Watched
     halt: str | None = None
     store: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -91,6 +94,8 @@ def _written(command: dict[str, Any]) -> tuple[str, str]:
         return f"upmap/{command['pgid']}", pairs
     if prefix == "osd reweight":
         return f"osd.{command['id']}/reweight", repr(command["weight"])
+    if prefix == "osd crush reweight":
+        return f"{command['name']}/crush_weight", repr(command["weight"])
     if prefix in ("osd set", "osd unset"):
         return f"flag/{command['key']}", "on" if prefix == "osd set" else "off"
     if prefix.startswith("balancer"):
@@ -121,6 +126,26 @@ def site(world: World, serve: Serve) -> Site:
 @pytest.fixture
 def service(site: Site) -> Service:
     return Service(str(site.client.base_url).rstrip("/"), site.token)
+
+
+class AtOnce(Hand):
+    """The way to the module without REST between: its own hand judges and carries out at once."""
+
+    def __init__(self, mgr: SimulatedMgr, clock: ClusterClock) -> None:
+        super().__init__(KEY, clock)  # type: ignore[arg-type]
+        self.module, self.clock = MgrHand(mgr), clock
+        self.answers: list[Answer] = []
+
+    def absent(self) -> str:
+        return ""
+
+    def carry(self, step: Step) -> Answer:
+        now = self.clock.now().timestamp()
+        text = text_of(replace(step, expires_at=now + PATIENCE_SECONDS))
+        _, said = self.module.consider(KEY, text, seal(KEY, text), now, 3)
+        assert said is not None, f"the hand waits over {text}"
+        self.answers.append(Answer(said.ok, said.text, said.epoch))
+        return self.answers[-1]
 
 
 class Module:
@@ -167,6 +192,31 @@ def test_a_whole_drain_goes_through_the_hand(world: World, site: Site, service: 
     assert world.cluster.truth().used_bytes[0] == 0
     assert {"osd pg-upmap-items", "osd reweight"} <= set(module.mgr.asked)
     assert module.troubles == []
+
+
+def test_a_disk_that_goes_for_good_is_removed_through_the_hand_as_without_it() -> None:
+    with Run(SPEC) as run:
+        hand = AtOnce(SimulatedMgr(run.watched), ClusterClock(run.cluster))
+        run.started(HandCluster(run.watched, hand, run.store.drains))
+        before = places(run)
+        mine = {id_ for id_, members in before.items() if 0 in members}
+        drain = run.until(removed(run), S.VERIFIED, S.FAILED)
+        assert [answer.text for answer in hand.answers if not answer.ok] == []
+        assert drain.state is S.VERIFIED
+        assert run.cluster.view().osds[OsdId(0)].crush_weight == 0.0
+        assert not run.cluster.view().flags
+        assert moved_off(run, before) == mine
+
+
+def test_what_no_map_shows_is_refused_by_the_hand_in_a_sentence() -> None:
+    with Run(SPEC) as run:
+        reach = HandCluster(
+            run.watched, AtOnce(SimulatedMgr(run.watched), ClusterClock(run.cluster)), run.store.drains
+        )
+        reach.view()
+        answer = reach.apply(DeviceLight(DeviceId("ST4000DM000_A"), on=True))
+        assert not answer.ok
+        assert "light/ST4000DM000_A to 'on' is not on the list" in answer.text
 
 
 def test_what_rest_says_is_what_the_module_believes(world: World, site: Site, service: Service) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .orders import Order, World, stands
+from .orders import Order, World, meddled, stands
 from .steps import EXPIRY_MAX_SECONDS, Step
 
 STEPS_PER_MINUTE = 60
@@ -50,7 +50,7 @@ def judge(
         return _refuse(missing)
     if stands(wanted, step.value, world):
         return Verdict("go", already=True)
-    if step.expects is not None and stands(wanted, step.expects, world) is False:
+    if step.expects is not None and meddled(wanted, step.expects, world):
         return _refuse(
             f"{step.key} is no longer {step.expects!r}, as it was in epoch {step.epoch}: somebody changed it"
         )

@@ -20,11 +20,6 @@ OPTIONS = frozenset(
         "osd_recovery_max_active_hdd",
         "osd_recovery_max_active_ssd",
         "osd_recovery_op_priority",
-        "osd_recovery_sleep",
-        "osd_recovery_sleep_hdd",
-        "osd_recovery_sleep_ssd",
-        "osd_recovery_sleep_hybrid",
-        "osd_mclock_override_recovery_settings",
         "osd_mclock_profile",
     }
 )
@@ -145,6 +140,16 @@ def stands(wanted: Order, value: str, world: World) -> bool | None:
         return None  # an option, the balancer, or an OSD that was not there
     now = {"reweight": osd.weight, "affinity": osd.affinity, "crush_weight": osd.crush_weight}[wanted.kind]
     return None if now is None else abs(now - _number(wanted.kind, value, 100_000.0)) < GRAIN
+
+
+def meddled(wanted: Order, expects: str, world: World) -> bool:
+    """Whether somebody has changed what `wanted` writes since the map held `expects` there.
+
+    Pairs that are gone are nobody's doing: the mon takes those away that a weight has made idle, and never adds any.
+    """
+    if wanted.kind == "upmap":
+        return not set(world.upmaps.get(wanted.name, ())) <= set(_pairs(expects))
+    return stands(wanted, expects, world) is False
 
 
 def _pairs(value: str) -> Pairs:

@@ -5,16 +5,36 @@ from __future__ import annotations
 import errno
 import json
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actions import knobs
 from actions.ceph_mgr.predrain.cluster import Mgr
 from actions.ceph_mgr.predrain.hand import UNKNOWN, Answer, Hand
-from actions.ceph_mgr.predrain.orders import NotOnTheList, mon_commands, order
+from actions.ceph_mgr.predrain.orders import FLAGS, OPTIONS, NotOnTheList, mon_commands, order
 from actions.ceph_mgr.predrain.steps import NotOurs, Step, opened, seal, text_of
+from actions.cluster.live import words
+from actions.cluster.port import (
+    Balancer,
+    Command,
+    CrushReweight,
+    DeviceLight,
+    PrimaryAffinity,
+    PublishLife,
+    RemoveUpmap,
+    Reweight,
+    SetFlag,
+    SetOption,
+    SetUpmap,
+    WithdrawLife,
+)
+from actions.ledger import key_of, value_of
+from actions.mechanics import retire
+from actions.mechanics.weight import GRAIN
+from data.ids import OsdId, PgId
 
 KEY = "k" * 44
 NOW = 1_800_000_000.0
@@ -178,6 +198,11 @@ def test_what_somebody_changed_since_it_was_decided_is_refused() -> None:
     )
 
 
+def test_pairs_that_the_mon_took_away_since_are_nobodys_change() -> None:
+    mgr = FakeMgr(epoch=44, upmaps={"1.a": [(4, 6)]})
+    assert consider(mgr, replace(STEP, expects="3>5 4>6")) == Answer(True, "done so", 45)
+
+
 def test_what_stands_already_is_not_sent() -> None:
     mgr = FakeMgr(upmaps={"1.a": [(3, 5)]})
     assert consider(mgr) == Answer(True, "upmap/1.a is '3>5' already")
@@ -248,6 +273,38 @@ def test_what_is_remembered_of_steps_stays_below_what_a_config_key_holds() -> No
 def test_what_is_not_on_the_list_is_refused_whoever_sealed_it(key: str, value: str) -> None:
     with pytest.raises(NotOnTheList):
         order(key, value)
+
+
+OSD = OsdId(3)
+CARRIED: dict[type, tuple[Command, ...]] = {
+    SetUpmap: (SetUpmap(PgId("1.a"), ((3, 5), (4, 6))),),
+    RemoveUpmap: (RemoveUpmap(PgId("1.a")),),
+    Reweight: tuple(Reweight(OSD, weight) for weight in (0.0, 1 / 65536, 0.65, 1.0)),
+    CrushReweight: tuple(CrushReweight(OSD, weight) for weight in (0.0, GRAIN, 3.6388702392578125)),
+    PrimaryAffinity: (PrimaryAffinity(OSD, 0.25),),
+    SetFlag: tuple(SetFlag(flag, on) for flag in retire.FLAGS for on in (True, False)),
+    SetOption: tuple(SetOption(name, value) for name in knobs.OPTIONS for value in ("3", "balanced", None)),
+    Balancer: tuple(Balancer(on) for on in (True, False, None)),
+}
+NOT_CARRIED = {PublishLife, WithdrawLife, DeviceLight}
+"""What docs/reference/mgr.md says the hand does not do; no drain waits for one of these."""
+
+
+def test_every_command_that_the_engine_knows_is_on_one_of_the_two_lists() -> None:
+    assert CARRIED.keys() | NOT_CARRIED == set(get_args(Command))
+
+
+@pytest.mark.parametrize("command", [one for all_ in CARRIED.values() for one in all_], ids=str)
+def test_the_hand_sends_what_the_engine_would_have_sent_by_itself(command: Command) -> None:
+    by_hand = mon_commands(order(key_of(command), value_of(command)))
+    (daemon, prefix, given), *_ = words(command)
+    assert daemon in ("mon", "mgr")
+    assert by_hand[-1] == {"prefix": prefix, **given}
+
+
+def test_the_hand_takes_no_flag_and_no_option_that_no_drain_sets() -> None:
+    assert set(retire.FLAGS) == FLAGS
+    assert set(knobs.OPTIONS) == OPTIONS
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
