@@ -45,16 +45,22 @@ class Memory:
         return cls(now + _two_periods(policy), view.mgr_id, view.dump_version)
 
     def looked(self, view: ClusterView, now: datetime, policy: Policy) -> Memory:
-        """After a look: a new mgr, or a dump whose version fell, must be waited for (ceph.md e)."""
+        """After a look: a new mgr, or a dump whose version fell, must be waited for (ceph.md e).
+
+        What would be trusted much later than a command of now was sent before the clock was set back; it is waited for
+        as if it had been sent now. By how much `now` itself may be late, the view's age at most, does not count.
+        """
         silent = {pg: epoch for pg, epoch in self.changed.items() if not _reported(view, pg, epoch)}
-        memory = self if silent == self.changed else replace(self, changed=silent)
+        soon = now + _two_periods(policy)
+        trusted_from = soon if self.trusted_from > soon + policy.view_age_max else self.trusted_from
+        memory = replace(self, changed=silent, trusted_from=trusted_from)
         if view.mgr_id == self.mgr_id and view.dump_version >= self.dump_version:
             return replace(
                 memory,
                 dump_version=view.dump_version,
                 new_mgr=memory.new_mgr and view.as_of < memory.trusted_from,
             )
-        later = max(self.trusted_from, now + _two_periods(policy))
+        later = max(memory.trusted_from, soon)
         return replace(
             memory, mgr_id=view.mgr_id, dump_version=view.dump_version, trusted_from=later, new_mgr=True
         )

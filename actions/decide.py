@@ -36,6 +36,7 @@ from actions.states import ENDED, Event, after, can
 from actions.steps import Answer, Decisions, Hold, Step, Turn, Wait
 from actions.survey import Survey, survey
 from actions.throttle import THEIRS, lowered, returned, shared, to_give_back, unheld, wanted, yielded
+from data.clock import lately
 from data.drain import Drain, DrainState, Intent, Progress
 from data.ids import DeviceId
 from data.outlook import Outlook
@@ -376,7 +377,7 @@ class _Desk:
         if drain.plan is None or not {refuse.code for refuse in refused} <= {"space", "plan"}:
             return None
         known = self.context.memory.planned.get(drain.id)
-        old = known is None or self.context.now - known[1] >= self.policy.plan_again_after
+        old = known is None or not lately(known[1], self.context.now, self.policy.plan_again_after)
         fresh = self._replan(drain) if old or self._map_changed(drain) else None
         return None if fresh is None or (fresh.drain.plan and fresh.drain.plan.refusals) else fresh
 

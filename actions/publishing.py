@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from actions.cluster.port import ClusterUnreachable, Keep, PublishLife, WithdrawLife
 from actions.cluster.view import ClusterView
 from actions.policy import Mode, Policy
+from data.clock import lately
 from data.drain import Drain, DrainState
 from data.ids import DeviceId
 from data.outlook import Outlook, Status
@@ -106,7 +107,7 @@ class Publisher:
             return ""
         if self._ledger is None:
             self._ledger = read_ledger(self.keep.read(_NAME) or "")
-        self._sent = {device: at for device, at in self._sent.items() if now - at < _SHOWS_WITHIN}
+        self._sent = {device: at for device, at in self._sent.items() if lately(at, now, _SHOWS_WITHIN)}
         due = publishing(view, outlooks, drains, self._ledger, policy, now, frozenset(self._sent))
         if due.ledger != self._ledger:
             self._keep(due.ledger)

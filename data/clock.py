@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 
@@ -16,6 +16,13 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None:
         """Return after `seconds` of this clock's time."""
         ...
+
+
+def lately(at: datetime, now: datetime, span: timedelta) -> bool:
+    """Whether `at` lies less than `span` before `now`. A time of the future does not: the clock was set back since, so
+    how long ago it was is not known, and nobody may wait until it comes again.
+    """
+    return timedelta(0) <= now - at < span
 
 
 class SystemClock:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from actions.cluster.view import ClusterView
+from data.clock import lately
 from data.ids import HostName
 from data.slow import Slowness
 from data.store.port import Store
@@ -35,7 +36,7 @@ class SlowOsds:
 
     def look(self, view: ClusterView, now: datetime) -> Slowness:
         """Who is slow by now. Reads the store at most every half hour; a slow host is told in the log once."""
-        if self._looked is not None and now - self._looked < READ_EVERY:
+        if self._looked is not None and lately(self._looked, now, READ_EVERY):
             return self._said
         self._looked = now
         if self._watch is None:

@@ -41,6 +41,11 @@ class Source(Enum):
         return self.value[0]
 
     @property
+    def ours(self) -> bool:
+        """Whether samples are dated by our clock, not by the OSD's host."""
+        return self in (Source.PROBE, Source.PERF)
+
+    @property
     def least_ms(self) -> float:
         """Below this the grain is coarser than the step from 1.1x to 1.2x, and there is no signal."""
         return 5 * self.value[1]
@@ -73,10 +78,10 @@ class _Track:
     last: float = float("-inf")
     recent_seconds: float = RECENT_SECONDS
 
-    def add(self, at: float, ms: float, seconds: float, *, rests: bool) -> None:
+    def add(self, at: float, now: float, ms: float, seconds: float, *, rests: bool) -> None:
         if at <= self.last:
             return
-        self.last = at
+        self.last, at = at, min(at, now)  # a host's clock may run ahead of ours
         self.recent_seconds = max(RECENT_SECONDS, RECENT_WINDOWS * seconds)
         self.recent.append((at, ms))
         if not rests:
@@ -86,6 +91,14 @@ class _Track:
         if not self.open:
             self.since = at
         self.open.append(ms)
+
+    def set_back(self, seconds: float, *, ours: bool) -> None:
+        """Our clock was set back: keep how old all is. `ours`: measured by our clock, so what comes next is new."""
+        self.recent = deque((at - seconds, ms) for at, ms in self.recent)
+        self.slots = deque(((at - seconds, ms, many) for at, ms, many in self.slots), maxlen=_SLOTS)
+        self.since -= seconds
+        if ours:
+            self.last -= seconds
 
     def ratio(self, now: float, least_ms: float) -> float | None:
         while self.recent and self.recent[0][0] <= now - self.recent_seconds:
@@ -116,6 +129,7 @@ class Latencies:
 
     def __init__(self) -> None:
         self._tracks: dict[tuple[OsdId, Source], _Track] = {}
+        self._looked = float("-inf")
 
     def seen(
         self, now: datetime, samples: Iterable[Sample], busy: Collection[OsdId] = frozenset()
@@ -125,13 +139,17 @@ class Latencies:
         busy: OSDs that move data now. Samples of the past may come too, oldest first; what is not later than the
         last of its kind is passed over.
         """
+        second = now.timestamp()
+        if (back := self._looked - second) > 0:
+            for (_, source), track in self._tracks.items():
+                track.set_back(back, ours=source.ours)
+        self._looked = second
         for sample in samples:
             if sample.ms > 0:
                 key = (sample.osd, sample.source)
                 track = self._tracks.get(key) or self._tracks.setdefault(key, _Track())
                 rests = not sample.moving and sample.osd not in busy
-                track.add(sample.at.timestamp(), sample.ms, sample.seconds, rests=rests)
-        second = now.timestamp()
+                track.add(sample.at.timestamp(), second, sample.ms, sample.seconds, rests=rests)
         ratios: dict[OsdId, tuple[int, float]] = {}
         for (osd, source), track in self._tracks.items():
             ratio = track.ratio(second, source.least_ms)

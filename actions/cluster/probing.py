@@ -11,6 +11,7 @@ from actions.cluster.latency import Sample, Source
 from actions.cluster.port import ClusterUnreachable
 from actions.cluster.view import ClusterView
 from actions.crush.naming import names_of
+from data.clock import lately
 from data.ids import OsdId, pg_id
 
 PROBES = 8
@@ -39,7 +40,7 @@ class Probes:
         that lead an active PG of the pool can be asked; without the pool there are no samples, and an OSD that did not
         answer is left alone for ten minutes, since each silence costs a look its deadline.
         """
-        self._silent = {osd: at for osd, at in self._silent.items() if now - at < _SILENT_FOR}
+        self._silent = {osd: at for osd, at in self._silent.items() if lately(at, now, _SILENT_FOR)}
         leads = self._leads(view)
         able = leads.keys() - self._silent.keys()
         first, rest = self._by_turn(able & set(moving)), self._by_turn(able & set(planned) - set(moving))

@@ -19,6 +19,7 @@ from actions.cluster.latency import Latencies, Sample, Source
 from actions.cluster.port import ClusterUnreachable
 from actions.cluster.probing import Probes
 from actions.cluster.view import ClusterView
+from data.clock import lately
 from data.ids import OsdId
 from data.reading import LatencySummary
 
@@ -73,9 +74,7 @@ class Senses:
             view,
             latency_ratio=self._latencies.seen(now, samples, moving),
             slowest_ms=self._latencies.slowest_ms(now),
-            backfills_in_force={
-                osd: most for osd, (at, most) in self._allowed.items() if now - at <= _RESERVATIONS_KEPT
-            },
+            backfills_in_force={osd: most for osd, (at, most) in self._allowed.items() if _kept(at, now)},
         )
 
     def _counted(self, osd: OsdId, now: datetime) -> Iterable[LatencySummary]:
@@ -88,7 +87,7 @@ class Senses:
         for summary in counted:
             at = ended(summary)
             before, _ = self._allowed.get(summary.osd, (at, 0))
-            if summary.backfills_max is not None and before <= at <= now:
+            if summary.backfills_max is not None and (before <= at or before > now) and at <= now:
                 self._allowed[summary.osd] = (at, summary.backfills_max)
                 self._hosted[summary.osd] = at
 
@@ -100,10 +99,10 @@ class Senses:
             return ()
 
     def _ask_reservations(self, view: ClusterView, wanted: Iterable[OsdId], now: datetime) -> None:
-        if self._refused is not None and now - self._refused < _REFUSED_FOR:
+        if self._refused is not None and lately(self._refused, now, _REFUSED_FOR):
             return
         long_ago = now - 2 * _RESERVATIONS_KEPT
-        silent = [osd for osd in wanted if now - self._hosted.get(osd, long_ago) > _RESERVATIONS_KEPT]
+        silent = [osd for osd in wanted if not _kept(self._hosted.get(osd, long_ago), now)]
         due = sorted(
             (osd for osd in silent if view.osds[osd].up),
             key=lambda osd: (self._allowed.get(osd, (long_ago, 0))[0], osd),
@@ -119,6 +118,10 @@ class Senses:
             most = backfills_allowed(reply.out) if reply.ok else None
             if most is not None:
                 self._allowed[osd] = (now, most)
+
+
+def _kept(at: datetime, now: datetime) -> bool:
+    return lately(at, now, _RESERVATIONS_KEPT + timedelta.resolution)
 
 
 def busy(view: ClusterView) -> frozenset[OsdId]:

@@ -26,7 +26,7 @@ from actions.cluster.port import (
 from actions.cluster.view import ClusterView
 from actions.ledger import found, key_of, same, value_of
 from actions.states import ACTIVE
-from data.clock import Clock
+from data.clock import Clock, lately
 from data.drain import Drain
 from data.refusal import Refusal
 from service.live import Live
@@ -89,7 +89,7 @@ class Hand:
 
     def absent(self) -> str:
         """Why no step would be taken now; empty while the module asks."""
-        if self._asked_at is not None and self._clock.now() - self._asked_at <= ABSENT_AFTER:
+        if self._asked_at is not None and lately(self._asked_at, self._clock.now(), ABSENT_AFTER):
             return ""
         since = f"since {self._asked_at:%H:%M:%S}Z" if self._asked_at else "yet"
         return f"the mgr module has not asked for steps {since}; see `ceph predrain status`"

@@ -49,6 +49,13 @@ def test_an_osd_that_the_store_shows_slow_for_three_hours_is_slow(store: SqliteS
     assert said.osds[next(iter(said.osds))].since == START
 
 
+def test_a_clock_that_is_set_back_does_not_keep_the_store_from_being_read(store: SqliteStore) -> None:
+    osds = SlowOsds(store)
+    osds.look(VIEW, START + timedelta(days=2))
+    store.add_latency(Windows.of(measured(VIEW, 4, slow=7)))
+    assert osds.look(VIEW, START + timedelta(hours=4, minutes=6)).osds.keys() == {7}
+
+
 def test_rows_that_were_read_once_are_not_read_again(store: SqliteStore) -> None:
     osds = SlowOsds(store)
     for hour in range(5):

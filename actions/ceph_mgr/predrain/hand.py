@@ -105,7 +105,7 @@ class Hand:
             sent = sum(
                 1
                 for one in self._taken.values()
-                if one.at > now - 60 and not (one.answer and one.answer.refused)
+                if now - 60 < one.at <= now and not (one.answer and one.answer.refused)
             )
             verdict = judge(step, wanted, world(self._mgr), halted, sent, peering_max)
             if verdict.word == "go" and not verdict.already and wanted.empties:

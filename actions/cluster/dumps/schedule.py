@@ -17,6 +17,7 @@ from actions.cluster.dumps.questions import (
 )
 from actions.cluster.port import Command, CrushReweight, PrimaryAffinity, RemoveUpmap, Reweight, SetUpmap
 from actions.cluster.view import ClusterView
+from data.clock import lately
 from data.ids import OsdId
 
 BRIEF_ABOVE = 2048
@@ -44,7 +45,10 @@ class Schedule:
 
     def due(self, view: ClusterView | None, now: datetime) -> tuple[Question, ...]:
         """The questions of this look, in the order in which they must be asked. view: the last one."""
-        self._watched = {osd: until for osd, until in self._watched.items() if now < until}
+        latest = now + WATCHED_FOR  # what was to be watched longer was sent before the clock was set back
+        self._watched = {osd: min(until, latest) for osd, until in self._watched.items() if now < until}
+        if self._whole_until is not None:
+            self._whole_until = min(self._whole_until, latest)
         seldom = [question for question in SELDOM if self._old(question, now)]
         if view is not None and (up := sorted(osd.id for osd in view.osds.values() if osd.up)):
             one = running_scheduler(up[self._next_asked % len(up)])
@@ -94,7 +98,7 @@ class Schedule:
 
     def _old(self, question: Question, now: datetime, name: str = "") -> bool:
         last = self._answered.get(name or question.name)
-        return last is None or not timedelta(0) <= now - last < question.every
+        return last is None or not lately(last, now, question.every)
 
 
 def _witness(command: SetUpmap | RemoveUpmap, view: ClusterView | None) -> OsdId | None:

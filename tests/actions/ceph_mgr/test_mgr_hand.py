@@ -251,6 +251,16 @@ def test_no_more_than_a_step_a_second_over_a_minute() -> None:
     assert len(mgr.sent) == 60
 
 
+def test_steps_that_a_clock_set_back_puts_into_the_future_do_not_count_against_the_next() -> None:
+    mgr = FakeMgr()
+    hand = Hand(mgr)
+    for n in range(60):
+        assert consider(mgr, replace(STEP, id=f"n{n}", key=f"upmap/1.{n % 16:x}"), hand=hand) is not None
+    day_before = NOW - 86_400
+    step = replace(STEP, id="back", expires_at=day_before + 20)
+    assert consider(mgr, step, hand=hand, now=day_before) == Answer(True, "done so", 41)
+
+
 def test_what_is_remembered_of_steps_stays_below_what_a_config_key_holds() -> None:
     mgr = FakeMgr()
     hand = Hand(mgr)
