@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import getpass
+import sys
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from data.refusal import Refusal
-from service.cli.client import Client
+from service.cli.client import Answered, Client
 from service.cli.options import HERE, AsJson, Where, print_json
 
 
@@ -22,7 +23,8 @@ def halt(
     where: Where = HERE,
     as_json: AsJson = False,
 ) -> int:
-    """No command is sent to the cluster from now on, until `predrain unhalt`. Works with the service down.
+    """No command is sent to the cluster from now on, until `predrain unhalt`. Works with the service down: then only
+    what reads the same store is halted; a sentence says so, and the exit code is 3.
 
     Example: predrain halt --why "switch maintenance"
     """
@@ -30,7 +32,7 @@ def halt(
 
 
 def unhalt(*, where: Where = HERE, as_json: AsJson = False) -> int:
-    """Lift the halt.
+    """Lift the halt. Where it was lifted only here, a sentence says so, and the exit code is 3.
 
     Example: predrain unhalt
     """
@@ -39,15 +41,33 @@ def unhalt(*, where: Where = HERE, as_json: AsJson = False) -> int:
 
 def _set(where: Where, why: str | None, as_json: bool) -> int:
     try:
-        halted = Client.of(where.settings()).post("halt", {"why": why}).body["halted"]
-    except Refusal:
+        body = Client.of(where.settings()).post("halt", {"why": why}).body
+        halted, unreached = (
+            body["halted"],
+            body.get("unreached"),
+        )  # a service of an older release does not say
+    except Refusal as refused:
+        if why is None and isinstance(refused, Answered):
+            raise  # it has said why the halt stands, and stand it does
         # Whatever is wrong with the service, a halt must come through: the controller reads the store.
         halted = _store(where, why)
+        unreached = _only_here(where, why, refused)
     if as_json:
-        print_json({"halted": halted})
+        print_json({"halted": halted, "unreached": unreached})
     else:
         print(f"halted: {halted}" if halted else "not halted")
-    return 0
+    if unreached:
+        print(f"only here: {unreached}", file=sys.stderr)
+    return 3 if unreached else 0
+
+
+def _only_here(where: Where, why: str | None, refused: Refusal) -> str:
+    store = (
+        f"No service could be asked ({refused}); the store of {where.settings().service.state} says it alone."
+    )
+    if why is None:
+        return f"{store} A halt in the cluster, if there is one, stands: ceph config-key rm predrain/halt."
+    return f"{store} A controller that keeps another store goes on: ceph config-key set predrain/halt WHY stops all."
 
 
 def _store(where: Where, why: str | None) -> str | None:

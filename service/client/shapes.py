@@ -204,11 +204,14 @@ class Drain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Halt:
-    """Why everything is halted; None when it is not."""
+    """Why everything is halted; None when it is not. `unreached`: what the last halt, or its lifting, did not reach, as
+    a sentence; None for nothing.
+    """
 
     halted: str | None
     by: str | None
     since: datetime | None
+    unreached: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

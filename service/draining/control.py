@@ -29,6 +29,7 @@ from data.outcome import Fate, Outcome
 from data.store.port import Store
 from service.draining import seals
 from service.draining.elsewhere import Elsewhere
+from service.draining.hand import HandCluster, beyond_the_hand
 from service.draining.timeline import RUNNING, Timelines, record
 from service.draining.wishes import CannotLift, Judged, NotSeen, PlanMoved, UnknownTarget
 from service.fleet import Fleet
@@ -50,6 +51,8 @@ class Control:
     timelines: Timelines
     shared: bool = False
     """Whether other controllers keep the same store and log: then what it saw is written there by who leads."""
+    unreached: str = ""
+    """What the last halt, or its lifting, did not reach, as a sentence; empty when it reached everything."""
     _controller: Controller = field(init=False)
     _slow: SlowOsds = field(init=False)
     _elsewhere: Elsewhere | None = field(init=False, default=None)
@@ -92,17 +95,24 @@ class Control:
         return self.store.halt_reason() or (self._report.halted if self._report is not None else None)
 
     def halt(self, why: str | None) -> None:
-        """Halt, or lift the halt (None), in the store and in the cluster. A halt stands from the store on.
+        """Halt, or lift the halt (None), in the store and in the cluster; `unreached` says where it did not come to. A
+        halt stands from the store on.
 
         Raises CannotLift when the halt in the cluster stands, since it does not answer.
         """
+        unreached = beyond_the_hand(why) if isinstance(self.live.cluster, HandCluster) else ""
         try:
             self._controller.halt(why)
         except ClusterUnreachable as silent:
             if why is None:
                 told = f"The halt in the cluster stands, since it does not answer: {silent}"
                 raise CannotLift(told) from silent
+            unreached = (
+                f"The cluster's own key is not set, since it does not answer ({silent}): a controller that keeps "
+                "another store goes on. Halt again once it answers, or there: ceph config-key set predrain/halt WHY."
+            )
             structlog.get_logger().warning("halted here; the cluster's own key is not set", why=str(silent))
+        self.unreached = unreached
         if self._report is not None:
             self._report = replace(self._report, halted=why)
 

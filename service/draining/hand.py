@@ -191,6 +191,16 @@ class HandCluster:
         )
 
 
+def beyond_the_hand(why: str | None) -> str:
+    """What a halt of the service, or its lifting (None), does not reach where the mgr's hand acts."""
+    if why is None:
+        return "A halt in the cluster itself, if there is one, stands; `ceph predrain unhalt` lifts both."
+    return (
+        f"The cluster's own key is not set, since this service may only read: a step that the mgr's hand has taken is "
+        f"carried out within {PATIENCE_SECONDS:.0f} s still. `ceph predrain halt` stops the hand, too."
+    )
+
+
 def handed(live: Live, hand: Hand, drains: Callable[[], Iterable[Drain]]) -> Live:
     """A live cluster that only looks by itself."""
     return replace(live, cluster=HandCluster(live.cluster, hand, drains), keep=None, lease=None)

@@ -19,11 +19,13 @@ router = APIRouter(tags=["halt"])
 
 
 class HaltBody(Body):
-    """Why everything is halted; null when it is not. `by` and `since`: null where it was halted past this service."""
+    """Why everything is halted; null when it is not. `by` and `since`: null where it was halted past this service.
+    `unreached`: what the last halt of this service, or its lifting, did not reach, as a sentence; null for nothing."""
 
     halted: str | None
     by: str | None
     since: datetime | None
+    unreached: str | None
 
 
 class HaltRequest(BaseModel):
@@ -49,6 +51,7 @@ def halt(house: TheHouse, caller: Actor, once: Once, wanted: HaltRequest) -> Res
 
 def _body(house: House, why: str | None) -> HaltBody:
     last = next(iter(house.store.journal(HALTS, 1)), None)
+    unreached = (house.control.unreached or None) if house.has_cluster else None
     if why is None or last is None or last.decided != halting(why):
-        return HaltBody(halted=why, by=None, since=None)
-    return HaltBody(halted=why, by=last.caller, since=last.at)
+        return HaltBody(halted=why, by=None, since=None, unreached=unreached)
+    return HaltBody(halted=why, by=last.caller, since=last.at, unreached=unreached)

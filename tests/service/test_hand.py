@@ -20,6 +20,8 @@ from actions.cluster.port import Answer, ClusterUnreachable, DeviceLight, Reweig
 from actions.cluster.simulated import SimulatedCluster
 from actions.ledger import command_for
 from data.ids import DeviceId, OsdId
+from service.cli import main
+from service.cli.client import Client
 from service.draining.hand import PATIENCE_SECONDS, Hand, HandCluster, NoHandKey
 from service.tokens import Caller, Scope
 from tests.actions.checkers import Watched
@@ -250,6 +252,22 @@ def test_flags_that_a_step_set_are_cleared_by_the_hand_under_a_halt_of_the_clust
         module.mgr.halt = "switch maintenance"
         assert world.reach.apply(SetFlag("norebalance", on=False)).ok
     assert not world.cluster.view().flags
+
+
+def test_a_halt_of_a_service_that_may_only_read_says_that_the_hand_is_not_halted(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = site.client.post("/api/v1/halt", json={"why": "storm"}, headers=site.acting).json()
+    assert made["halted"] == "storm"
+    assert "cluster's own key is not set" in made["unreached"]
+    assert "`ceph predrain halt`" in made["unreached"]
+    assert site.client.get("/api/v1/halt").json()["unreached"] == made["unreached"]
+    client = Client(str(site.client.base_url).rstrip("/"), site.token)
+    monkeypatch.setattr(Client, "of", lambda _: client)
+    assert main(["unhalt"]) == 3
+    said = capsys.readouterr()
+    assert said.out.endswith("not halted\n")
+    assert "only here: A halt in the cluster itself, if there is one, stands" in said.err
 
 
 def test_a_step_is_answered_in_the_hands_own_words_and_only_once(world: World, service: Service) -> None:

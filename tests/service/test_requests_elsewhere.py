@@ -323,3 +323,21 @@ def test_a_cluster_that_is_silent_to_the_caller_is_told_so(company: Company) -> 
     with pytest.raises(ClusterUnreachable):
         company.propose(beside)
     assert elsewhere.POLLS * elsewhere.POLL_SECONDS < 30
+
+
+def test_a_halt_that_the_cluster_does_not_take_says_that_a_controller_with_another_store_goes_on(
+    company: Company,
+) -> None:
+    beside = company.controller("beside")
+    leader = company.leader()
+    assert isinstance(beside.live.keep, KeepInMemory)
+    beside.live.keep.silent = True
+    beside.halt("storm")
+    assert beside.halted() == "storm"
+    assert leader.halted() is None
+    assert "a controller that keeps another store goes on" in beside.unreached
+    beside.live.keep.silent = False
+    beside.halt("storm")
+    company.step(leader)
+    assert leader.halted() == "storm"
+    assert beside.unreached == ""

@@ -28,10 +28,15 @@ def test_a_token_may_only_do_what_its_scopes_say(site: Site) -> None:
 
 def test_halt_stands_until_it_is_lifted_and_says_who_halted(site: Site) -> None:
     made = site.client.post("/api/v1/halt", json={"why": "maintenance"}, headers=site.acting).json()
-    assert made == {"halted": "maintenance", "by": "token-file", "since": "2026-03-10T12:00:00Z"}
+    assert made == {
+        "halted": "maintenance",
+        "by": "token-file",
+        "since": "2026-03-10T12:00:00Z",
+        "unreached": None,
+    }
     assert site.client.get("/api/v1/halt").json() == made
     assert site.client.get("/api/v1/status").json()["halted"] == "maintenance"
-    lifted = {"halted": None, "by": None, "since": None}
+    lifted = {"halted": None, "by": None, "since": None, "unreached": None}
     assert site.client.post("/api/v1/halt", json={"why": None}, headers=site.acting).json() == lifted
     assert site.client.get("/api/v1/halt").json() == lifted
     lines = [(line.decided, line.caller) for line in site.house.store.journal("halt")]
@@ -41,7 +46,12 @@ def test_halt_stands_until_it_is_lifted_and_says_who_halted(site: Site) -> None:
 def test_a_halt_that_came_past_the_service_names_nobody(site: Site) -> None:
     site.client.post("/api/v1/halt", json={"why": "maintenance"}, headers=site.acting)
     site.house.store.set_halt("storm")
-    assert site.client.get("/api/v1/halt").json() == {"halted": "storm", "by": None, "since": None}
+    assert site.client.get("/api/v1/halt").json() == {
+        "halted": "storm",
+        "by": None,
+        "since": None,
+        "unreached": None,
+    }
 
 
 def test_a_foreign_host_header_is_refused(site: Site) -> None:

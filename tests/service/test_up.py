@@ -23,6 +23,7 @@ from data.log.sqlite import SqliteLog
 from data.store.sqlite import SqliteStore
 from models.bundle import DEFAULT
 from service.cli import main
+from service.cli.client import Answered, Client
 from service.settings import Settings
 from service.state import StateDir, StateInUse
 from service.tokens import TokenFileOpen, gather
@@ -203,15 +204,34 @@ def test_halt_works_with_the_service_down_and_with_it_up(
 ) -> None:
     state = tmp_path / "state"
     store = SqliteStore(StateDir(state).make().store)
-    assert main(["halt", "--why", "storm", "--state", str(state)]) == 0
+    assert main(["halt", "--why", "storm", "--state", str(state)]) == 3
     assert store.halt_reason() == "storm"
-    assert main(["unhalt", "--state", str(state)]) == 0
+    assert "ceph config-key set predrain/halt" in (told := capsys.readouterr().err)
+    assert told.startswith("only here: No service could be asked")
+    assert main(["unhalt", "--state", str(state)]) == 3
     assert store.halt_reason() is None
+    assert "ceph config-key rm predrain/halt" in capsys.readouterr().err
     store.close()
     with running(state) as (_, url):
         assert main(["halt", "--why", "storm", "--state", str(state), "--json"]) == 0
         assert httpx2.get(f"{url}/api/v1/halt").json()["halted"] == "storm"
-    assert json.loads(capsys.readouterr().out.split("\n", 2)[2]) == {"halted": "storm"}
+    assert json.loads(capsys.readouterr().out) == {"halted": "storm", "unreached": None}
+
+
+def test_a_halt_that_the_service_may_not_lift_is_not_lifted_behind_its_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Refusing:
+        def post(self, *_: object) -> None:
+            raise Answered(409, "The halt in the cluster stands, since it does not answer.", None)
+
+    store = SqliteStore(StateDir(tmp_path).make().store)
+    store.set_halt("storm")
+    monkeypatch.setattr(Client, "of", lambda _: Refusing())
+    assert main(["unhalt", "--state", str(tmp_path)]) == 1
+    assert "The halt in the cluster stands" in capsys.readouterr().err
+    assert store.halt_reason() == "storm"
+    store.close()
 
 
 def test_halt_without_a_store_says_where_it_looked(

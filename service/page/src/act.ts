@@ -1,7 +1,7 @@
 /** What a person asks of the service. Every answer, good or bad, stays on the page until it is closed. */
-import { Problem, post, remove } from "./api/client.ts";
+import { Problem, get, post, remove } from "./api/client.ts";
 import { signIn, whoAmI } from "./api/session.ts";
-import type { Drain } from "./api/contract.ts";
+import type { Drain, Halt } from "./api/contract.ts";
 import { want } from "./live.ts";
 import { notice, session } from "./state.ts";
 
@@ -77,7 +77,14 @@ export const silence = (cause: string, hours: number, why: string): Promise<Answ
 export const liftSilence = (id: string): Promise<Answer> =>
   answered(remove(`silences/${encodeURIComponent(id)}`), "The silence is lifted: what still stands is told.");
 
-export const holdAll = (): Promise<Answer> =>
-  ask("halt", { why: "held by a person on the page" }, null);
+/** A hold, or its lifting, that did not come everywhere must not look as if it had. */
+async function hold(why: string | null, said: string | null): Promise<Answer> {
+  const answer = await ask("halt", { why }, said);
+  const unreached = answer.done ? await get<Halt>("halt").then((halt) => halt.unreached, () => null) : null;
+  if (unreached !== null) notice.value = { kind: "refused", text: `Only here: ${unreached}` };
+  return answer;
+}
 
-export const liftHold = (): Promise<Answer> => ask("halt", { why: null }, "The hold is lifted; drains go on when their guards pass.");
+export const holdAll = (): Promise<Answer> => hold("held by a person on the page", null);
+
+export const liftHold = (): Promise<Answer> => hold(null, "The hold is lifted; drains go on when their guards pass.");

@@ -22,9 +22,9 @@ def test_a_halt_said_with_the_service_down_stands_in_the_shared_store(database: 
     config = tmp_path / "predrain.toml"
     config.write_text(f'[service]\nstate = "{tmp_path}"\n[store]\nurl = "{database}"\n')
     store = PostgresStore(database)
-    assert main(["halt", "--why", "smoke in row 4", "--config", str(config)]) == 0
+    assert main(["halt", "--why", "smoke in row 4", "--config", str(config)]) == 3
     assert store.halt_reason() == "smoke in row 4"
-    assert main(["unhalt", "--config", str(config)]) == 0
+    assert main(["unhalt", "--config", str(config)]) == 3
     assert store.halt_reason() is None
     assert not (tmp_path / "store.sqlite").exists()
     store.close()

@@ -19,6 +19,14 @@ export type DrainState =
   | "cancelled"
   | "failed";
 
+/** Why everything is halted. `unreached`: what the last halt, or its lifting, did not reach; null for nothing. */
+export interface Halt {
+  halted: string | null;
+  by: string | null;
+  since: string | null;
+  unreached: string | null;
+}
+
 /** Who is signed in; nobody where `name` is null. `reads`: whether this browser may look at all. */
 export interface Session {
   name: string | null;
