@@ -79,7 +79,7 @@ class Controller:
     def __post_init__(self) -> None:
         self._publisher = Publisher(self.keep) if self.keep is not None else None
         self._lead = Lead(self.store, self.keep, self.lease, self.owner)
-        self._copies = Copies(self.store, self.keep)
+        self._copies = Copies(self.store, self.keep, self._lead.unchallenged)
         self._journal = Journalled(self.store, self.cluster, self._lead)
 
     @property
@@ -95,7 +95,7 @@ class Controller:
             began = perf_counter()
             self._outlooks = self.store.latest_outlooks() if outlooks is None else outlooks
             self._suspicion.follow(self._outlooks, self.store, self.policy, now)
-            halted, trouble = self._lead.halted(), self._follower(now)
+            halted, trouble = self._lead.halted(), self.lead(now)
             drains = self.store.drains()
             try:
                 view = self._look(now)
@@ -182,7 +182,7 @@ class Controller:
                 self._journal.send(id_, DeviceLight(drain.device, on=True), "light the disk", now)
             return drain
 
-    def _follower(self, now: datetime) -> str:
+    def lead(self, now: datetime) -> str:
         """Lead, with all that the cluster keeps taken over; else why this controller only looks on."""
         if not self._lead.take():
             self._forget()
@@ -191,7 +191,8 @@ class Controller:
             if not self._lead.unchallenged():
                 self._forget()
                 self._lead.claim()
-            self._copies.recover(now)
+            self._copies.recover(now, outranked=self._lead.outranked)
+            self._lead.confirm()
             self._copies.catch_up()
         except ClusterUnreachable as trouble:
             return f"What the cluster keeps of drains cannot be read: {trouble}."

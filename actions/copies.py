@@ -2,17 +2,20 @@
 
 The store comes first, then the cluster, then the command that the drain speaks of. One name a drain, `drain/osd.N`
 after its first OSD; it goes when the drain ends, and a line in `ended` stays, so that a store that slept through the
-end does not take the drain up again. Progress alone is not copied: it is counted anew on the map.
+end does not take the drain up again. Progress alone is not copied: it is counted anew on the map. So a store may be
+many revisions ahead of the cluster's copy; where another controller has led since, they count for nothing, for no
+command is sent whose drain the cluster has not taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from actions.cluster.port import ClusterUnreachable, Damaged, Keep
+from actions.leading import superseded
 from actions.ledger import BEFORE
 from actions.states import ENDED, Event, after, can
 from data.drain import Drain, DrainState, Intent, JournalEntry
@@ -38,10 +41,15 @@ class _End:
 
 @dataclass(slots=True)
 class Copies:
-    """Saves drains in the store and, where there is one, in the keep. Not for two threads at once."""
+    """Saves drains in the store and, where there is one, in the keep. Not for two threads at once.
+
+    unchallenged: whether nobody else has led since we did; asked before each copy, so that a controller that was
+    stopped does not write its copy over its successor's. Raises ClusterUnreachable.
+    """
 
     store: Store
     keep: Keep | None = None
+    unchallenged: Callable[[], bool] = lambda: True
     _recovered: bool = False
     _behind: dict[str, Drain] = field(default_factory=dict)
 
@@ -67,10 +75,11 @@ class Copies:
         """Another controller may have written meanwhile: `recover` must look again."""
         self._recovered = False
 
-    def recover(self, now: datetime) -> None:
-        """Bring store and cluster to one state, once: the higher revision wins. Raises ClusterUnreachable.
+    def recover(self, now: datetime, *, outranked: bool = False) -> None:
+        """Bring store and cluster to one state, once. Raises ClusterUnreachable.
 
-        Equal revisions that differ become FAILED, with what both knew to put back. What was recovered is journalled.
+        The higher revision wins; where the store is outranked (`leading.superseded`), the cluster's copy. Equal
+        revisions that differ become FAILED, with what both knew to put back. What was recovered is journalled.
         """
         if self._recovered or self.keep is None:
             return
@@ -78,8 +87,12 @@ class Copies:
         stored = {drain.id: drain for drain in self.store.drains()}
         wanted = {name_of(drain) for drain in stored.values() if drain.state not in ENDED}
         kept = {drain.id: drain for drain in self._kept(wanted)}
+        names = {name_of(drain) for drain in kept.values()} if outranked else set[str]()
         for id_ in sorted(kept.keys() | {drain.id for drain in stored.values() if drain.state not in ENDED}):
-            self._reconcile(stored.get(id_), kept.get(id_), ended.get(id_), now)
+            if id_ not in kept and id_ not in ended and name_of(stored[id_]) in names:
+                self._yield(stored[id_], now)
+            else:
+                self._reconcile(stored.get(id_), kept.get(id_), ended.get(id_), now, outranked)
         self._behind.clear()
         self._recovered = True
 
@@ -88,9 +101,14 @@ class Copies:
 
         The cluster's own texts stay as they are. Raises ClusterUnreachable.
         """
+        assert self.keep is not None
+        outranks = superseded(self.store, self.keep)
         ends = self._ends()
         stored = {drain.id: drain for drain in self.store.drains()}
         kept = {drain.id: drain for drain in self._kept({name_of(drain) for drain in stored.values()})}
+        if outranks:
+            kept = {id_: _outranking(drain, stored.get(id_)) for id_, drain in kept.items()}
+            ends = {id_: _last(end, stored.get(id_)) for id_, end in ends.items()}
         newer = [drain for drain in kept.values() if drain.revision > _revision(stored.get(drain.id))]
         over = [
             _ended(drain, end, now)
@@ -102,7 +120,11 @@ class Copies:
                 self.store.save_drain(drain)
         return bool(newer or over)
 
-    def _reconcile(self, stored: Drain | None, kept: Drain | None, end: _End | None, now: datetime) -> None:
+    def _reconcile(
+        self, stored: Drain | None, copy: Drain | None, end: _End | None, now: datetime, outranked: bool
+    ) -> None:
+        kept = copy if copy is None or not outranked else _outranking(copy, stored)
+        end = end if end is None or not outranked else _last(end, stored)
         known = [drain for drain in (stored, kept) if drain is not None]
         newest = max(known, key=lambda drain: drain.revision)
         if end is not None and _over(newest, end):
@@ -122,14 +144,22 @@ class Copies:
             self._say(newest, now, what)
         if newest != stored:
             self.store.save_drain(newest)
-        if newest != kept:
+        if newest != copy:
             self._copy(newest)
+
+    def _yield(self, stored: Drain, now: datetime) -> None:
+        """The cluster never took this drain, and by now has another one of the OSD."""
+        why = "the cluster never had it, and has another drain of the OSD, by another controller"
+        self._say(stored, now, why)
+        self.store.save_drain(_ended(stored, _End(stored.revision + 1, DrainState.CANCELLED), now))
 
     def _say(self, drain: Drain, now: datetime, what: str) -> None:
         self.store.add_journal([JournalEntry(drain.id, now, what, "recover")])
 
     def _copy(self, drain: Drain) -> None:
         assert self.keep is not None
+        if not self.unchallenged():
+            raise ClusterUnreachable("another controller acted since")
         if drain.state not in ENDED:
             self.keep.write(name_of(drain), written(drain))
             return
@@ -169,6 +199,18 @@ class Copies:
             ):
                 ends[words[0]] = _End(int(words[1]), DrainState(words[2]))
         return ends
+
+
+def _outranking(kept: Drain, stored: Drain | None) -> Drain:
+    """The cluster's copy as it follows what the store has; unchanged where they differ in nothing but revision."""
+    if stored is None or replace(kept, revision=stored.revision) == stored:
+        return kept
+    return replace(kept, revision=max(kept.revision, stored.revision + 1))
+
+
+def _last(end: _End, stored: Drain | None) -> _End:
+    """An end that follows what the store has: nothing leads on from an end."""
+    return end if stored is None else replace(end, revision=max(end.revision, stored.revision + 1))
 
 
 def _over(drain: Drain, end: _End) -> bool:

@@ -13,6 +13,16 @@ from data.store.port import Store
 
 HALT = "halt"
 _STEPS = "steps"
+_ROOM = "lead"
+_LAST = "last"
+
+
+def superseded(store: Store, keep: Keep) -> bool:
+    """Whether somebody has led since this store's last leader, and wrote to another store. What the cluster keeps is
+    then newer than what this store has, however many revisions that has run up. Raises ClusterUnreachable.
+    """
+    _, _, last = (keep.read(_STEPS) or "").partition(" ")
+    return bool(last) and last not in store.notes(_ROOM).get(_LAST, b"").decode().split("\n")
 
 
 @dataclass(slots=True)
@@ -26,8 +36,11 @@ class Lead:
     keep: Keep | None = None
     lease: Lease | None = None
     owner: str = ""
+    outranked: bool = False
+    """Whether the store was superseded when the lead was claimed; until `confirm`."""
     _counter: str | None = None
     _count: int = field(default=0)
+    _confirmed: bool = True
 
     def halted(self) -> str | None:
         """Why everything is halted, by the store or the cluster's key; what cannot be read halts for now."""
@@ -79,10 +92,19 @@ class Lead:
     def claim(self) -> None:
         """Count on from whoever led before; from here on they find the counter changed. Raises ClusterUnreachable."""
         assert self.keep is not None
-        text = self.keep.read(_STEPS) or "0"
-        first = text.split(" ")[0]
+        self.outranked, self._confirmed = superseded(self.store, self.keep), False
+        first, _, last = (self.keep.read(_STEPS) or "0").partition(" ")
         self._count = int(first) if first.isdecimal() else 0
+        if not self.outranked:
+            # Whichever of the two the cluster names if we are killed here, it was of this store.
+            self.store.note(_ROOM, {_LAST: f"{last}\n{self.owner}".encode()})
         self._advance()
+
+    def confirm(self) -> None:
+        """The store has all that the cluster keeps. Killed before this, the next process takes it over once more."""
+        if not self._confirmed:
+            self.store.note(_ROOM, {_LAST: self.owner.encode()})
+            self._confirmed, self.outranked = True, False
 
     def step(self, *, despite_halt: bool = False) -> str | None:
         """Count one step; a sentence when it must not be made. Nothing was counted then."""

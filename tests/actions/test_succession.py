@@ -1,0 +1,215 @@
+"""Two controllers with a store each, one after the other: what the last leader wrote stands, whoever comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+import pytest
+
+from actions.cluster.simulated import SimulatedCluster
+from actions.controller import Controller
+from actions.copies import Copies, name_of, read, written
+from actions.policy import Policy
+from data.drain import Drain, DrainState
+from data.store.sqlite import MEMORY, SqliteStore
+from tests.actions.made import NOW, a_drain, wide_spec
+from tests.actions.made_keep import KeepInMemory
+
+S = DrainState
+
+
+@dataclass
+class Lock:
+    """One lock for both."""
+
+    owner: str = ""
+
+
+@dataclass
+class LeaseBelieved:
+    """A side of the lock. Who was stopped believes in it until it asks again."""
+
+    lock: Lock
+    name: str
+    has: bool = False
+    why: str = "Another controller holds the lease; it does the work, or stop it."
+
+    @property
+    def taken(self) -> bool:
+        return self.lock.owner not in ("", self.name)
+
+    def hold(self) -> bool:
+        self.has = not self.taken
+        if self.has:
+            self.lock.owner = self.name
+        return self.has
+
+    def held(self) -> bool:
+        return self.has
+
+    def release(self) -> None:
+        if self.has and not self.taken:
+            self.lock.owner = ""
+        self.has = False
+
+
+_NUMBERS = count()
+
+
+class Side:
+    """A controller with a store of its own; another process of it after each `start`."""
+
+    def __init__(self, pair: Pair, name: str) -> None:
+        self.pair, self.name = pair, name
+        self.store, self.keep = SqliteStore(MEMORY), KeepInMemory(pair.texts)
+        self.start()
+
+    def start(self) -> None:
+        owner = f"{self.name}-{next(_NUMBERS)}"
+        self.lease = LeaseBelieved(self.pair.lock, self.name)
+        self.controller = Controller(
+            self.pair.cluster, self.store, Policy(), keep=self.keep, lease=self.lease, owner=owner
+        )
+
+    def tick(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.pair.cluster.advance(10.0)
+            self.controller.tick(self.pair.cluster.now, {})
+
+    def drain(self) -> Drain:
+        (found,) = self.store.drains()
+        return found
+
+
+@dataclass
+class Pair:
+    """One cluster, what it keeps, its lock, and two that want to lead."""
+
+    cluster: SimulatedCluster
+    texts: dict[str, str] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.one, self.two = Side(self, "one"), Side(self, "two")
+
+    def close(self) -> None:
+        for side in (self.one, self.two):
+            side.store.close()
+
+    def kept(self, drain: Drain) -> Drain:
+        return read("x", self.texts[name_of(drain)])
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    made = Pair(SimulatedCluster(wide_spec(used=0.3), 1))
+    yield made
+    made.close()
+
+
+def under_way(pair: Pair) -> Drain:
+    """A drain of the first one's, which has seen far more progress than it has taken steps."""
+    one = pair.one
+    one.tick()
+    drain = one.controller.propose("osd.0", "operator", "test", pair.cluster.now)
+    one.controller.requests.approve(drain.id, "operator", pair.cluster.now)
+    while one.drain().state is not S.DRAINING:
+        one.tick()
+    one.tick(6)
+    return seen_much(one)
+
+
+def seen_much(side: Side) -> Drain:
+    drain = side.drain()
+    seen = replace(drain, revision=drain.revision + 100, progress=replace(drain.progress, asked="a look"))
+    side.store.save_drain(seen)
+    return seen
+
+
+def test_who_comes_back_with_more_looks_behind_it_takes_over_what_its_successor_decided(pair: Pair) -> None:
+    drain = under_way(pair)
+    pair.lock.owner = ""
+    pair.two.tick()
+    pair.two.tick(3)
+    pair.two.controller.requests.pause(drain.id, "operator", pair.cluster.now)
+    left = pair.kept(drain)
+    assert left.revision < drain.revision
+    pair.lock.owner = ""
+    pair.one.tick()
+    assert pair.one.drain().state is S.PAUSED
+    assert (pair.one.drain().ours, pair.kept(drain).ours) == (left.ours, left.ours)
+
+
+def test_who_comes_back_after_the_end_does_not_take_the_drain_up_again(pair: Pair) -> None:
+    drain = under_way(pair)
+    pair.lock.owner = ""
+    pair.two.tick()
+    pair.two.controller.requests.cancel(drain.id, "operator", pair.cluster.now)
+    while pair.two.drain().state is not S.CANCELLED:
+        pair.two.tick()
+    pair.lock.owner = ""
+    pair.one.tick()
+    assert pair.one.drain().state is S.CANCELLED
+    assert name_of(drain) not in pair.texts
+
+
+def test_beside_a_successor_one_shows_what_that_one_does(pair: Pair) -> None:
+    drain = under_way(pair)
+    pair.lock.owner = ""
+    pair.two.tick()
+    pair.two.controller.requests.pause(drain.id, "operator", pair.cluster.now)
+    assert Copies(pair.one.store, pair.one.keep).mirror(pair.cluster.now)
+    assert pair.one.drain().state is S.PAUSED
+    assert not Copies(pair.one.store, pair.one.keep).mirror(pair.cluster.now)
+    pair.two.controller.requests.resume(drain.id, "operator", pair.cluster.now)
+    assert Copies(pair.one.store, pair.one.keep).mirror(pair.cluster.now)
+    assert pair.one.drain().state is S.DRAINING
+
+
+def test_with_nobody_else_in_between_the_store_knows_better_than_the_clusters_older_copy(pair: Pair) -> None:
+    drain = under_way(pair)
+    pair.lock.owner = ""
+    pair.one.start()
+    pair.one.tick()
+    assert pair.one.drain().revision >= drain.revision
+    assert "recovered from the cluster" not in " ".join(
+        line.seen for line in pair.one.store.journal(drain.id)
+    )
+
+
+def test_a_drain_that_the_cluster_never_took_gives_way_to_the_successors_of_the_same_osd(pair: Pair) -> None:
+    pair.one.tick()
+    mine = a_drain(0, id="osd.0-mine", state=S.APPROVED)
+    pair.one.store.save_drain(mine)
+    pair.lock.owner = ""
+    pair.two.tick()
+    theirs = pair.two.controller.propose("osd.0", "operator", "test", pair.cluster.now)
+    pair.lock.owner = ""
+    pair.one.tick()
+    assert {drain.id: drain.state for drain in pair.one.store.drains()} == {
+        mine.id: S.CANCELLED,
+        theirs.id: S.PROPOSED,
+    }
+    assert pair.kept(theirs).id == theirs.id
+
+
+def test_who_was_stopped_in_the_middle_of_a_look_does_not_write_over_its_successors_copy(pair: Pair) -> None:
+    drain = under_way(pair)
+    pair.lock.owner = ""
+    pair.two.tick()
+    pair.two.controller.requests.pause(drain.id, "operator", pair.cluster.now)
+    left = pair.texts[name_of(drain)]
+    stale = replace(drain, revision=drain.revision + 1, held_by=("Its own look.",))
+    assert not pair.one.controller._copies.save(stale)
+    assert pair.texts[name_of(drain)] == left
+
+
+def test_a_copy_that_was_never_this_stores_is_taken_as_it_is() -> None:
+    keep, store = KeepInMemory(), SqliteStore(MEMORY)
+    drain = a_drain(0)
+    keep.texts = {name_of(drain): written(drain), "steps": "7 somebody"}
+    Copies(store, keep).recover(NOW, outranked=True)
+    assert store.drain(drain.id) == drain
+    store.close()
