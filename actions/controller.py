@@ -164,7 +164,7 @@ class Controller:
         NoSuchTarget, DrainStands.
         """
         with self._lock:
-            self._copies.recover(now)
+            self._led(now)
             view = self._surveyed.view if self._surveyed else self._look(now)
             context = self._context(now)
             return self.requests.propose(
@@ -183,7 +183,7 @@ class Controller:
             return drain
 
     def lead(self, now: datetime) -> str:
-        """Lead, with all that the cluster keeps taken over; else why this controller only looks on."""
+        """Lead, with all that the cluster keeps taken over and all of ours there; else why this one looks on."""
         if not self._lead.take():
             self._forget()
             return self._lead.lost()
@@ -204,11 +204,14 @@ class Controller:
         if self._publisher is not None:
             self._publisher.forget()
 
-    def _asked(self, drain: Drain) -> None:
-        """Save what a person asked. Raises RevisionConflict, NotLeading."""
-        if not self._lead.leads and not self._lead.take():
-            raise NotLeading(self._lead.lost())
-        self._copies.save(drain)
+    def _led(self, now: datetime) -> None:
+        if why := self.lead(now):
+            raise NotLeading(why)
+
+    def _asked(self, drain: Drain) -> bool:
+        """Save what a person asked; whether the cluster took it, too. Raises RevisionConflict, NotLeading."""
+        self._led(drain.updated_at)
+        return self._copies.save(drain)
 
     def _look(self, now: datetime) -> ClusterView:
         view = self.cluster.view()
@@ -283,7 +286,7 @@ class Controller:
                             )
                         self._copies.save(drain)
                 case Wait(drain=drain):
-                    self._keep_progress(drain, drains)
+                    self._copies.progressed(drain, drains)
                 case Propose(drain=drain):
                     self._journal.write(drain.id, now, drain.reason, "propose a drain", epoch=view.epoch)
                     self._copies.save(drain)
@@ -382,11 +385,6 @@ class Controller:
             why = f"The cluster refused {times} times running: {said}. Cure it, then resume or cancel."
             self._journal.write(drain.id, now, said, "a person is needed")
             self._copies.save(after(drain, Event.BREAK, now, why=why))
-
-    def _keep_progress(self, drain: Drain, drains: tuple[Drain, ...]) -> None:
-        old = next((known for known in drains if known.id == drain.id), None)
-        if old is not None and old.revision == drain.revision and old != drain:
-            self.store.save_drain(replace(drain, revision=drain.revision + 1, held_by=()))
 
     def _hold_all(self, drains: tuple[Drain, ...], halted: str | None, trouble: str, now: datetime) -> None:
         sentences = (trouble,) if halted is None else (f"Halted: {halted}.", trouble)

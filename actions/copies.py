@@ -9,7 +9,7 @@ command is sent whose drain the cluster has not taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -64,6 +64,12 @@ class Copies:
         except ClusterUnreachable:
             return False
         return True
+
+    def progressed(self, drain: Drain, drains: Iterable[Drain]) -> None:
+        """Save what was counted since `drains` were read, in the store alone. Raises RevisionConflict."""
+        old = next((known for known in drains if known.id == drain.id), None)
+        if old is not None and old.revision == drain.revision and old != drain:
+            self.store.save_drain(replace(drain, revision=drain.revision + 1, held_by=()))
 
     def catch_up(self) -> None:
         """Copy what could not be copied when it was saved. Raises ClusterUnreachable."""

@@ -6,7 +6,9 @@ The step counter is what a controller that was stopped in the middle of a step f
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
+from threading import RLock
 
 from actions.cluster.port import ClusterUnreachable, Keep, Lease
 from data.store.port import Store
@@ -41,12 +43,20 @@ class Lead:
     _counter: str | None = None
     _count: int = field(default=0)
     _confirmed: bool = True
+    _turn: RLock = field(default_factory=RLock)
 
     def halted(self) -> str | None:
-        """Why everything is halted, by the store or the cluster's key; what cannot be read halts for now."""
+        """Why everything is halted, by the store or the cluster's key; what cannot be read halts for now.
+
+        A halt that the store alone has is told to the cluster, once: who lifts it there, lifts it for the others.
+        """
         why = self.store.halt_reason()
-        if why is not None or self.keep is None:
+        if why is not None:
+            with suppress(ClusterUnreachable):
+                self._tell()
             return why
+        if self.keep is None:
+            return None
         try:
             found = self.keep.read(HALT)
         except ClusterUnreachable as trouble:
@@ -54,17 +64,19 @@ class Lead:
         return None if found is None else found.strip() or "no reason given"
 
     def halt(self, why: str | None) -> None:
-        """Halt in both places, or lift both. Raises ClusterUnreachable; a halt then stands in the store, a lifted
-        one still stands.
+        """Halt in both places, or lift both. Raises ClusterUnreachable; a halt then stands in the store until `halted`
+        finds the cluster, a lifted one still stands.
         """
-        if why is not None:
-            self.store.set_halt(why)
+        with self._turn:
+            if why is not None:
+                self.store.note(_ROOM, {HALT: None})
+                self.store.set_halt(why)
+                self._tell()
+                return
             if self.keep is not None:
-                self.keep.write(HALT, why)
-            return
-        if self.keep is not None:
-            self.keep.remove(HALT)
-        self.store.set_halt(None)
+                self.keep.remove(HALT)
+            self.store.set_halt(None)
+            self.store.note(_ROOM, {HALT: None})
 
     def take(self) -> bool:
         """Take or renew the lease; whether it is ours."""
@@ -136,6 +148,14 @@ class Lead:
             self._counter = None
             return "not sent, the lease ran out"
         return None
+
+    def _tell(self) -> None:
+        with self._turn:
+            why = self.store.halt_reason()
+            if why is None or self.keep is None or self.store.notes(_ROOM).get(HALT) == why.encode():
+                return
+            self.keep.write(HALT, why)
+            self.store.note(_ROOM, {HALT: why.encode()})
 
     def _advance(self) -> None:
         assert self.keep is not None

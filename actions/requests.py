@@ -5,7 +5,7 @@ table has the last word.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -49,16 +49,29 @@ class NotLeading(Refusal):
         super().__init__(f"this controller may not change drains: {why}")
 
 
+class NotTaken(Refusal):
+    """The store has what was asked, the cluster has not: another controller would not know of it."""
+
+    def __init__(self, drain: Drain) -> None:
+        super().__init__(
+            f"drain {drain.id} is {drain.state.value} here, but the cluster did not take that, and nothing is sent "
+            "before it has. It is tried again at every look; should another controller lead first, it is lost. Ask "
+            "again when the cluster answers."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Each request reads the drain, asks the table, journals with its caller, and saves the next revision."""
+    """Each request reads the drain, asks the table, saves the next revision, and journals with its caller. Each raises
+    NotTaken where the cluster did not take it, and NotLeading, which changed nothing.
+    """
 
     store: Store
     policy: Policy
     turn: AbstractContextManager[object]
     """Held while a request is written, so that it does not cross a tick of the same process."""
-    save: Callable[[Drain], None]
-    """Keeps the next revision. Raises RevisionConflict, NotLeading."""
+    save: Callable[[Drain], bool]
+    """Keeps the next revision; whether the cluster took it, too. Raises RevisionConflict, NotLeading."""
 
     def known(self, id_: str) -> Drain:
         """The drain. Raises NoSuchDrain."""
@@ -96,11 +109,8 @@ class Requests:
                 intent=Intent(intent),
                 spare_reads=spare_reads,
             )
-            self.save(drain)
-            self.store.add_journal(
-                [JournalEntry(drain.id, context.now, reason, "propose", "", view.epoch, caller)]
-            )
-            return drain
+            entry = JournalEntry(drain.id, context.now, reason, "propose", "", view.epoch, caller)
+            return self._kept(drain, entry)
 
     def approve(self, id_: str, caller: str, now: datetime) -> Drain:
         """Let a proposed drain begin as soon as its guards pass; the policy of this moment is kept
@@ -141,11 +151,14 @@ class Requests:
             with self.turn:
                 drain = self.known(id_)
                 asked = also(after(drain, event, now, why=f"{event.value} by {caller}"))
-                try:
-                    self.save(asked)
-                except RevisionConflict:
-                    continue
                 entry = JournalEntry(id_, now, f"state {drain.state.value}", event.value, caller=caller)
-                self.store.add_journal([entry])
-                return asked
+                with suppress(RevisionConflict):
+                    return self._kept(asked, entry)
         raise NotNow(f"drain {id_} keeps being changed by another process; try again")
+
+    def _kept(self, drain: Drain, entry: JournalEntry) -> Drain:
+        taken = self.save(drain)
+        self.store.add_journal([entry])
+        if not taken:
+            raise NotTaken(drain)
+        return drain

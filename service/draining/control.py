@@ -17,9 +17,10 @@ from actions.context import Context, Memory
 from actions.controller import Controller, TickReport
 from actions.guards import GUARDS, Refuse
 from actions.handover import HandOver, Orchestrator, hand_over, orchestrator
-from actions.petitions import Petition, Wish
+from actions.petitions import Petition, Wish, fulfilled
 from actions.policy import Policy
 from actions.proposals import NoSuchTarget, drafted, target_of
+from actions.requests import DrainStands, NotLeading
 from actions.steps import Hold, Refusal
 from actions.survey import survey
 from data.drain import Drain, Intent
@@ -85,7 +86,7 @@ class Control:
             self._suspect(report.view, now)
         if self._writes() and (report.answers or self._curving):
             self._keep_curves(now)
-        spread = self._elsewhere is not None and self._elsewhere.step(self._carry_out, now)
+        spread = self._elsewhere is not None and self._elsewhere.step(self._once, now)
         differs = spread or self._report is None or report.answers or report.trouble != self._report.trouble
         self._report = report
         return bool(differs) or _differ(before, report.view)
@@ -98,7 +99,8 @@ class Control:
         """Halt, or lift the halt (None), in the store and in the cluster; `unreached` says where it did not come to. A
         halt stands from the store on.
 
-        Raises CannotLift when the halt in the cluster stands, since it does not answer.
+        One that the cluster did not take is told to it at every look until it does. Raises CannotLift when the halt in
+        the cluster stands, since it does not answer.
         """
         unreached = beyond_the_hand(why) if isinstance(self.live.cluster, HandCluster) else ""
         try:
@@ -108,10 +110,12 @@ class Control:
                 told = f"The halt in the cluster stands, since it does not answer: {silent}"
                 raise CannotLift(told) from silent
             unreached = (
-                f"The cluster's own key is not set, since it does not answer ({silent}): a controller that keeps "
-                "another store goes on. Halt again once it answers, or there: ceph config-key set predrain/halt WHY."
+                f"The cluster's own key is not set yet, since it does not answer ({silent}): until it does, a controller "
+                "that keeps another store goes on."
             )
-            structlog.get_logger().warning("halted here; the cluster's own key is not set", why=str(silent))
+            structlog.get_logger().warning(
+                "halted here, and in the cluster as soon as it answers", why=str(silent)
+            )
         self.unreached = unreached
         if self._report is not None:
             self._report = replace(self._report, halted=why)
@@ -223,7 +227,21 @@ class Control:
             return self._carry_out(wish, now)
         if wish.wish is Wish.APPROVE:
             self._unmoved(wish)
-        return self._elsewhere.ask(wish, self._carry_out, now)
+        return self._elsewhere.ask(wish, self._once, now)
+
+    def _once(self, wish: Petition, now: datetime) -> Drain:
+        """Do it here, where it is not done already. Raises what the actions room refuses."""
+        known = self.store.drain(wish.drain) if wish.drain else None
+        if known is None or not fulfilled(wish, known):
+            try:
+                return self._carry_out(wish, now)
+            except DrainStands as standing:
+                if not fulfilled(wish, standing.drain):
+                    raise
+                known = standing.drain
+        if why := self._controller.lead(now):  # else it may be so in our store alone
+            raise NotLeading(why)
+        return known
 
     def _carry_out(self, wish: Petition, now: datetime) -> Drain:
         """Do it here. Raises what the actions room refuses."""

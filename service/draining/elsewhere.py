@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -12,8 +11,8 @@ import structlog
 
 from actions.cluster.port import ClusterUnreachable, Keep, Lease
 from actions.copies import Copies
-from actions.petitions import STANDS, Heard, Petition, Petitions, fulfilled
-from actions.requests import DrainStands, NoSuchDrain, NotLeading
+from actions.petitions import STANDS, Heard, Petition, Petitions
+from actions.requests import NoSuchDrain, NotLeading, NotTaken
 from data.drain import Drain
 from data.refusal import Refusal
 from data.store.port import RevisionConflict, Store
@@ -24,6 +23,9 @@ POLLS = 40
 """How often an answer is looked for. A leader looks every few seconds, and a command waits for thirty at most."""
 
 CarryOut = Callable[[Petition, datetime], Drain]
+"""Carries a wish out, once: what is as wished already, by a leader that was killed before it answered, stays so. The
+drain that it gives is in the cluster as well.
+"""
 
 
 @dataclass(slots=True)
@@ -77,7 +79,7 @@ class Elsewhere:
                 return self._told(heard, now)
             if not self.leads(now) and self.lease.held():
                 self._petitions.forget(wish.id)
-                return _once(wish, carry_out, self.store, now)
+                return carry_out(wish, now)
             self.sleep(POLL_SECONDS)
         raise Unheard(POLLS * POLL_SECONDS, wish.at + STANDS)
 
@@ -96,26 +98,12 @@ class Elsewhere:
     def _hear(self, carry_out: CarryOut, now: datetime) -> bool:
         waiting = self._petitions.waiting(now)
         for petition in waiting:
-            with suppress(RevisionConflict, NotLeading):  # it stays, for the next look or the next leader
-                try:
-                    heard = Heard(now, _once(petition, carry_out, self.store, now).id)
-                except NotLeading:
-                    raise
-                except Refusal as refused:
-                    heard = Heard(now, refused=str(refused))
-                self._petitions.answer(petition.id, heard)
+            try:
+                heard = Heard(now, carry_out(petition, now).id)
+            except (RevisionConflict, NotLeading, NotTaken):
+                continue  # it stays, for the next look or the next leader
+            except Refusal as refused:
+                heard = Heard(now, refused=str(refused))
+            self._petitions.answer(petition.id, heard)
         self._petitions.tidy(now)
         return bool(waiting)
-
-
-def _once(petition: Petition, carry_out: CarryOut, store: Store, now: datetime) -> Drain:
-    """The drain once it is as wished: it may be so already, by a leader that was killed before it answered."""
-    known = store.drain(petition.drain) if petition.drain else None
-    if known is not None and fulfilled(petition, known):
-        return known
-    try:
-        return carry_out(petition, now)
-    except DrainStands as standing:
-        if fulfilled(petition, standing.drain):
-            return standing.drain
-        raise

@@ -9,10 +9,11 @@ from actions.cluster.port import ClusterUnreachable
 
 @dataclass
 class KeepInMemory:
-    """A keep. `silent`: it does not answer."""
+    """A keep. `silent`: it does not answer. `full`: it takes nothing under names that begin so."""
 
     texts: dict[str, str] = field(default_factory=dict)
     silent: bool = False
+    full: str | None = None
 
     def read(self, name: str) -> str | None:
         self._answer()
@@ -24,6 +25,8 @@ class KeepInMemory:
 
     def write(self, name: str, text: str) -> None:
         self._answer()
+        if self.full is not None and name.startswith(self.full):
+            raise ClusterUnreachable("ENOSPC")
         self.texts[name] = text
 
     def remove(self, name: str) -> None:

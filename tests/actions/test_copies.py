@@ -11,7 +11,7 @@ import pytest
 from actions.cluster.port import ClusterUnreachable
 from actions.controller import Controller, TickReport
 from actions.copies import Copies, name_of, read, written
-from actions.requests import NotLeading
+from actions.requests import NotLeading, NotTaken
 from data.drain import Drain, DrainState
 from data.store.sqlite import MEMORY, SqliteStore
 from tests.actions.made import NOW, a_drain, a_plan, calm_view, wide_spec
@@ -231,6 +231,50 @@ def test_a_halt_stands_in_both_places_and_a_lifted_one_in_none(run: Kept) -> Non
     with pytest.raises(ClusterUnreachable):
         run.controller.halt(None)
     assert run.store.halt_reason() == "smoke"
+
+
+def test_a_halt_that_the_cluster_did_not_take_is_told_to_it_when_it_answers_and_only_once(run: Kept) -> None:
+    run.keep.silent = True
+    with pytest.raises(ClusterUnreachable):
+        run.controller.halt("smoke")
+    assert run.tick().halted == "smoke"
+    run.keep.silent = False
+    run.started()
+    run.lease.free = False
+    assert run.tick().halted == "smoke"
+    assert run.keep.texts["halt"] == "smoke"
+    del run.keep.texts["halt"]  # another controller lifts it for the others
+    run.tick()
+    assert "halt" not in run.keep.texts
+
+
+@pytest.mark.parametrize("ask", ["pause", "cancel"])
+def test_a_word_that_the_cluster_did_not_take_is_said_to_be_so_and_reaches_it_later(
+    run: Kept, ask: str
+) -> None:
+    drain = run.drain("osd.0")
+    run.until(drain, S.DRAINING)
+    run.ticks(3)
+    before = run.keep.texts[name_of(drain)]
+    run.keep.full = "drain/"
+    with pytest.raises(NotTaken, match="the cluster did not take that"):
+        getattr(run.controller.requests, ask)(drain.id, "operator", run.cluster.now)
+    assert run.keep.texts[name_of(drain)] == before
+    asked = run.known(drain)
+    assert run.store.journal(drain.id)[-1].caller == "operator"
+    run.keep.full = None
+    run.started()
+    assert run.controller.lead(run.cluster.now) == ""
+    assert read("x", run.keep.texts[name_of(drain)]) == asked
+
+
+def test_a_word_said_while_the_cluster_is_silent_changes_nothing(run: Kept) -> None:
+    drain = run.drain("osd.0")
+    before = run.known(drain)
+    run.keep.silent = True
+    with pytest.raises(NotLeading, match="cannot be read"):
+        run.controller.requests.pause(drain.id, "operator", run.cluster.now)
+    assert run.known(drain) == before
 
 
 # -- who leads

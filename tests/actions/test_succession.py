@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from itertools import count
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from actions.cluster.simulated import SimulatedCluster
 from actions.controller import Controller
 from actions.copies import Copies, name_of, read, written
 from actions.policy import Policy
+from actions.requests import NoSuchDrain, NotLeading
+from actions.states import NotInTable
 from data.drain import Drain, DrainState
 from data.store.sqlite import MEMORY, SqliteStore
-from tests.actions.made import NOW, a_drain, wide_spec
+from tests.actions.made import NOW, a_drain, tiny_spec, wide_spec
 from tests.actions.made_keep import KeepInMemory
 
 S = DrainState
@@ -204,6 +210,45 @@ def test_who_was_stopped_in_the_middle_of_a_look_does_not_write_over_its_success
     stale = replace(drain, revision=drain.revision + 1, held_by=("Its own look.",))
     assert not pair.one.controller._copies.save(stale)
     assert pair.texts[name_of(drain)] == left
+
+
+ACTS = st.tuples(
+    st.sampled_from(["one", "two"]),
+    st.sampled_from(["take over", "pause", "resume", "wake", "restart", "be cut off", "be back"]),
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(ACTS, max_size=25))
+def test_whoever_leads_knows_the_last_word_that_was_taken(acts: list[tuple[str, str]]) -> None:
+    """Also where who was stopped wakes up, believes that it leads, and writes what it was about to."""
+    pair = Pair(SimulatedCluster(tiny_spec(), 1))
+    drain = a_drain(0, state=S.HOLDING)
+    pair.one.store.save_drain(drain)
+    assert pair.one.controller.lead(NOW) == ""
+    word = S.HOLDING
+    for number, (name, act) in enumerate(acts):
+        side = pair.one if name == "one" else pair.two
+        now, ask = NOW + timedelta(seconds=number), side.controller.requests
+        match act:
+            case "take over":
+                pair.lock.owner = ""
+                if side.controller.lead(now) == "":
+                    assert (side.drain().state, pair.kept(drain).state) == (word, word)
+                    seen_much(side)
+            case "pause" | "resume":
+                with suppress(NoSuchDrain, NotLeading, NotInTable):
+                    word = (ask.pause if act == "pause" else ask.resume)(drain.id, "operator", now).state
+            case "wake" if side.lease.has and side.store.drains():
+                seen = side.drain()
+                side.controller._copies.save(
+                    replace(seen, revision=seen.revision + 1, held_by=(f"look {number}",))
+                )
+            case "restart":
+                side.start()
+            case _:
+                side.keep.silent = act == "be cut off"
+    pair.close()
 
 
 def test_a_copy_that_was_never_this_stores_is_taken_as_it_is() -> None:

@@ -238,6 +238,23 @@ def test_a_text_that_is_no_request_is_answered_and_does_not_stop_the_next(
     assert "cannot be read" in company.texts[f"{ANSWERS}0"]
 
 
+def test_a_request_is_not_answered_before_the_cluster_has_taken_what_it_changed(company: Company) -> None:
+    keep = KeepInMemory(company.texts)
+    leader = company.leader(keep=keep)
+    drain = company.propose(leader)
+    wish = Petition("5", Wish.CANCEL, company.cluster.now, CALLER, drain.id)
+    Petitions(KeepInMemory(company.texts)).lay(wish)
+    keep.full = "drain/"
+    for _ in range(3):
+        company.step(leader)
+        assert company.left() == [f"{REQUESTS}5"]
+    keep.full = None
+    company.step(leader)
+    assert company.left() == [f"{ANSWERS}5"]
+    asked = [line for line in leader.store.journal(drain.id) if line.decided == "cancel"]
+    assert len(asked) == 1
+
+
 def test_where_the_lease_comes_free_while_one_waits_the_request_is_carried_out_here(company: Company) -> None:
     company.leader()
     beside = company.follower(lambda: setattr(company.lock, "owner", ""))
