@@ -89,9 +89,9 @@ class Controller:
 
     def tick(self, now: datetime, outlooks: Mapping[DeviceId, Outlook] | None = None) -> TickReport:
         """One look and at most one small step a drain. `outlooks`: the newest of each device, else
-        the store's.
+        the store's. What breaks it off, a store that is full above all, ends the lead.
         """
-        with self._lock:
+        with self._lock, self._lead.while_whole():
             began = perf_counter()
             self._outlooks = self.store.latest_outlooks() if outlooks is None else outlooks
             self._suspicion.follow(self._outlooks, self.store, self.policy, now)
@@ -127,10 +127,9 @@ class Controller:
         return self._lead.halted()
 
     def give_up(self) -> None:
-        """Let the next controller lead at once."""
+        """Let the next controller lead at once; this one again when its store takes a line."""
         with self._lock:
-            if self.lease is not None:
-                self.lease.release()
+            self._lead.give_up()
 
     def look(self, now: datetime) -> ClusterView:
         """See the cluster, decide nothing. Raises ClusterUnreachable."""
@@ -184,19 +183,20 @@ class Controller:
 
     def lead(self, now: datetime) -> str:
         """Lead, with all that the cluster keeps taken over and all of ours there; else why this one looks on."""
-        if not self._lead.take():
-            self._forget()
-            return self._lead.lost()
-        try:
-            if not self._lead.unchallenged():
+        with self._lock, self._lead.while_whole():
+            if not self._lead.take():
                 self._forget()
-                self._lead.claim()
-            self._copies.recover(now, outranked=self._lead.outranked)
-            self._lead.confirm()
-            self._copies.catch_up()
-        except ClusterUnreachable as trouble:
-            return f"What the cluster keeps of drains cannot be read: {trouble}."
-        return ""
+                return self._lead.lost()
+            try:
+                if not self._lead.unchallenged():
+                    self._forget()
+                    self._lead.claim()
+                self._copies.recover(now, outranked=self._lead.outranked)
+                self._lead.confirm()
+                self._copies.catch_up()
+            except ClusterUnreachable as trouble:
+                return f"What the cluster keeps of drains cannot be read: {trouble}."
+            return ""
 
     def _forget(self) -> None:
         """Another controller may write now: what the cluster keeps must be read again."""
@@ -211,7 +211,8 @@ class Controller:
     def _asked(self, drain: Drain) -> bool:
         """Save what a person asked; whether the cluster took it, too. Raises RevisionConflict, NotLeading."""
         self._led(drain.updated_at)
-        return self._copies.save(drain)
+        with self._lead.while_whole():
+            return self._copies.save(drain)
 
     def _look(self, now: datetime) -> ClusterView:
         view = self.cluster.view()

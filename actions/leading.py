@@ -6,17 +6,19 @@ The step counter is what a controller that was stopped in the middle of a step f
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import RLock
 
 from actions.cluster.port import ClusterUnreachable, Keep, Lease
-from data.store.port import Store
+from data.store.port import RevisionConflict, Store
 
 HALT = "halt"
 _STEPS = "steps"
 _ROOM = "lead"
 _LAST = "last"
+_PROOF = "proof"
 
 
 def superseded(store: Store, keep: Keep) -> bool:
@@ -43,6 +45,8 @@ class Lead:
     _counter: str | None = None
     _count: int = field(default=0)
     _confirmed: bool = True
+    _unproven: bool = False
+    """Whether we gave the lease up, and know nothing of the store since."""
     _turn: RLock = field(default_factory=RLock)
 
     def halted(self) -> str | None:
@@ -65,12 +69,17 @@ class Lead:
 
     def halt(self, why: str | None) -> None:
         """Halt in both places, or lift both. Raises ClusterUnreachable; a halt then stands in the store until `halted`
-        finds the cluster, a lifted one still stands.
+        finds the cluster, a lifted one still stands. Raises what the store raises; a halt then stands in the cluster.
         """
         with self._turn:
             if why is not None:
-                self.store.note(_ROOM, {HALT: None})
-                self.store.set_halt(why)
+                try:
+                    self.store.note(_ROOM, {HALT: None})
+                    self.store.set_halt(why)
+                except Exception:  # who leads next must hear it, whatever is wrong with our store
+                    if self.keep is not None:
+                        self.keep.write(HALT, why)
+                    raise
                 self._tell()
                 return
             if self.keep is not None:
@@ -78,10 +87,32 @@ class Lead:
             self.store.set_halt(None)
             self.store.note(_ROOM, {HALT: None})
 
+    def give_up(self) -> None:
+        """Let the next controller lead at once. This one does so again only when its store takes a line."""
+        self._counter, self._unproven = None, self.lease is not None
+        if self.lease is not None:
+            self.lease.release()
+
+    @contextmanager
+    def while_whole(self) -> Iterator[None]:
+        """What a leader does. Broken off, by a store that cannot be written above all, it leads no more: without its
+        journal it may not act, and would only keep others from it.
+        """
+        try:
+            yield
+        except RevisionConflict:
+            raise
+        except Exception:
+            self.give_up()
+            raise
+
     def take(self) -> bool:
-        """Take or renew the lease; whether it is ours."""
+        """Take or renew the lease; whether it is ours. Raises what the store raises, after it broke our lead off."""
         if self.lease is None:
             return True
+        if self._unproven:
+            self.store.note(_ROOM, {_PROOF: self.owner.encode()})
+            self._unproven = False
         if not self.lease.hold():
             self._counter = None
         return self.lease.held()

@@ -27,6 +27,7 @@ from data.drain import Drain, Intent
 from data.ids import DeviceId
 from data.log.port import Log, LogFull, Topic
 from data.outcome import Fate, Outcome
+from data.store.faults import StoreRefusal
 from data.store.port import Store
 from service.draining import seals
 from service.draining.elsewhere import Elsewhere
@@ -76,7 +77,16 @@ class Control:
         self._controller.bundle_since = since
 
     def step(self, now: datetime) -> bool:
-        """One look and what follows; returns whether a listener would see a difference."""
+        """One look and what follows; returns whether a listener would see a difference. Raises StoreRefusal: whose
+        store cannot be written gives the lease up, and leads again when it can.
+        """
+        try:
+            return self._step(now)
+        except StoreRefusal:
+            self._controller.give_up()
+            raise
+
+    def _step(self, now: datetime) -> bool:
         before = self.fleet.view
         if before is not None:
             self._controller.slow = self._slow.look(before, now)

@@ -15,6 +15,7 @@ from actions.petitions import STANDS, Heard, Petition, Petitions
 from actions.requests import NoSuchDrain, NotLeading, NotTaken
 from data.drain import Drain
 from data.refusal import Refusal
+from data.store.faults import StoreRefusal
 from data.store.port import RevisionConflict, Store
 from service.draining.wishes import RefusedElsewhere, Unheard
 
@@ -53,7 +54,10 @@ class Elsewhere:
         return self.lease.taken
 
     def step(self, carry_out: CarryOut, now: datetime) -> bool:
-        """Carry out what others asked, when we lead; else see what the leader did. Whether anything was new."""
+        """Carry out what others asked, when we lead; else see what the leader did. Whether anything was new.
+
+        Raises StoreRefusal; what was asked then waits.
+        """
         try:
             if not self.lease.held():
                 return self.mirror(now)
@@ -102,6 +106,8 @@ class Elsewhere:
                 heard = Heard(now, carry_out(petition, now).id)
             except (RevisionConflict, NotLeading, NotTaken):
                 continue  # it stays, for the next look or the next leader
+            except StoreRefusal:
+                raise  # so does this one: another store may take it
             except Refusal as refused:
                 heard = Heard(now, refused=str(refused))
             self._petitions.answer(petition.id, heard)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ from actions.policy import Policy
 from actions.requests import NoSuchDrain, NotLeading
 from actions.states import NotInTable
 from data.drain import Drain, DrainState
+from data.store.faults import StoreFull
 from data.store.sqlite import MEMORY, SqliteStore
 from tests.actions.made import NOW, a_drain, tiny_spec, wide_spec
 from tests.actions.made_keep import KeepInMemory
@@ -210,6 +212,77 @@ def test_who_was_stopped_in_the_middle_of_a_look_does_not_write_over_its_success
     stale = replace(drain, revision=drain.revision + 1, held_by=("Its own look.",))
     assert not pair.one.controller._copies.save(stale)
     assert pair.texts[name_of(drain)] == left
+
+
+@dataclass
+class Filling:
+    """A store that may be read and not written while `full`, as on a full disk."""
+
+    real: SqliteStore
+    full: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.real, name)
+        if self.full and name in ("save_drain", "add_journal", "note", "set_halt", "add_outcome"):
+            return self._refuse
+        return found
+
+    def _refuse(self, *_: object) -> None:
+        raise StoreFull("the store store.db cannot be written (database or disk is full)")
+
+
+def filling(pair: Pair) -> Filling:
+    """The first one's store, which may fill up."""
+    store = Filling(pair.one.store)
+    pair.one.store = store  # type: ignore[assignment]
+    pair.one.start()
+    return store
+
+
+def test_who_cannot_write_its_store_lets_go_of_the_lease_and_the_next_one_goes_on(pair: Pair) -> None:
+    store = filling(pair)
+    drain = under_way(pair)
+    store.full = True
+    with pytest.raises(StoreFull):
+        pair.one.tick(9)
+    assert pair.lock.owner == ""
+    pair.two.tick()
+    assert pair.lock.owner == "two"
+    while pair.two.drain().state is not S.VERIFIED:
+        pair.two.tick()
+    assert pair.kept(drain).state is S.VERIFIED
+
+
+def test_who_could_not_write_its_store_asks_for_the_lease_when_it_can_again(pair: Pair) -> None:
+    store = filling(pair)
+    under_way(pair)
+    store.full = True
+    for _ in range(12):
+        with suppress(StoreFull):
+            pair.one.tick()
+    with pytest.raises(StoreFull, match="disk is full"):
+        pair.one.tick()
+    assert pair.lock.owner == ""
+    store.full = False
+    pair.one.tick()
+    assert pair.lock.owner == "one"
+
+
+def test_a_word_that_the_store_cannot_take_ends_the_lead_too(pair: Pair) -> None:
+    store = filling(pair)
+    drain = under_way(pair)
+    store.full = True
+    with pytest.raises(StoreFull):
+        pair.one.controller.requests.pause(drain.id, "operator", pair.cluster.now)
+    assert pair.lock.owner == ""
+
+
+def test_a_halt_that_the_store_cannot_take_stands_in_the_cluster_for_whoever_leads_next(pair: Pair) -> None:
+    store = filling(pair)
+    store.full = True
+    with pytest.raises(StoreFull):
+        pair.one.controller.halt("smoke")
+    assert pair.two.controller.tick(pair.cluster.now, {}).halted == "smoke"
 
 
 ACTS = st.tuples(

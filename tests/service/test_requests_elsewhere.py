@@ -16,6 +16,7 @@ from actions.policy import Policy
 from actions.requests import NotLeading
 from data.drain import Drain, DrainState, Intent
 from data.log.memory import MemoryLog
+from data.store.faults import StoreFull
 from data.store.sqlite import SqliteStore
 from service.draining import elsewhere, seals
 from service.draining.control import Control
@@ -253,6 +254,30 @@ def test_a_request_is_not_answered_before_the_cluster_has_taken_what_it_changed(
     assert company.left() == [f"{ANSWERS}5"]
     asked = [line for line in leader.store.journal(drain.id) if line.decided == "cancel"]
     assert len(asked) == 1
+
+
+def test_a_request_that_the_leaders_store_cannot_take_is_carried_out_by_the_next_one(
+    company: Company,
+) -> None:
+    leader, second = company.leader(), company.controller("second")
+    drain = company.propose(leader)
+    saves = leader.store.save_drain
+    leader.store.save_drain = full  # type: ignore[method-assign]
+    wish = Petition("5", Wish.PAUSE, company.cluster.now, CALLER, drain.id)
+    Petitions(KeepInMemory(company.texts)).lay(wish)
+    with pytest.raises(StoreFull):
+        company.step(leader)
+    assert company.lock.owner == ""
+    assert company.left() == [f"{REQUESTS}5"]
+    company.step(second)
+    assert second.store.drains()[0].state is S.PAUSED
+    leader.store.save_drain = saves  # type: ignore[method-assign]
+    company.step(leader)
+    assert leader.store.drains()[0].state is S.PAUSED
+
+
+def full(_: Drain) -> None:
+    raise StoreFull("the store store.db cannot be written (database or disk is full)")
 
 
 def test_where_the_lease_comes_free_while_one_waits_the_request_is_carried_out_here(company: Company) -> None:
