@@ -8,11 +8,12 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from types import FrameType
 
 import structlog
 import uvicorn
+from starlette.types import ASGIApp
 
 from data.clock import Clock
 from data.refusal import Refusal
@@ -21,7 +22,8 @@ from service.connections import bounded, room
 from service.house import House
 from service.rest.app import create_app
 from service.rest.guarding import is_loopback
-from service.settings import ServiceTable
+from service.rest.metrics import Process, create_metrics
+from service.settings import ServiceTable, Settings
 from service.tokens import Tokens
 
 GRACE_SECONDS = 1
@@ -36,13 +38,14 @@ class InTheClear(Refusal):
     """Listening beyond loopback without TLS, and nobody said that this is meant."""
 
 
-def bind(service: ServiceTable) -> socket.socket:
-    """A listening socket. Raises CannotListen, InTheClear."""
+def bind(service: ServiceTable, option: str = "--port") -> socket.socket:
+    """A listening socket. `option` is the one by which a person says its port. Raises CannotListen, InTheClear."""
     host, port = service.host, service.port
     if not (is_loopback(host) or service.tls_certificate or service.insecure_without_tls):
         raise InTheClear(
-            f"{host} is reached over the network and tokens would cross it in the clear; set tls_certificate "
-            "and tls_key of [service], put a TLS proxy in front of 127.0.0.1, or say --insecure-without-tls"
+            f"{host} is reached over the network and all that is said would cross it in the clear, tokens too; set "
+            "tls_certificate and tls_key of [service], put a TLS proxy in front of 127.0.0.1, or say "
+            "--insecure-without-tls"
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -53,11 +56,11 @@ def bind(service: ServiceTable) -> socket.socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             raise CannotListen(
-                f"port {port} of {host} is in use by another program; stop it, or give --port another one "
+                f"port {port} of {host} is in use by another program; stop it, or give {option} another one "
                 "(0 takes a free one)"
             ) from error
         raise CannotListen(
-            f"cannot listen on {host} port {port}: {error.strerror or error}; give --host and --port that "
+            f"cannot listen on {host} port {port}: {error.strerror or error}; give --host and {option} that "
             "this machine has and you may use"
         ) from error
     listener.set_inheritable(True)
@@ -73,20 +76,22 @@ def url_of(listener: socket.socket, service: ServiceTable) -> str:
     return f"{'https' if service.tls_certificate else 'http'}://{shown}:{port}"
 
 
-class Server(uvicorn.Server):
-    """Serves one house. `serve_here` blocks until a signal; `serve_aside` returns and leaves a thread."""
+class Answering(uvicorn.Server):
+    """Serves an app. `serve_here` blocks until a signal; `serve_aside` returns and leaves a thread.
+
+    clock: by which a certificate ends. started: called once requests are answered; leaving: before they no longer are.
+    """
 
     def __init__(
         self,
-        house: House,
-        tokens: Tokens,
+        app: ASGIApp,
         listener: socket.socket,
+        service: ServiceTable,
+        clock: Clock,
         *,
         started: Callable[[], None] | None = None,
-        people: Clock | None = None,
+        leaving: Callable[[], None] = lambda: None,
     ) -> None:
-        service = house.settings.service
-        app = create_app(house, tokens, host=service.host, people=people)
         self._certificate = certificate_of(service)
         factory = None if self._certificate is None else _given(self._certificate.context)
         super().__init__(
@@ -104,7 +109,7 @@ class Server(uvicorn.Server):
                 ssl_context_factory=factory,
             )
         )
-        self._house, self._listener, self._started = house, listener, started
+        self._listener, self._clock, self._started, self._leaving = listener, clock, started, leaving
 
     def serve_here(self) -> None:
         """Until SIGINT or SIGTERM."""
@@ -116,7 +121,7 @@ class Server(uvicorn.Server):
         thread.start()
 
         def stop() -> None:
-            self._house.changes.close()
+            self._leaving()
             self.should_exit = True
             thread.join(GRACE_SECONDS + 2)
 
@@ -140,13 +145,13 @@ class Server(uvicorn.Server):
         except CertificateUnusable as unusable:
             structlog.get_logger().error("the certificate before stays in force", why=str(unusable))
             return
-        complaint = certificate.complaint(self._house.clock.now())
+        complaint = certificate.complaint(self._clock.now())
         if complaint and (changed or daily):
             structlog.get_logger().warning(complaint)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Listeners of events would hold the server up for ever: let them go first."""
-        self._house.changes.close()
+        """Whoever would hold the server up for ever is let go first."""
+        self._leaving()
         super().handle_exit(sig, frame)
 
     @contextmanager
@@ -163,6 +168,43 @@ class Server(uvicorn.Server):
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+class Server(Answering):
+    """Serves one house. Listeners of its events are let go before it ends."""
+
+    def __init__(
+        self,
+        house: House,
+        tokens: Tokens,
+        listener: socket.socket,
+        *,
+        started: Callable[[], None] | None = None,
+        people: Clock | None = None,
+    ) -> None:
+        service = house.settings.service
+        app = create_app(house, tokens, host=service.host, people=people)
+        super().__init__(app, listener, service, house.clock, started=started, leaving=house.changes.close)
+
+
+@contextmanager
+def watched(process: Process, settings: Settings, tell: Callable[[str], None]) -> Iterator[None]:
+    """Answers `/metrics` for `process` in a thread while the context lasts, where metrics_port of [service] is set.
+
+    Told is where. Raises CannotListen, InTheClear, CertificateUnusable.
+    """
+    if settings.service.metrics_port is None:
+        yield
+        return
+    service = settings.service.model_copy(update={"port": settings.service.metrics_port})
+    with closing(bind(service, "--metrics-port")) as listener:
+        server = Answering(create_metrics(process, settings), listener, service, process.clock)
+        stop = server.serve_aside()
+        try:
+            tell(f"metrics are at {url_of(listener, service)}/metrics")
+            yield
+        finally:
+            stop()
 
 
 def certificate_of(service: ServiceTable) -> Certificate | None:

@@ -41,6 +41,13 @@ class ServiceTable(_Table):
 
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=8080, ge=0, le=65535, description="TCP port to listen on; 0 takes a free one.")
+    metrics_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65535,
+        description="TCP port of `host` on which `predrain work` and `predrain control` answer `GET /metrics`, and "
+        "nothing else; 0 takes a free one; they listen nowhere when it is not set.",
+    )
     state: Path = Field(
         default_factory=default_state,
         description="Directory of log, store and token (default: systemd's `STATE_DIRECTORY`, else "

@@ -23,13 +23,15 @@ from service.adapters import open_log, open_store, shared
 from service.draining.onlooking import onlooking
 from service.draining.wishes import NoCluster
 from service.house import House, Ports
-from service.listening import Server, bind, url_of
+from service.listening import Server, bind, url_of, watched
 from service.live import Live, conf_of, live
 from service.parts import CONTROLLING, EVERYTHING, SERVING, SHARING, Parts
 from service.scoring.forecasting import Forecaster
+from service.scoring.lineup import Lineup
 from service.settings import CephTable, Settings
 from service.state import StateDir
 from service.telling.channel import Channel
+from service.working import Working
 
 
 class HandNeedsAPage(Refusal):
@@ -61,7 +63,7 @@ def serve(settings: Settings, tell: Callable[[str], None], *, watched: bool) -> 
     _answering(settings, tell, SERVING, lambda store: _looking(settings.ceph, store), watched=watched)
 
 
-def control(settings: Settings, started: Callable[[], None], stopping: threading.Event) -> None:
+def control(settings: Settings, tell: Callable[[str], None], stopping: threading.Event) -> None:
     """The controller alone, until `stopping` is set. Of several the one that holds the lease acts.
 
     Raises as `up`, NothingToShare, NoCluster, HandNeedsAPage.
@@ -79,9 +81,29 @@ def control(settings: Settings, started: Callable[[], None], stopping: threading
         house = closing.enter_context(
             _housed(settings, state, lambda store: live(settings.ceph, store), CONTROLLING, None)
         )
+        closing.enter_context(watched(house, settings, tell))
         house.run()
-        started()
+        tell(f"{this_process('controller')} controls")
         stopping.wait()
+
+
+def work(settings: Settings, tell: Callable[[str], None], stopping: threading.Event) -> None:
+    """A share of the readings and of the latencies, until `stopping` is set.
+
+    Raises what is in the way as a Refusal, before anything was started, and NothingToShare.
+    """
+    shared(settings)
+    with ExitStack() as closing:
+        state = StateDir(settings.service.state).make()
+        log = open_log(settings, state)
+        closing.callback(log.close)
+        store = open_store(settings, state)
+        closing.callback(store.close)
+        lineup, name = Lineup(forecaster_of(settings.forecast.bundle), state.bundles), this_process("worker")
+        working = Working(log, store, SystemClock(), lineup, name)
+        closing.enter_context(watched(working, settings, tell))
+        tell(f"{name} takes its share")
+        working.run(stopping)
 
 
 def _answering(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import timedelta
 
 import structlog
 
@@ -15,10 +16,12 @@ from service.alerts import Announcements
 from service.latencies import Latencies
 from service.loops import Loops
 from service.memory import recall_announcements
+from service.parts import WORKING
 from service.scoring.latest import Gist
 from service.scoring.lineup import Lineup
 from service.scoring.scorer import Scorer
 from service.scoring.sender import Sender
+from service.telling.channel import Deliveries
 
 IDLE_SECONDS = 0.5
 TOLD_SECONDS = 60.0
@@ -28,11 +31,33 @@ class Working:
     """Scores what is its share until it is stopped. `killed` at any line, it loses nothing: others read it again."""
 
     def __init__(self, log: Log, store: Store, clock: Clock, lineup: Lineup, name: str) -> None:
+        self.store, self.clock, self.lineup, self.parts = store, clock, lineup, WORKING
         self._log, self._announcements, sender = log, Announcements(), Sender(name, clock)
         self._latencies = Latencies(log, store, clock, sender)
         self._scorer = Scorer(log, store, clock, lineup, Gist(), self._announcements, sender)
-        self.counts = {"readings": 0, "dead": 0, "outlooks": 0, "alerts": 0, "latencies": 0}
+        self.counts = {"worked": 0, "dead": 0, "outlooks": 0, "alerts": 0}
+        self.counts |= {"latencies": 0, "latencies_dead": 0, "latencies_lost": 0}
+        self.waited: timedelta | None = None
+        """How long what was judged last had waited; None before the first step."""
+        self.deliveries: Mapping[str, Deliveries] = {}
+        """A worker tells nobody: a controller does, of all drives."""
         self._loops = Loops(lambda: None)
+        self.faults = self._loops.faults
+
+    @property
+    def ready(self) -> bool:
+        """Whether the forecaster is loaded."""
+        return self._scorer.ready
+
+    @property
+    def bundle_name(self) -> str | None:
+        """The bundle that scores; None before it is loaded."""
+        return self.lineup.champion.name if self.ready and self.lineup.champion else None
+
+    @property
+    def troubles(self) -> dict[str, str]:
+        """What is wrong by part while disks are scored all the same."""
+        return self._scorer.troubles
 
     def run(self, stopping: threading.Event) -> None:
         """Until `stopping` is set; each step that has begun is finished."""
@@ -50,7 +75,8 @@ class Working:
             recall_announcements(self._log, self._announcements)
             self._scorer.start(whole=False)
         worked = self._scorer.step()
-        self.counts["readings"] += worked.taken
+        self.waited = worked.waited
+        self.counts["worked"] += worked.taken
         self.counts["dead"] += worked.dead
         self.counts["outlooks"] += worked.outlooks
         self.counts["alerts"] += worked.alerts
@@ -59,12 +85,13 @@ class Working:
     def _listen(self) -> bool:
         kept = self._latencies.step()
         self.counts["latencies"] += kept.summaries
-        self.counts["dead"] += kept.dead
+        self.counts["latencies_dead"] += kept.dead
+        self.counts["latencies_lost"] += kept.lost
         return bool(kept.taken)
 
     def _tell(self) -> bool:
         self._loops.wait(TOLD_SECONDS)
-        structlog.get_logger().info("worked", **self.counts, **self._loops.faults)
+        structlog.get_logger().info("worked", **self.counts, **self.faults)
         return True
 
     def _idle_after(self, step: Callable[[], bool]) -> Callable[[], None]:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from service import interpreter, logs
+from service.cli.options import MetricsPort
 from service.settings import load
 
 
-def control(*, state: Path | None = None, config: Path | None = None) -> int:
+def control(
+    *,
+    host: str | None = None,
+    metrics_port: MetricsPort = None,
+    state: Path | None = None,
+    config: Path | None = None,
+    insecure_without_tls: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
     """Drain what is at risk, beside workers and pages that are processes of their own, until SIGINT or SIGTERM.
 
     Of several one acts, by a lease in the cluster; the others stand by.
@@ -18,23 +29,25 @@ def control(*, state: Path | None = None, config: Path | None = None) -> int:
 
     Parameters
     ----------
+    host
+        Address to listen on for metrics; beyond 127.0.0.1 it needs TLS or --insecure-without-tls.
     state
         Directory for what this process keeps; others on this machine may have the same.
     config
         Settings file; /etc/predrain/predrain.toml when it is there. It names Kafka, PostgreSQL and the cluster.
+    insecure_without_tls
+        Metrics may cross the network in the clear.
     """
     from service.cli.up import with_options
     from service.up import control as run
-    from service.up import this_process
     from service.working import until_told
 
-    settings = with_options(load(config), host=None, port=None, state=state)
+    said = load(config)
+    settings = with_options(
+        said, host=host, metrics_port=metrics_port, state=state, insecure=insecure_without_tls
+    )
     logs.configure()
     interpreter.tune()
     stopping = until_told()
-    run(
-        settings,
-        lambda: print(f"{this_process('controller')} controls", file=sys.stderr, flush=True),
-        stopping,
-    )
+    run(settings, lambda text: print(text, file=sys.stderr, flush=True), stopping)
     return 0

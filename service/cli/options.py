@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from service.cli.client import Client
 from service.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+MetricsPort = Annotated[
+    int | None,
+    Parameter(help="TCP port for GET /metrics; 0 takes a free one.", validator=Number(gte=0, lte=65535)),
+]
 
 
 @Parameter(name="*")

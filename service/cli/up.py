@@ -47,7 +47,13 @@ def up(
 
 
 def with_options(
-    settings: Settings, *, host: str | None, port: int | None, state: Path | None, insecure: bool = False
+    settings: Settings,
+    *,
+    host: str | None,
+    state: Path | None,
+    port: int | None = None,
+    metrics_port: int | None = None,
+    insecure: bool = False,
 ) -> Settings:
     """Settings under what the command line says; a word there wins over file and variables."""
     said = {
@@ -55,6 +61,7 @@ def with_options(
         for name, value in (
             ("host", host),
             ("port", port),
+            ("metrics_port", metrics_port),
             ("state", state),
             ("insecure_without_tls", insecure or None),
         )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import Response
 
 from service.rest.bodies import Body
-from service.rest.metrics import registry_of
+from service.rest.metrics import told
 from service.rest.problems import Problem, declared
 from service.rest.within import TheHouse
 
@@ -34,12 +33,12 @@ def readyz(house: TheHouse) -> HealthBody:
     if not house.ready:
         parts.setdefault("worker", "loading the forecaster")
     if parts:
-        told = "; ".join(f"{part}: {why}" for part, why in sorted(parts.items()))
-        raise Problem(503, f"Not ready: {told}", parts=parts)
+        broken = "; ".join(f"{part}: {why}" for part, why in sorted(parts.items()))
+        raise Problem(503, f"Not ready: {broken}", parts=parts)
     return HealthBody(status="ready", parts={"halted": house.halted() or "no"})
 
 
 @router.get("/metrics", response_class=Response)
 def metrics(house: TheHouse) -> Response:
     """Prometheus text format."""
-    return Response(generate_latest(registry_of(house)), media_type=CONTENT_TYPE_LATEST)
+    return told(house)

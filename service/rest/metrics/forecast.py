@@ -13,20 +13,26 @@ from prometheus_client.core import Metric
 from service.house import House
 from service.rest.metrics import catalogue as c
 from service.rest.metrics.family import OTHER, Family
+from service.rest.metrics.process import Process
 from service.scoring import succession
 
 ROLES = ("champion", "challenger")
 CAUSES = ("drift", "calibration", "challenger")
 
 
-def forecast(house: House, now: datetime) -> Iterator[Metric]:
-    """Every series, those of the last look; none of a look before the first. Raises what the store raises."""
-    challenger = house.lineup.challenger
-    yield c.BUNDLE.by({house.bundle_name or "none": 1})
+def bundles(process: Process, now: datetime) -> Iterator[Metric]:
+    """Who scores, and since when. Raises what the store raises."""
+    # Asked for before it is ready too: without a question nobody would know whether the store answers.
+    reign = succession.reign(process.store)
+    challenger = process.lineup.challenger
+    yield c.BUNDLE.by({process.bundle_name or "none": 1})
     yield c.CHALLENGER.by({challenger.name if challenger else "none": 1})
-    reign = succession.reign(house.store) if house.ready else None
-    if reign is not None:
+    if reign is not None and process.ready:
         yield c.REIGN.one((now - reign.at).total_seconds())
+
+
+def forecast(house: House) -> Iterator[Metric]:
+    """How well it does: series of the last look; none before the first."""
     health = house.health
     if health is None:
         return
