@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx2
 import pytest
+import trustme
 from prometheus_client.parser import text_string_to_metric_families
 
 from data.drain import Intent
@@ -147,6 +149,26 @@ def test_a_page_of_another_name_that_a_browser_was_led_astray_by_reads_nothing(w
         answer = client.get("/metrics", headers={"Host": "elsewhere.example.org"})
         assert answer.status_code == 400
         assert "predrain_" not in answer.text
+
+
+def test_workers_of_one_machine_may_have_a_loopback_address_each(working: Working) -> None:
+    with answering(working, host="127.0.0.2") as client, answering(working, host="127.0.0.3") as other:
+        assert (client.base_url.host, other.base_url.host) == ("127.0.0.2", "127.0.0.3")
+        assert scraped(client).keys() == scraped(other).keys()
+
+
+def test_with_a_certificate_it_is_answered_over_tls(working: Working, tmp_path: Path) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    issued.cert_chain_pems[0].write_to_path(certificate)
+    issued.private_key_pem.write_to_path(key)
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    with answering(working, tls_certificate=certificate, tls_key=key) as plain:
+        assert plain.base_url.scheme == "https"
+        with httpx2.Client(base_url=plain.base_url, verify=context, timeout=60) as client:
+            assert scraped(client)["predrain_store_answers"] == {(): 1}
 
 
 def test_where_no_port_is_set_nothing_is_listened_on(working: Working) -> None:

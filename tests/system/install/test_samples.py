@@ -16,7 +16,7 @@ from service.cli import app
 from service.cli.topics import IN_PART
 from service.settings import load
 from service.tables.collector import load as load_collector
-from tests.system.install.test_units import program, said
+from tests.system.install.test_units import UNITS, program, said
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 SAMPLES = [DEPLOY / "predrain.toml", DEPLOY / "collector.toml", DEPLOY / "kustomize/predrain.toml"]
@@ -70,6 +70,12 @@ def test_compose_runs_commands_and_sets_keys_that_exist(monkeypatch: pytest.Monk
         assert each["read_only"]
         assert each["cap_drop"] == ["ALL"]
         assert set(each["depends_on"]) <= services.keys()
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_a_unit_runs_a_command_with_options_that_it_has(unit: Path) -> None:
+    (line,) = re.findall(r"(?m)^ExecStart=\S+/predrain (.+)$", unit.read_text())
+    assert is_command(line.replace("%i", "2").split())
 
 
 def is_command(words: list[str]) -> bool:
