@@ -1,5 +1,4 @@
-"""The controller: look, decide, write down, act, write down the answer. It can be killed between any two
-of these.
+"""The controller: look, decide, write down, act, write down the answer. It can be killed between any two of these.
 
 Everything that must survive is in the store before a command is sent; what is only in `Memory` makes the next
 process wait once, never act wrongly.
@@ -43,7 +42,7 @@ from data.store.port import RevisionConflict, Store
 
 __all__ = ["Controller", "TickReport"]
 
-_FAILURES_BEFORE_A_PERSON = 3
+_REFUSALS_FOR_A_PERSON = 3
 
 
 @dataclass(slots=True)
@@ -121,10 +120,15 @@ class Controller:
     def halt(self, why: str | None) -> str | None:
         """Halt with a reason, in the store and in the cluster, or lift both (None); returns what stands then.
 
-        Raises ClusterUnreachable: the halt stands in the store alone, or is not lifted.
+        Raises ClusterUnreachable: the halt stands in the store alone until `halt_heard`, or is not lifted.
         """
         self._lead.halt(why)
         return self._lead.halted()
+
+    @property
+    def halt_heard(self) -> bool:
+        """Whether no halt stands here that the cluster was not told."""
+        return self._lead.heard()
 
     def give_up(self) -> None:
         """Let the next controller lead at once; this one again when its store takes a line."""
@@ -159,9 +163,7 @@ class Controller:
         *,
         spare_reads: bool = False,
     ) -> Drain:
-        """A person's drain of `osd.N` or a device, with its plan, to be approved. Raises
-        NoSuchTarget, DrainStands.
-        """
+        """A person's drain of `osd.N` or a device, with its plan, to be approved. Raises NoSuchTarget, DrainStands."""
         with self._lock:
             self._led(now)
             view = self._surveyed.view if self._surveyed else self._look(now)
@@ -298,8 +300,8 @@ class Controller:
         return 0
 
     def _send(self, step: Step, view: ClusterView, now: datetime) -> int:
-        """The intent first, to store and cluster, then each command, then what the cluster said. Halt, lease and step
-        counter are read before every command; a step that is cut short by them gives its flags back.
+        """The intent first, to store and cluster, then each command, then what was said. Halt, lease and step counter
+        are read before every command; a step that they cut short gives its flags back.
         """
         assert self._memory is not None
         self._journal.write(step.drain.id, now, step.seen, step.decided, epoch=view.epoch)
@@ -380,10 +382,9 @@ class Controller:
             self._failures.pop(drain.id, None)
             return
         self._failures[drain.id] = self._failures.get(drain.id, 0) + 1
-        if self._failures[drain.id] >= _FAILURES_BEFORE_A_PERSON and can(drain, Event.BREAK):
+        if self._failures[drain.id] >= _REFUSALS_FOR_A_PERSON and can(drain, Event.BREAK):
             del self._failures[drain.id]
-            times = _FAILURES_BEFORE_A_PERSON
-            why = f"The cluster refused {times} times running: {said}. Cure it, then resume or cancel."
+            why = f"The cluster refused {_REFUSALS_FOR_A_PERSON} times running: {said}. Cure it, then resume or cancel."
             self._journal.write(drain.id, now, said, "a person is needed")
             self._copies.save(after(drain, Event.BREAK, now, why=why))
 

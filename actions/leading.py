@@ -180,10 +180,15 @@ class Lead:
             return "not sent, the lease ran out"
         return None
 
+    def heard(self) -> bool:
+        """Whether no halt stands in the store that the cluster was not told."""
+        why = self.store.halt_reason()
+        return why is None or self.keep is None or self.store.notes(_ROOM).get(HALT) == why.encode()
+
     def _tell(self) -> None:
         with self._turn:
             why = self.store.halt_reason()
-            if why is None or self.keep is None or self.store.notes(_ROOM).get(HALT) == why.encode():
+            if why is None or self.keep is None or self.heard():
                 return
             self.keep.write(HALT, why)
             self.store.note(_ROOM, {HALT: why.encode()})

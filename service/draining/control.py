@@ -60,6 +60,7 @@ class Control:
     _elsewhere: Elsewhere | None = field(init=False, default=None)
     _report: TickReport | None = None
     _down: set[DeviceId] = field(default_factory=set)
+    _untold: bool = False
     _curving: bool = True
 
     def __post_init__(self) -> None:
@@ -96,6 +97,8 @@ class Control:
             self._suspect(report.view, now)
         if self._writes() and (report.answers or self._curving):
             self._keep_curves(now)
+        if self._untold and self._controller.halt_heard:
+            self._untold, self.unreached = False, ""
         spread = self._elsewhere is not None and self._elsewhere.step(self._once, now)
         differs = spread or self._report is None or report.answers or report.trouble != self._report.trouble
         self._report = report
@@ -113,15 +116,17 @@ class Control:
         the cluster stands, since it does not answer.
         """
         unreached = beyond_the_hand(why) if isinstance(self.live.cluster, HandCluster) else ""
+        self._untold = False
         try:
             self._controller.halt(why)
         except ClusterUnreachable as silent:
             if why is None:
                 told = f"The halt in the cluster stands, since it does not answer: {silent}"
                 raise CannotLift(told) from silent
+            self._untold = True
             unreached = (
-                f"The cluster's own key is not set yet, since it does not answer ({silent}): until it does, a controller "
-                "that keeps another store goes on."
+                f"The cluster's own key is not set yet, since it does not answer ({silent}): until it does, a "
+                "controller that keeps another store goes on."
             )
             structlog.get_logger().warning(
                 "halted here, and in the cluster as soon as it answers", why=str(silent)

@@ -27,8 +27,8 @@ class KafkaTable(BaseModel):
     another and break their order while both hold records, so that these are for a cluster's whole life.
 
     Retention, with 0.7 kB a reading and 1.05 kB a host's minute of 20 OSDs, as a broker keeps them (`python -m
-    tests.bench.sized`): 7 days of readings are 0.7 GB for 6,000 disks and 12 GB for 100,000, a week in which workers may
-    stand still; a day of latency is 0.45 GB for 300 hosts and 7.5 GB for 5,000, and older latencies decide nothing.
+    tests.bench.sized`): 7 days of readings are 0.7 GB for 6,000 disks and 12 GB for 100,000, a week in which workers
+    may stand still; a day of latency is 0.45 GB for 300 hosts and 7.5 GB for 5,000, and older latencies decide nothing.
     Times the replicas. What is history (announcements, samples of drains, dead letters) is kept as long as the store's.
     """
 
