@@ -42,10 +42,7 @@ def unhalt(*, where: Where = HERE, as_json: AsJson = False) -> int:
 def _set(where: Where, why: str | None, as_json: bool) -> int:
     try:
         body = Client.of(where.settings()).post("halt", {"why": why}).body
-        halted, unreached = (
-            body["halted"],
-            body.get("unreached"),
-        )  # a service of an older release does not say
+        halted, unreached = body["halted"], body.get("unreached")  # one of an older release does not say
     except Refusal as refused:
         if why is None and isinstance(refused, Answered):
             raise  # it has said why the halt stands, and stand it does
