@@ -143,7 +143,7 @@ def test_unhalt_lifts_the_services_halt_as_well(mgr: Mgr, shown: MgrHouse) -> No
     shown.call("POST", "halt", {"why": "by the page"})
     mgr.until(HALTED=True)
     assert mgr.text("unhalt").strip() == "not halted"
-    assert shown.call("GET", "halt") == {"halted": None, "by": None, "since": None}
+    assert shown.call("GET", "halt") == {"halted": None, "by": None, "since": None, "unreached": None}
     mgr.until(HALTED=False)
 
 
