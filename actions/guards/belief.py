@@ -36,13 +36,22 @@ def mass_suspicion(view: ClusterView, drain: Drain, policy: Policy, context: Con
 
 
 def trust(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
-    """The outlook must be there, bad, young and borne out by enough readings; the bundle must have
-    proven itself.
+    """The outlook must be there, of one drive, bad, young and borne out by enough readings; the bundle must
+    have proven itself.
     """
     if drain.asked_by != AUTOMATIC:
         return Pass("a person asked")
     if (slow := _slowness(drain, policy, context)) is not None:
         return slow
+    # By their data alone: a host that CRUSH splits in two, by class, may well share one NVMe for DB and WAL.
+    hosts = sorted({osd.host for osd in view.osds.values() if drain.device and osd.device == drain.device})
+    if len(hosts) > 1:
+        return Refuse(
+            "trust",
+            f"OSDs on {' and '.join(hosts)} name the same device, {drain.device}: two drives go by one name, "
+            "and which of them the outlook is of is unknown. Drain the right one by its OSD.",
+            {"hosts": len(hosts)},
+        )
     outlook = context.outlooks.get(drain.device) if drain.device else None
     if outlook is None or outlook.status is Status.UNKNOWN:
         return Refuse("trust", "There is no outlook for this device; nothing is known of it.")

@@ -75,6 +75,13 @@ def with_states(*states: str, mine: bool = False) -> tuple[ClusterView, Drain, P
     return world(changed_pg(view, pg, states=frozenset(states)), drain)
 
 
+def one_name_on_two_hosts() -> tuple[ClusterView, Drain, Policy, Context]:
+    view = calm_view()
+    elsewhere = next(osd.id for osd in view.osds.values() if osd.host != view.osds[OsdId(0)].host)
+    view = changed_osd(view, elsewhere, device=device(0))
+    return world(view, automatic(osds=(OsdId(0), elsewhere)), outlooks={device(0): bad_outlook(0)})
+
+
 def automatic(**changes: object) -> Drain:
     return a_drain(state=S.APPROVED, asked_by=AUTOMATIC, **changes)
 
@@ -213,6 +220,7 @@ DANGERS = [
     ),
     Danger("trust", "2 over 1 h", lambda: believed(automatic(), readings=1, span_hours=0.0, hard=True)),
     Danger("trust", "another 48 h", lambda: new_bundle()),
+    Danger("trust", "two drives go by one name", lambda: one_name_on_two_hosts()),
     Danger("safe-to-destroy", "PGs still name osd.0", lambda: world(drain=a_drain(state=S.VERIFIED))),
 ]
 
@@ -311,6 +319,14 @@ def test_a_person_may_drain_against_the_forecast() -> None:
     assert isinstance(verdict("trust", *world(drain=drain)), Pass)
     suspects = {device(osd): NOW for osd in range(9)}
     assert isinstance(verdict("mass-suspicion", *world(drain=drain, bad_since=suspects)), Pass)
+
+
+def test_a_host_that_crush_splits_in_two_may_share_one_nvme_for_db_and_wal() -> None:
+    view = calm_view()
+    elsewhere = next(osd.id for osd in view.osds.values() if osd.host != view.osds[OsdId(0)].host)
+    view = changed_osd(view, elsewhere, shared_devices=(device(0),))
+    drain = automatic(osds=(OsdId(0), elsewhere))
+    assert isinstance(verdict("trust", *world(view, drain, outlooks={device(0): bad_outlook(0)})), Pass)
 
 
 def test_hard_evidence_needs_two_readings_in_an_hour_only() -> None:
