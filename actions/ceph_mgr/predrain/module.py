@@ -117,17 +117,17 @@ class Module(MgrModule):
         if url != self._known.url:
             self._tags = {}
         known = self._known.of(url)
-        try:
-            known = replace(known, halted=halt_word(self), halt_unread="")
-        except Unread as trouble:
-            known = replace(known, halt_unread=str(trouble))
         if url:
             try:
                 known = known.heard(self._ask_all(), time.time())
             except (Unanswered, Declined, NotBelieved) as trouble:
                 known = known.missed(str(trouble))
         here = osds_here(self)
-        self._known = known.limited(here) if here is not None and not known.trouble else known
+        known = known.limited(here) if here is not None and not known.trouble else known
+        try:  # last: the service may take long to answer, and a command may halt meanwhile
+            self._known = replace(known, halted=halt_word(self), halt_unread="")
+        except Unread as trouble:
+            self._known = replace(known, halted=self._known.halted, halt_unread=str(trouble))
         self._show_checks()
         self._keep()
 

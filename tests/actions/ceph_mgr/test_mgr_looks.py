@@ -1,0 +1,90 @@
+"""The module's look at the service, with a mgr that is played: what commands do meanwhile is not forgotten."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from actions.ceph_mgr.predrain.asking import Unanswered
+
+PACKAGE = "actions.ceph_mgr.predrain"
+HALT = "predrain/halt"
+
+
+class PlayedMgr:
+    """The mgr around the module: options, its store, the mon's config keys, health."""
+
+    def __init__(self) -> None:
+        self.options: dict[str, Any] = {"url": "http://127.0.0.1:9", "interval": 15, "mode": "mirror"}
+        self.store: dict[str, str | None] = {}
+        self.keys: dict[str, str] = {}
+        self.health: dict[str, Any] = {}
+
+    def get(self, data_name: str) -> None:
+        """A mgr that has no map yet."""
+
+    def get_module_option(self, key: str) -> Any:
+        return self.options.get(key)
+
+    def get_store(self, key: str) -> str | None:
+        return self.store.get(key)
+
+    def set_store(self, key: str, val: str | None) -> None:
+        self.store[key] = val
+
+    def set_health_checks(self, checks: dict[str, Any]) -> None:
+        self.health = checks
+
+    def mon_command(self, cmd_dict: dict[str, Any]) -> tuple[int, str, str]:
+        match cmd_dict["prefix"]:
+            case "config-key set":
+                self.keys[cmd_dict["key"]] = cmd_dict["val"]
+            case "config-key rm":
+                self.keys.pop(cmd_dict["key"], None)
+            case _ if cmd_dict["key"] not in self.keys:
+                return -errno.ENOENT, "", ""
+            case _:
+                return 0, self.keys[cmd_dict["key"]], ""
+        return 0, "", ""
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
+    """The module's file as ceph-mgr imports it."""
+    played: Any = types.ModuleType("mgr_module")
+    plain: Callable[..., Any] = lambda *_, **__: lambda function: function  # noqa: E731
+    played.CLICommand = played.CLIReadCommand = played.CLIWriteCommand = plain
+    played.HandleCommandResult = lambda rc, out, err: (rc, out, err)
+    played.Option, played.MgrModule = dict, PlayedMgr
+    monkeypatch.setitem(sys.modules, "mgr_module", played)
+    yield importlib.import_module(f"{PACKAGE}.module")
+    for name in ("module", "registry"):
+        sys.modules.pop(f"{PACKAGE}.{name}", None)
+        if hasattr(sys.modules[PACKAGE], name):
+            delattr(sys.modules[PACKAGE], name)
+
+
+@pytest.mark.parametrize("stands", [False, True], ids=["halt", "unhalt"])
+def test_a_halt_or_its_lifting_while_the_service_is_slow_to_answer_stays_shown(
+    loaded: types.ModuleType, monkeypatch: pytest.MonkeyPatch, *, stands: bool
+) -> None:
+    module = loaded.Module()
+    monkeypatch.setattr(module, "_sent", lambda _: {})
+    if stands:
+        module.keys[HALT] = "switch maintenance"
+
+    def slow(*_: object, **__: object) -> None:
+        code, *_ = module.cmd_unhalt() if stands else module.cmd_halt("switch maintenance")
+        assert code == 0
+        raise Unanswered("no whole answer within 10 s")
+
+    monkeypatch.setattr(loaded, "ask", slow)
+    module._look()
+    assert ("PREDRAIN_HALTED" in module.health) is not stands
+    assert ("halted    no" in module.cmd_status()[1]) is stands
