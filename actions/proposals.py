@@ -44,7 +44,7 @@ def target_of(view: ClusterView, target: str) -> tuple[DeviceId | None, tuple[Os
     """The device and OSDs that a person's `osd.N` or device id means. Raises NoSuchTarget."""
     name = target.strip()
     number = name.removeprefix("osd.")
-    if number.isdigit() and OsdId(int(number)) in view.osds:
+    if number.isascii() and number.isdigit() and OsdId(int(number)) in view.osds:
         osd = view.osds[OsdId(int(number))]
         return osd.device, (osd.id,)
     osds = osds_of(view, DeviceId(name))

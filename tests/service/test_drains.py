@@ -189,7 +189,7 @@ def test_a_second_drain_of_the_same_osd_is_refused(site: Site) -> None:
 
 
 def test_a_target_that_nobody_knows_is_refused(site: Site) -> None:
-    for path in ("/api/v1/plan?target=osd.999", "/api/v1/plan?target=NOBODY"):
+    for path in ("/api/v1/plan?target=osd.999", "/api/v1/plan?target=osd.²", "/api/v1/plan?target=NOBODY"):
         assert site.client.get(path).status_code == 422
 
 
