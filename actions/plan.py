@@ -23,7 +23,7 @@ from actions.planning.sickness import hurts, may_stop
 from actions.planning.sparing import spared
 from actions.policy import Policy
 from actions.risk import by_risk
-from actions.space import Room, cluster_after, promised_by_others, room
+from actions.space import Room, promised_by_others, room, when_done
 from actions.survey import whole
 from data.drain import Drain, Intent, Mechanic, Move, Plan
 from data.ids import OsdId, PgId
@@ -55,7 +55,7 @@ def unplaceable(view: ClusterView, drain: Drain, why: str) -> Plan:
     """
     if drain.plan is not None:
         return replace(drain.plan, refusals=(why,))
-    after = cluster_after(view, frozenset(drain.osds))
+    after = when_done(view, drain)
     nothing = "no placement is known, so nothing is planned"
     return Plan(Mechanic.OVERRIDE_LADDER, nothing, view.epoch, (), None, None, after, None, "unknown", (why,))
 

@@ -92,13 +92,24 @@ def promised_by_others(context: Context, view: ClusterView, drain: Drain) -> tup
     )
 
 
-def cluster_after(view: ClusterView, gone: Iterable[OsdId]) -> float | None:
-    """Fullness in [0, 1] of what stays in when `gone` are empty; None when no size is known."""
-    leaving = set(gone)
+def cluster_after(view: ClusterView, gone: Iterable[OsdId], come: Iterable[OsdId] = ()) -> float | None:
+    """Fullness in [0, 1] of what is in when `gone` are empty and `come` have their share; None when no size is known,
+    or one of `come` is not.
+    """
+    leaving, joining = set(gone), set(come)
     used = sum(osd.used_bytes or 0 for osd in view.osds.values())
-    size = sum(
-        osd.size_bytes or 0
+    sizes = [
+        osd.size_bytes if osd.id in joining else osd.size_bytes or 0
         for osd in view.osds.values()
-        if osd.id not in leaving and osd.up and osd.reweight > 0
-    )
-    return used / size if size else None
+        if osd.id in joining or (osd.id not in leaving and osd.up and osd.reweight > 0)
+    ]
+    size = sum(known for known in sizes if known is not None)
+    return used / size if size and None not in sizes else None
+
+
+def when_done(view: ClusterView, drain: Drain, draining: frozenset[OsdId] = frozenset()) -> float | None:
+    """Fullness in [0, 1] of the cluster when the drain is done and all that is `draining` now is empty."""
+    mine = frozenset(drain.osds)
+    if drain.intent is Intent.FILL:
+        return cluster_after(view, draining, mine)
+    return cluster_after(view, draining | mine)

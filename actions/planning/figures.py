@@ -16,7 +16,7 @@ from actions.foresight import placed
 from actions.guards.verdict import count
 from actions.planning.diff import in_units
 from actions.policy import Policy
-from actions.space import Room, cluster_after, waiting
+from actions.space import Room, waiting, when_done
 from data.drain import Bound, Drain, Mechanic, Move, Plan, Target
 from data.ids import OsdId, PgId
 from data.outlook import GRID_DAYS, Outlook
@@ -69,7 +69,7 @@ def sealed(
         moves=draft.moves,
         fullest_osd=fullest.osd if fullest else None,
         fullest_after=fullest.after if fullest else None,
-        cluster_after=cluster_after(view, leaving),
+        cluster_after=when_done(view, drain, context.draining()),
         eta_hours=hours,
         bottleneck=bounds[0].name if bounds else "nothing to move",
         refusals=tuple(dict.fromkeys(refusals)),

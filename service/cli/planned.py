@@ -20,7 +20,8 @@ def print_plan(target: str, made: Json, *, lines: bool = False) -> None:
     print(f"moves {tebibytes(made['bytes'])} in {made['pgs']} PGs; takes {eta}")
     if made["fullest_osd"] is not None:
         print(f"fullest target after it: osd.{made['fullest_osd']}, {share(made['fullest_after'])} full")
-    print(f"cluster after it: {share(made['cluster_after'])} full")
+    if made["cluster_after"] is not None:
+        print(f"cluster after it: {share(made['cluster_after'])} full")
     for rack in made["targets"]:
         name, size = rack["rack"] or "no rack", tebibytes(rack["bytes"])
         print(f"  {name}: {size} on {rack['osds']} OSDs of {rack['hosts']} hosts")

@@ -14,7 +14,7 @@ from actions.crush.place import place
 from actions.plan import fingerprint, plan
 from actions.policy import Policy
 from actions.topology import applied, domains, pairs_for
-from data.drain import DrainState, Mechanic
+from data.drain import DrainState, Intent, Mechanic
 from data.ids import OsdId, PgId
 from tests.actions.made import (
     NOW,
@@ -174,3 +174,24 @@ def test_domains_are_the_hosts_of_the_rule() -> None:
     assert region.legal((0, 3, 6))
     assert not region.legal((0, 1, 6))
     assert len(set(region.leaf.values())) == 4
+
+
+def test_the_cluster_after_a_fill_has_the_new_disk_in_it_as_soon_as_its_size_is_known() -> None:
+    view = changed_osd(calm_view(), 0, reweight=0.5)
+    fill = a_drain(intent=Intent.FILL)
+    assert a_plan(view, fill).cluster_after == pytest.approx(full_without(view))
+    unsized = changed_osd(view, 0, reweight=0.0, size_bytes=None, used_bytes=None)
+    assert a_plan(unsized, fill).cluster_after is None
+
+
+def test_the_cluster_after_a_drain_lacks_all_that_drains() -> None:
+    view = calm_view()
+    first, second = a_drain(), a_drain(5, id="second")
+    made = plan(view, first, POLICY, a_context(view, first, second))
+    assert made.cluster_after == pytest.approx(full_without(view, 0, 5))
+
+
+def full_without(view: ClusterView, *gone: int) -> float:
+    """Fullness of the cluster once all of its data is on the others."""
+    used = sum(osd.used_bytes or 0 for osd in view.osds.values())
+    return used / sum(osd.size_bytes or 0 for osd in view.osds.values() if osd.id not in gone)
