@@ -293,7 +293,7 @@ def _watched(client: Client, drain: str, *, quiet: bool) -> Json:
                 if not console.is_terminal:
                     console.print(f"{drain}: {told}", soft_wrap=True)
             waited = time.monotonic() - since > PATIENCE_SECONDS
-            if one["state"] in DONE | OVER or (waited and one["state"] in STUCK):
+            if one["state"] in DONE | OVER or (waited and (one["state"] in STUCK or one["held_by"])):
                 return one
             time.sleep(1.0)
 
