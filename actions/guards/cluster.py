@@ -142,7 +142,10 @@ def autoscale(view: ClusterView, drain: Drain, policy: Policy, context: Context)
 def upgrade(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
     """Daemons of two releases, or an upgrade under way."""
     if view.upgrade_running:
-        return Refuse("upgrade", "An upgrade is running; it restarts OSDs itself.")
+        return Refuse(
+            "upgrade",
+            "An upgrade is running or paused and restarts OSDs itself; finish it, or `ceph orch upgrade stop`.",
+        )
     if view.mixed_versions:
         return Refuse("upgrade", "Daemons of different releases run; finish the upgrade first.")
     return Pass("one release, no upgrade")

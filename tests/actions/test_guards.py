@@ -191,7 +191,7 @@ DANGERS = [
     Danger("mass-suspicion", "5 of 12 disks of model D100 turned bad within 7 days, limit 3", mass),
     Danger("autoscale", "from 64 to 128 PGs", lambda: world(replace(calm_view(), pools=grown()))),
     Danger("upgrade", "different releases", lambda: world(replace(calm_view(), mixed_versions=True))),
-    Danger("upgrade", "upgrade is running", lambda: world(replace(calm_view(), upgrade_running=True))),
+    Danger("upgrade", "`ceph orch upgrade stop`", lambda: world(replace(calm_view(), upgrade_running=True))),
     Danger(
         "scrub-errors", "1 PG of the plan", lambda: with_states("active", "clean", "inconsistent", mine=True)
     ),
@@ -354,6 +354,13 @@ def test_the_elder_of_two_drains_on_one_host_goes_and_the_younger_waits() -> Non
     wide = replace(POLICY, out_share_max=0.5)
     assert isinstance(verdict("budget", view, elder, wide, context), Pass)
     assert isinstance(verdict("budget", view, younger, wide, context), Refuse)
+
+
+def test_a_drain_that_is_paused_keeps_its_place_in_the_budget() -> None:
+    view = calm_view()
+    paused, waiting = a_drain(0, S.PAUSED, resume_to=S.DRAINING), a_drain(1, S.APPROVED)
+    wide = replace(POLICY, out_share_max=0.5)
+    assert isinstance(verdict("budget", view, waiting, wide, a_context(view, paused, waiting)), Refuse)
 
 
 def test_our_own_flag_does_not_stop_us() -> None:
