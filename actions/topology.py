@@ -67,22 +67,18 @@ def domains(crush: CrushMap, pool: Pool) -> Domains:
     """
     leaf: dict[int, int] = {}
     branch: dict[int, tuple[int, ...]] = {}
-    steps, share, spread = crush.rules[pool.rule].steps, 1, pool.size
-    chosen = [
-        (step.type, step.num if step.num > 0 else pool.size + step.num)
-        for step in steps
-        if step.op.startswith("choose")
-    ]
-    takes = [step.item for step in steps if step.op == "take"]
-    if len(chosen) > 1 and chosen[-1][0] == "osd":
-        share = min(num for type_, num in chosen if type_ == "osd")
-        chosen = chosen[:-1]
-        if len(takes) == 1:
-            spread = prod(num for _, num in chosen)
-    types = [type_ for type_, _ in chosen] or ["osd"]
-    last, before = types[-1], types[:-1]
-    parted = True
-    for take in dict.fromkeys(takes):
+    shares: list[int] = []
+    spread, parted = pool.size, True
+    takes = _takes(crush, pool)
+    for take, chosen in dict(takes).items():
+        together = len(chosen) > 1 and chosen[-1][0] == "osd"
+        shares.append(chosen[-1][1] if together else 1)
+        if together:
+            chosen = chosen[:-1]
+            if len(takes) == 1:
+                spread = prod(num for _, num in chosen)
+        types = [type_ for type_, _ in chosen] or ["osd"]
+        last, before = types[-1], types[:-1]
         stack: list[tuple[int, int | None, tuple[int, ...]]] = [(take, None, (take,))]
         while stack:
             item, domain, above = stack.pop()
@@ -97,7 +93,18 @@ def domains(crush: CrushMap, pool: Pool) -> Domains:
             if bucket.type in before:
                 above = (*above, item)
             stack.extend((child, domain, above) for child in bucket.items)
-    return Domains(leaf, branch, parted, share, spread)
+    return Domains(leaf, branch, parted, min(shares, default=1), spread)
+
+
+def _takes(crush: CrushMap, pool: Pool) -> list[tuple[int, list[tuple[str, int]]]]:
+    """Each `take` of the pool's rule, with the types chosen below it and how many of each."""
+    takes: list[tuple[int, list[tuple[str, int]]]] = []
+    for step in crush.rules[pool.rule].steps:
+        if step.op == "take":
+            takes.append((step.item, []))
+        elif step.op.startswith("choose") and takes:
+            takes[-1][1].append((step.type, step.num if step.num > 0 else pool.size + step.num))
+    return takes
 
 
 def with_crush_weight(crush: CrushMap, osd: int, weight: float) -> CrushMap:

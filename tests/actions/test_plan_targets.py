@@ -131,6 +131,25 @@ def test_a_shard_that_cannot_leave_its_rack_finds_no_room_in_another() -> None:
     assert any("limit 85%, and no less full legal target is left" in sentence for sentence in made.refusals)
 
 
+def test_a_full_target_gives_way_to_another_host_of_its_site_where_a_rule_takes_two_sites() -> None:
+    osds = disks(hosts=8, per_host=1, size_bytes=100 * GB, racks=2)
+    plain = crush_tree(osds)
+    sites = [bucket.id for bucket in plain.buckets.values() if bucket.type == "rack"]
+    of_each = [
+        (RuleStep("take", item=site), RuleStep("chooseleaf_firstn", num=2, type="host"), RuleStep("emit"))
+        for site in sites
+    ]
+    rule = Rule(0, "two sites, two hosts each", (*of_each[0], *of_each[1]))
+    view = view_of(rule, 4, hosts=8, per_host=1, racks=2, crush=replace(plain, rules={0: rule}))
+    full = a_plan(view, drained()).moves[0].target
+    view = filled(view, full, 0.849)
+    made = a_plan(view, drained())
+    assert made.refusals == ()
+    assert full not in {move.target for move in made.moves}
+    assert {view.osds[move.target].rack for move in made.moves} == {view.osds[OsdId(0)].rack}
+    check_legal(view, made)
+
+
 def with_classes() -> ClusterView:
     """Even OSDs are disks, odd ones flash; the rule takes the disks' shadow tree."""
     osds = disks(hosts=6, per_host=2, size_bytes=100 * GB)
