@@ -113,8 +113,9 @@ def plan(target: str, body: Any) -> str:
     moved = f"{size / GIB:.1f} GiB" if isinstance(size, (int, float)) else "unknown"
     lines.append(f"moves {moved} in {_word(said, 'pgs')} PGs; takes {took}")
     full = said.get("fullest_after")
-    fullness = f"{100 * full:.0f} % full" if isinstance(full, (int, float)) else "fullness unknown"
-    lines.append(f"fullest target after it: osd.{_word(said, 'fullest_osd')}, {fullness}")
+    if said.get("fullest_osd") is not None:
+        fullness = f"{100 * full:.0f} % full" if isinstance(full, (int, float)) else "fullness unknown"
+        lines.append(f"fullest target after it: osd.{_word(said, 'fullest_osd')}, {fullness}")
     refusals = said.get("refusals")
     lines += [f"refused: {one}" for one in refusals] if isinstance(refusals, list) else []
     return "\n".join(_plain(text) for text in lines)

@@ -15,7 +15,7 @@ from actions.ceph_mgr.predrain.checks import checks
 from actions.ceph_mgr.predrain.known import KEPT_BYTES, Known, ago, kept, remembered
 from actions.ceph_mgr.predrain.reading import NotBelieved
 from actions.ceph_mgr.predrain.told import Told, drains_of, osds_of, state_of
-from actions.ceph_mgr.predrain.words import NotKnown, listing, show, status
+from actions.ceph_mgr.predrain.words import NotKnown, listing, plan, show, status
 
 NOW = 1_800_000_000.0
 STATE: dict[str, Any] = {
@@ -206,3 +206,9 @@ def test_ages_are_in_words() -> None:
     assert [ago(age) for age in (None, 5, 119, 120, 7200, 172800)] == [
         "never", "5 s ago", "119 s ago", "2 min ago", "2 h ago", "2 d ago",
     ]  # fmt: skip
+
+
+def test_a_plan_that_moves_nothing_names_no_target() -> None:
+    said = {"mechanic": "walk by upmap", "why": "nothing is on it", "bytes": 0, "pgs": 0, "fullest_osd": None}
+    assert "fullest" not in plan("osd.1", said)
+    assert "osd.7, 81 % full" in plan("osd.1", {**said, "fullest_osd": 7, "fullest_after": 0.81})
