@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from cyclopts import Parameter
 
 from data.refusal import Refusal
 from service.cli.client import Answered, Client
-from service.cli.options import HERE, AsJson, Where, print_json
+from service.cli.options import HERE, AsJson, Where, person, print_json
 
 
 class NothingToHalt(Refusal):
@@ -28,7 +27,7 @@ def halt(
 
     Example: predrain halt --why "switch maintenance"
     """
-    return _set(where, why or f"halted by {getpass.getuser()}", as_json)
+    return _set(where, why or f"halted by {person()}", as_json)
 
 
 def unhalt(*, where: Where = HERE, as_json: AsJson = False) -> int:

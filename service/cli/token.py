@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from data.refusal import Refusal
-from service.cli.options import HERE, AsJson, Where, print_json
+from service.cli.options import HERE, AsJson, Where, person, print_json
 
 if TYPE_CHECKING:
     from service.access.book import Book, Credential
@@ -136,7 +135,7 @@ def _book(where: Where, does: str | None = None) -> Iterator[Book]:
 
 
 def _us() -> str:
-    return f"cli:{getpass.getuser()}"
+    return f"cli:{person()}"
 
 
 def _standing(one: Credential, now: datetime) -> str:

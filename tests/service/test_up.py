@@ -234,6 +234,19 @@ def test_a_halt_that_the_service_may_not_lift_is_not_lifted_behind_its_back(
     store.close()
 
 
+def test_an_account_without_a_name_can_halt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nameless(_: int) -> None:
+        raise KeyError("getpwuid(): uid not found")
+
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nameless)
+    store = SqliteStore(StateDir(tmp_path).make().store)
+    assert main(["halt", "--state", str(tmp_path)]) == 3
+    assert store.halt_reason() == f"halted by uid {os.getuid()}"
+    store.close()
+
+
 def test_halt_without_a_store_says_where_it_looked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
