@@ -61,6 +61,8 @@ class Control:
     _report: TickReport | None = None
     _down: set[DeviceId] = field(default_factory=set)
     _untold: bool = False
+    _said: tuple[str | None, ...] = ()
+    """What a person said of a halt while the controller looks."""
     _curving: bool = True
 
     def __post_init__(self) -> None:
@@ -91,6 +93,7 @@ class Control:
         before = self.fleet.view
         if before is not None:
             self._controller.slow = self._slow.look(before, now)
+        self._said = ()
         report = self._controller.tick(now, self.fleet.outlooks())
         if report.view is not None:
             self.fleet.look(report.view)
@@ -101,7 +104,7 @@ class Control:
             self._untold, self.unreached = False, ""
         spread = self._elsewhere is not None and self._elsewhere.step(self._once, now)
         differs = spread or self._report is None or report.answers or report.trouble != self._report.trouble
-        self._report = report
+        self._report = replace(report, halted=self._said[-1]) if self._said else report
         return bool(differs) or _differ(before, report.view)
 
     def halted(self) -> str | None:
@@ -131,7 +134,7 @@ class Control:
             structlog.get_logger().warning(
                 "halted here, and in the cluster as soon as it answers", why=str(silent)
             )
-        self.unreached = unreached
+        self.unreached, self._said = unreached, (why,)
         if self._report is not None:
             self._report = replace(self._report, halted=why)
 
