@@ -199,6 +199,7 @@ class Control:
             drains=self.store.drains(),
             now=now,
             memory=Memory.starting(view, now, self.policy),
+            slow=self._controller.slow,
         )
         return drafted(
             view, device, osds, self.policy, context, asked_by="nobody", reason="a plan only", intent=intent
