@@ -13,6 +13,9 @@ from .told import Drain, Osd
 DETAILS_MAX = 50
 UNREACHABLE_AFTER = 3
 """Rounds without an answer."""
+STUCK = frozenset({"holding", "failed"})
+BEGUN = frozenset({"preparing", "drained", "cancelling"})
+"""Beside those: states in which guards hold a drain, and which it keeps meanwhile."""
 
 Checks = dict[str, dict[str, Any]]
 
@@ -32,7 +35,9 @@ def checks(known: Known, url: str, now: float) -> Checks:
             if osds:
                 summary = f"{_many(len(osds), 'OSD')} on a device {what}"
                 found[code] = _check(summary, len(osds), [line(osd) for osd in osds], tail)
-        held = [drain for drain in told.drains if drain.state in ("holding", "failed")]
+        held = [
+            drain for drain in told.drains if drain.state in STUCK or (drain.state in BEGUN and drain.held_by)
+        ]
         if held:
             lines = [f"{drain.id} ({_osds(drain)}): {why(drain)}" for drain in held]
             found["PREDRAIN_DRAIN_HELD"] = _check(f"{_many(len(held), 'drain')} held", len(held), lines, tail)

@@ -208,6 +208,14 @@ def test_ages_are_in_words() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("state", ["preparing", "holding", "drained", "cancelling"])
+def test_a_drain_that_has_begun_and_is_refused_is_held_whatever_its_state(state: str) -> None:
+    row = {**drain(), "state": state}
+    assert "PREDRAIN_DRAIN_HELD" in checks(Known().heard(told([], [row]), NOW), "http://x", NOW)
+    if state != "holding":
+        assert not checks(Known().heard(told([], [{**row, "held_by": []}]), NOW), "http://x", NOW)
+
+
 def test_a_plan_that_moves_nothing_names_no_target() -> None:
     said = {"mechanic": "walk by upmap", "why": "nothing is on it", "bytes": 0, "pgs": 0, "fullest_osd": None}
     assert "fullest" not in plan("osd.1", said)
