@@ -62,6 +62,12 @@ class StateDir:
             )
         return self
 
+    def say_url(self, url: str) -> None:
+        """Write down where the service answers; who reads it meanwhile finds all of it or no file."""
+        part = self.url.with_suffix(".part")
+        part.write_text(f"{url}\n")
+        part.replace(self.url)
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the lock; the kernel gives it back when the process dies. Raises StateInUse."""

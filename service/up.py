@@ -121,7 +121,7 @@ def _answering(
         house, url = built.house, url_of(listener, settings.service)
 
         def started() -> None:
-            built.state.url.write_text(url + "\n")
+            built.state.say_url(url)
             tell(f"predrain answers at {url}\nprograms act with the token in {built.state.token}")
             if watched:
                 tell(f"open {url}/#token={built.once}\n(this address may act until the process ends)")
