@@ -30,14 +30,14 @@ from actions.pacing import latency_seen
 from actions.plan import plan, unlike, unplaceable
 from actions.policy import Mode, Policy
 from actions.proposals import no_longer_wanted, proposals
+from actions.renewal import anew, map_changed, outdated, planned_before, read_alike
 from actions.risk import most_endangered_first
 from actions.space import room
 from actions.states import ENDED, Event, after, can
 from actions.steps import Answer, Decisions, Hold, Step, Turn, Wait
 from actions.survey import Survey, survey
 from actions.throttle import THEIRS, lowered, returned, shared, to_give_back, unheld, wanted, yielded
-from data.clock import lately
-from data.drain import Drain, DrainState, Intent, Progress
+from data.drain import Drain, DrainState, Intent, Plan, Progress
 from data.ids import DeviceId
 from data.outlook import Outlook
 from data.slow import Slowness
@@ -189,7 +189,7 @@ class _Desk:
         if moot := no_longer_wanted(self.view, drain, self.policy, self.context):
             return (self._turn(drain, Event.WITHDRAW, moot),)
         if self.policy.mode is not Mode.ACT or drain.asked_by != AUTOMATIC:
-            return ()
+            return self._awaited(drain)
         refused = refusals(self.view, drain, self.policy, self.context)
         if refused and (fresh := self._planned_anew(drain, refused)):
             return (fresh,)
@@ -199,6 +199,14 @@ class _Desk:
         approved = after(drain, Event.APPROVE, self.context.now)
         decided = "approve: mode act, and every guard passes"
         return (Turn(replace(approved, policy=self.policy.snapshot()), self._seen(drain), decided),)
+
+    def _awaited(self, drain: Drain) -> tuple[Answer, ...]:
+        """A person approves what is shown: where the cluster is another one by now, that is another plan."""
+        if not self.view.statistics_known or not outdated(self.view, drain, self.policy, self.context):
+            return ()
+        self._note_plan(drain)
+        made = plan(self.view, replace(drain, plan=None), self.policy, self.context)
+        return () if read_alike(drain.plan, made) else (self._with(drain, made),)
 
     def _approved(self, drain: Drain) -> tuple[Answer, ...]:
         made = plan(self.view, drain, self.policy, self.context)
@@ -241,7 +249,7 @@ class _Desk:
             return (self._turn(drain, Event.EMPTIED, done),)
         if relowered := self._hold_settings(drain):
             return relowered
-        if drain.plan is None or self._map_changed(drain):
+        if drain.plan is None or map_changed(self.view, drain, self.context):
             fresh = self._replan(drain)
             if fresh is not None:
                 return (fresh,)
@@ -368,32 +376,20 @@ class _Desk:
         self.planned[drain.id] = (mark, self.context.now)
         return mark
 
-    def _map_changed(self, drain: Drain) -> bool:
-        known = self.context.memory.planned.get(drain.id)
-        return known is None or known[0] != fingerprint(self.view, drain, self.context.draining())
-
     def _planned_anew(self, drain: Drain, refused: Sequence[Refuse]) -> Turn | None:
         """A plan that is not refused, where the old one is all that holds the drain, and old or of another map."""
         if drain.plan is None or not {refuse.code for refuse in refused} <= {"space", "plan"}:
             return None
-        known = self.context.memory.planned.get(drain.id)
-        old = known is None or not lately(known[1], self.context.now, self.policy.plan_again_after)
-        fresh = self._replan(drain) if old or self._map_changed(drain) else None
+        old = planned_before(drain, self.context, self.policy.plan_again_after)
+        fresh = self._replan(drain) if old or map_changed(self.view, drain, self.context) else None
         return None if fresh is None or (fresh.drain.plan and fresh.drain.plan.refusals) else fresh
 
     def _replan(self, drain: Drain) -> Turn | None:
         """A new plan for what is left; None when it says the same as the old one."""
         made = plan(self.view, drain, self.policy, self.context)
         self._note_plan(drain)
-        if not unlike(drain.plan, made):
-            return None
-        pgs = len({move.pg for move in made.moves})
-        progress = replace(drain.progress, planned_pgs=pgs, planned_bytes=made.bytes)
-        progress = replace(progress, moved_pgs=min(progress.moved_pgs, pgs))
-        decided = f"plan anew: {count(pgs, 'PG')}, fullest target {_percent(made.fullest_after)}"
-        fresh = replace(drain, plan=made, progress=progress)
+        return self._with(drain, made) if unlike(drain.plan, made) else None
+
+    def _with(self, drain: Drain, made: Plan) -> Turn:
+        fresh, decided = anew(drain, made)
         return replace(self._noted(fresh, decided), seen=self._seen(drain))
-
-
-def _percent(fill: float | None) -> str:
-    return "unknown" if fill is None else f"{fill:.0%}"

@@ -7,10 +7,8 @@ import binascii
 
 import msgspec
 
+from actions.renewal import apart
 from data.drain import Drain
-
-TOLERANCE = 0.05
-"""A number that moved by more than this share is shown again before anything starts."""
 
 
 class Seal(msgspec.Struct, frozen=True, array_like=True):
@@ -48,7 +46,7 @@ def changes(given: str, drain: Drain) -> tuple[str, ...]:
         ("the fullest target after it", seen.fullest_after, now.fullest_after),
         ("the cluster's fullness after it", seen.cluster_after, now.cluster_after),
     ):
-        if _moved(before, after):
+        if apart(before, after):
             told.append(f"{name} {_said(after)}, was {_said(before)}")
     return tuple(told)
 
@@ -69,12 +67,6 @@ def _open(given: str) -> Seal | None:
         return msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=Seal)
     except (binascii.Error, ValueError, msgspec.MsgspecError):
         return None
-
-
-def _moved(before: float | None, after: float | None) -> bool:
-    if before is None or after is None:
-        return before is not after
-    return abs(after - before) > TOLERANCE * max(abs(before), abs(after))
 
 
 def _said(number: float | None) -> str:

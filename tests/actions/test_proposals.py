@@ -5,10 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from actions.cluster.view import ClusterView
+from actions.decide import decide
+from actions.foresight import fingerprint
+from actions.policy import Mode
 from actions.proposals import proposals
-from actions.steps import Propose
-from data.drain import Drain, DrainState
-from tests.actions.made import NOW, POLICY, a_context, a_drain, bad_outlook, calm_view, device
+from actions.steps import Propose, Turn
+from data.drain import Drain, DrainState, Plan
+from tests.actions.made import (
+    NOW,
+    POLICY,
+    a_context,
+    a_drain,
+    a_plan,
+    bad_outlook,
+    calm_view,
+    changed_osd,
+    device,
+    settled_memory,
+)
+
+ASKING = replace(POLICY, mode=Mode.PROPOSE)
 
 
 def proposed(ended: Drain) -> bool:
@@ -30,3 +47,57 @@ def test_a_disk_whose_drain_a_person_cancelled_is_left_alone_for_a_week() -> Non
 
 def test_a_proposal_that_was_withdrawn_by_itself_does_not_keep_the_disk_from_being_proposed_again() -> None:
     assert proposed(cancelled(1, ""))
+
+
+def waiting(view: ClusterView, **changes: object) -> Drain:
+    """A person is shown its plan, the one of `view` unless told otherwise, and has not answered yet."""
+    drain = a_drain(0, DrainState.PROPOSED)
+    return replace(drain, plan=replace(a_plan(view, drain), **changes))  # type: ignore[arg-type]
+
+
+def planned_anew(
+    view: ClusterView, drain: Drain, *, of: ClusterView | None = None, ago: timedelta = timedelta(0)
+) -> Plan | None:
+    """The plan that the drain has after a look, where it is another one; made `ago` on the map `of` before."""
+    mark = fingerprint(of or view, drain, frozenset())
+    memory = replace(settled_memory(view), planned={drain.id: (mark, NOW - ago)})
+    answers = decide(view, {}, [drain], ASKING, NOW, memory).answers
+    found = [one.drain for one in answers if isinstance(one, Turn)]
+    assert [one.state for one in found] in ([], [DrainState.PROPOSED])
+    return found[0].plan if found else None
+
+
+def test_a_person_is_shown_the_plan_of_the_map_as_it_is_not_of_the_day_on_which_it_was_proposed() -> None:
+    before = calm_view()
+    now = changed_osd(before, 5, reweight=0.0)
+    drain = waiting(before)
+    assert drain.plan is not None
+    drain = replace(drain, plan=replace(drain.plan, eta_hours=99.0))
+    assert planned_anew(now, drain, of=before) == a_plan(now, replace(drain, plan=None))
+
+
+def test_a_proposal_that_had_no_room_may_be_approved_once_it_has() -> None:
+    view = calm_view()
+    drain = waiting(view, refusals=("osd.4 would be 86% full, limit 85%.",))
+    assert planned_anew(view, drain, ago=timedelta(minutes=5)) is None
+    plan = planned_anew(view, drain, ago=timedelta(minutes=11))
+    assert plan is not None
+    assert plan.refusals == ()
+
+
+def test_a_plan_in_which_nobody_would_read_a_difference_is_left_as_it_was_shown() -> None:
+    before = calm_view()
+    plan = waiting(before).plan
+    assert plan is not None
+    assert plan.fullest_after is not None
+    drain = waiting(before, fullest_after=plan.fullest_after * 1.04)
+    assert planned_anew(before, drain, ago=timedelta(hours=7)) is None
+    drain = waiting(before, fullest_after=plan.fullest_after * 1.06)
+    assert planned_anew(before, drain, ago=timedelta(hours=7)) == plan
+
+
+def test_no_plan_is_made_anew_of_statistics_that_are_not_known() -> None:
+    view = calm_view()
+    drain = waiting(view, refusals=("osd.4 would be 86% full, limit 85%.",))
+    unknown = replace(view, statistics_known=False)
+    assert planned_anew(unknown, drain, ago=timedelta(hours=7)) is None
