@@ -147,7 +147,7 @@ def asked(
         if not as_json:
             print(
                 f"{one['id']}: {one['state']}"
-                + ("" if yes else f"; approve it: predrain drain approve {one['id']}")
+                + ("" if yes else f"; see its plan, then approve it: predrain drain explain {one['id']}")
             )
         if wait and yes and one["state"] not in DONE:
             why = "; ".join(one["held_by"]) or one["ended_why"] or f"it is {one['state']}"
@@ -162,13 +162,29 @@ def _drafted(where: Reach, target: str, intent: str) -> Json:
         return client.get(f"plan?{query}")
 
 
-def approve(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
-    """Let a proposed drain begin, on the plan that it has now.
+def approve(
+    drain: str,
+    /,
+    *,
+    seen: Annotated[
+        str,
+        Parameter(help="The plan meant, as `explain` prints it; refused where it is another one by now."),
+    ] = "",
+    where: Reach = HERE,
+    as_json: AsJson = False,
+) -> int:
+    """Let a proposed drain begin; without --seen on the plan that it has now, which is printed.
 
     Example: predrain drain approve osd.217-20180412-120000
     """
     with where.service() as client:
-        return _said(_approved(client, client.get(f"drains/{_quoted(drain)}")), as_json)
+        one = client.get(f"drains/{_quoted(drain)}")
+        if seen:
+            one["etag"] = seen
+        approved = _approved(client, one)
+    if not (as_json or seen) and approved["plan"]:
+        print_plan(approved["id"], approved["plan"])
+    return _said(approved, as_json)
 
 
 def pause(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
@@ -237,6 +253,9 @@ def explain(drain: str, /, *, lines: int = 10, where: Reach = HERE, as_json: AsJ
     )
     if whole["plan"]:
         print_plan(whole["id"], whole["plan"])
+    if whole["state"] == "proposed":
+        tag = whole["etag"].strip('"')
+        print(f"to approve this plan: predrain drain approve {whole['id']} --seen {tag}")
     guards = Table("guard", "", "what it says", box=None)
     for guard in whole["guards"]:
         guards.add_row(guard["code"], "ok" if guard["ok"] else Text("refuses", "bold"), guard["sentence"])
@@ -249,9 +268,7 @@ def explain(drain: str, /, *, lines: int = 10, where: Reach = HERE, as_json: AsJ
 
 
 def _journalled(line: Json) -> Text:
-    told = Text(line["decided"])
-    if line["answered"]:
-        told.append(f": {line['answered']}")
+    told = Text(": ".join(filter(None, (line["decided"], line["answered"]))))
     if line["caller"]:
         told.append(f" ({line['caller']})")
     if line["seen"]:
@@ -275,7 +292,7 @@ def _said(one: Json, as_json: bool) -> int:
 
 def _watched(client: Client, drain: str, *, quiet: bool) -> Json:
     """The drain once it is done, over, or has not moved for a while although it should."""
-    last, since = None, time.monotonic()
+    last, shown, since = None, "", time.monotonic()
     console = terminal(stderr=True, quiet=quiet)
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]}", markup=False)
     with Progress(*columns, console=console) as bar:
@@ -286,7 +303,8 @@ def _watched(client: Client, drain: str, *, quiet: bool) -> Json:
             now = (one["state"], progress["moved_pgs"], progress["in_flight"])
             if now != last:
                 last, since = now, time.monotonic()
-                told = _told(one)
+            if (told := _told(one)) != shown:
+                shown = told
                 bar.update(
                     row, total=progress["planned_pgs"] or None, completed=progress["moved_pgs"], now=told
                 )
