@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import quote
 
+from actions.guards import AUTOMATIC
 from actions.policy import Mode
 from data.drain import Drain, DrainState
 from data.ids import DeviceId, HostName, OsdId
@@ -94,8 +95,10 @@ def doing(drain: Drain | None, mode: Mode) -> str:
         return ""
     name = f"Drain {drain.id}"
     match drain.state:
-        case DrainState.PROPOSED if mode is not Mode.ACT:
+        case DrainState.PROPOSED if mode is not Mode.ACT or drain.asked_by != AUTOMATIC:
             return f"{name} waits for your approval."
+        case DrainState.PROPOSED | DrainState.APPROVED | DrainState.PREPARING if drain.held_by:
+            return f"{name} waits: {drain.held_by[0]}"
         case DrainState.PROPOSED | DrainState.APPROVED | DrainState.PREPARING:
             return f"{name} is about to begin."
         case DrainState.DRAINING | DrainState.DRAINED:

@@ -19,6 +19,7 @@ from service.telling.disks import doing
 from tests.actions.made import calm_view, changed_osd, wide_spec
 from tests.service.telling.scenes import NOW, Fleet, device
 
+FULL = "osd.4 is 91 % full."
 CRC = Reason("crc-rose", "CRC errors rose.", "crc_errors")
 
 
@@ -28,7 +29,8 @@ def keys(fleet: Fleet) -> list[str]:
 
 def a_drain(state: DrainState, *, ago: timedelta = timedelta(hours=1), **changes: object) -> Drain:
     at = NOW - ago
-    return Drain("D-1", device(3), (OsdId(3),), state, Intent.REPLACE, "predrain", "bad", at, at, **changes)  # type: ignore[arg-type]
+    drain = Drain("D-1", device(3), (OsdId(3),), state, Intent.REPLACE, "predrain", "bad", at, at)
+    return replace(drain, **changes)  # type: ignore[arg-type]
 
 
 def test_a_healthy_fleet_has_no_cause() -> None:
@@ -204,16 +206,21 @@ def test_a_drain_is_told_when_it_needs_a_person(
 
 
 @pytest.mark.parametrize(
-    ("state", "mode", "said"),
+    ("state", "mode", "by", "held", "said"),
     [
-        (DrainState.PROPOSED, Mode.PROPOSE, "Drain D-1 waits for your approval."),
-        (DrainState.PROPOSED, Mode.ACT, "Drain D-1 is about to begin."),
-        (DrainState.DRAINING, Mode.ACT, "Drain D-1 runs: 4 of 9 PGs are away."),
-        (DrainState.HOLDING, Mode.ACT, "Drain D-1 holds: osd.4 is 91 % full."),
+        (DrainState.PROPOSED, Mode.PROPOSE, "predrain", "", "Drain D-1 waits for your approval."),
+        (DrainState.PROPOSED, Mode.ACT, "predrain", "", "Drain D-1 is about to begin."),
+        (DrainState.PROPOSED, Mode.ACT, "ada", "", "Drain D-1 waits for your approval."),
+        (DrainState.PROPOSED, Mode.ACT, "predrain", FULL, f"Drain D-1 waits: {FULL}"),
+        (DrainState.APPROVED, Mode.ACT, "ada", FULL, f"Drain D-1 waits: {FULL}"),
+        (DrainState.DRAINING, Mode.ACT, "predrain", "", "Drain D-1 runs: 4 of 9 PGs are away."),
+        (DrainState.HOLDING, Mode.ACT, "predrain", FULL, f"Drain D-1 holds: {FULL}"),
     ],
 )
-def test_what_predrain_does_is_a_sentence(state: DrainState, mode: Mode, said: str) -> None:
-    drain = a_drain(state, held_by=("osd.4 is 91 % full.",), progress=Progress(9, 4))
+def test_what_predrain_does_is_a_sentence(
+    state: DrainState, mode: Mode, by: str, held: str, said: str
+) -> None:
+    drain = a_drain(state, asked_by=by, held_by=(held,) if held else (), progress=Progress(9, 4))
     assert doing(drain, mode) == said
 
 

@@ -41,7 +41,7 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
       <div class="approve-facts">
         <header class="panel-head">
           <Title>
-            <Shape of={osd?.status === "warning" ? "warning" : "bad"} size={16} /> Drain {target}?
+            <Shape of={osd?.status ?? "unknown"} size={16} /> Drain {target}?
           </Title>
           <p class="muted">
             {drain.id}, proposed {moment(drain.created_at, now.value)} by {drain.asked_by}. {plan ? sentence(`${capital(plan.mechanic)}: ${plan.why}`) : ""}
@@ -123,7 +123,7 @@ function factsOf(drain: DrainWhole, osd: Osd | null): Fact[] {
     { name: "Space", approve: [fullest, whole].filter(Boolean).join("; ") || "not reported", nothing: "the same data, all at once" },
     {
       name: "Chance",
-      approve: p === null ? "a rule asks for it; no probability" : `${percent(1 - p).replace(" %", "")} in 100: it would have lived on, the move was for nothing`,
+      approve: p === null ? "a rule asks for it; no probability" : `${percent(1 - p).replace(" %", "")} in 100: it lives on for 30 days all the same`,
       nothing: p === null ? "not reported" : `${percent(p).replace(" %", "")} in 100: it dies within 30 days`,
     },
     { name: "Undo", approve: "cancel at any step: weights and settings as before", nothing: "none" },
@@ -154,7 +154,7 @@ function Moved({ sentence: said, changes }: { sentence: string; changes: readonl
   return (
     <div class="moved" role="status">
       <p>
-        <b>Nothing has started.</b> {statement(said)} Look again, then approve.
+        <b>{statement(said)}</b>
       </p>
       {changes.length > 0 && (
         <ul>

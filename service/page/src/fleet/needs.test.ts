@@ -36,6 +36,24 @@ test("in mode act a drain starts by itself and needs nobody, unless all is held"
   assert.equal(seen(disks, inMode("act", "maintenance")).needs.length, 1);
 });
 
+test("a drain that a person asked for waits for a person in every mode, however well the disk is", () => {
+  const asked = { id: "D-1", asked_by: "ada", held_by: [], plan: null } as unknown as Drain;
+  for (const mode of ["propose", "act"] as const) {
+    const { needs, inHand } = seen([...fleet(20), osd(42, { drain: drain("proposed") })], inMode(mode), [asked]);
+    assert.deepEqual([needs.map((need) => need.name), inHand], [["osd.42"], []]);
+    assert.equal(headline(needs), "1 disk needs you");
+  }
+  const { needs } = seen([osd(42, { drain: drain("failed") })], inMode("act"), [asked]);
+  assert.match(needs[0]?.next ?? "", /^The drain stopped and needs a person/);
+});
+
+test("only a drain that moves has a time left", () => {
+  const planned = { id: "D-1", asked_by: "predrain", held_by: [], plan: { eta_hours: 10 } } as unknown as Drain;
+  const told = (state: NonNullable<Osd["drain"]>["state"]) => seen([osd(2, { ...bad, drain: drain(state) })], inMode("act"), [planned]).inHand[0]?.text;
+  assert.match(told("draining") ?? "", / left$/);
+  for (const state of ["approved", "holding", "paused", "cancelling"] as const) assert.doesNotMatch(told(state) ?? "", /left/);
+});
+
 test("a drain that holds for more than a day needs a person", () => {
   const long = { id: "D-1", updated_at: "2026-11-19T03:12:00Z", held_by: ["osd.4 is full"], plan: null } as unknown as Drain;
   const short = { ...long, updated_at: "2026-11-21T03:00:00Z" };

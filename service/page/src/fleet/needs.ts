@@ -55,11 +55,11 @@ export function needsOf(osds: readonly Osd[], known: Known): Needs {
   for (const [host, disks] of away) needs.push(hostAway(host, disks, known.now));
   for (const osd of osds) {
     const shape = condition(osd, known.now);
-    if (shape === "good" || (away.has(osd.host) && (shape === "unknown" || shape === "old"))) continue;
+    if (away.has(osd.host) && (shape === "unknown" || shape === "old")) continue;
     const drain = osd.drain ? (known.drains.get(osd.drain.id) ?? null) : null;
     const need = needOf(osd, shape, drain, known);
     if (need) needs.push(need);
-    else inHand.push(handOf(osd, shape, drain));
+    else if (shape !== "good") inHand.push(handOf(osd, shape, drain));
   }
   needs.sort((a, b) => b.rank - a.rank || a.key.localeCompare(b.key));
   inHand.sort((a, b) => b.rank - a.rank || a.key.localeCompare(b.key));
@@ -155,9 +155,13 @@ function needOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known): 
   return null;
 }
 
-/** In mode act a drain begins without a person, unless it is held or something stands against it. */
+/** Who asks for the drains that no person asked for. */
+const ITSELF = "predrain";
+
+/** In mode act a drain that no person asked for begins without one, unless it is held or something stands against it. */
 function startsByItself(drain: Drain | null, status: ClusterStatus | null): boolean {
-  return status?.mode === "act" && status.halted === null && !drain?.plan?.refusals.length && !drain?.held_by.length;
+  const asked = drain !== null && drain.asked_by !== ITSELF;
+  return status?.mode === "act" && status.halted === null && !asked && !drain?.plan?.refusals.length && !drain?.held_by.length;
 }
 
 function proposed(osd: Osd, drain: Drain | null): Partial<Need> {
@@ -196,7 +200,7 @@ function handOf(osd: Osd, shape: Condition, drain: Drain | null): InHand {
   if (shape === "draining" && osd.drain) {
     const done = moved(osd.drain);
     const eta = drain?.plan?.eta_hours;
-    const left = eta && done !== null && done < 1 ? `, ${about(eta * (1 - done))} left` : "";
+    const left = eta && done !== null && done < 1 && osd.drain.state === "draining" ? `, ${about(eta * (1 - done))} left` : "";
     const word = osd.drain.state === "draining" ? "drain" : osd.drain.state;
     return { ...item, href: drainLink(osd.drain.id), text: `${word} ${movedText(osd.drain)}${left}`.trim(), rank: 3 };
   }
