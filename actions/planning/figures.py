@@ -21,6 +21,8 @@ from data.drain import Bound, Drain, Mechanic, Move, Plan, Target
 from data.ids import OsdId, PgId
 from data.outlook import GRID_DAYS, Outlook
 
+SUREST = 0.999
+"""A chance to live on is never told as certain: above this it is only told to be above."""
 _LOOKS, _LOOKS_AN_OSD = 4, 2
 """Looks that nothing starts in: to begin, hold the balancer, give it back, verify; to see each OSD's last PGs arrive,
 and it empty.
@@ -61,7 +63,8 @@ def sealed(
     lives = survival(context.outlooks.get(drain.device) if drain.device else None, hours)
     why = draft.why
     if lives is not None:
-        why += f"; it takes about {hours:.1f} h, which the device outlives with a chance of {lives:.1%}"
+        chance = "over 99.9%" if lives > SUREST else f"{lives:.1%}"
+        why += f"; it takes about {hours:.1f} h, which the device outlives with a chance of {chance}"
     return Plan(
         mechanic=draft.mechanic,
         why=why,

@@ -53,13 +53,21 @@ def test_a_bad_flash_device_is_proposed_as_one_drain_and_every_osd_on_it_is_at_r
 def test_the_plan_says_how_long_it_takes_and_how_likely_the_device_lives_that_long() -> None:
     view = with_flash()
     drain = replace(a_drain(), device=NVME, osds=(OsdId(0),))
-    curve = tuple(max(0.0, 1.0 - day / 100) for day in GRID_DAYS)
+    curve = tuple(max(0.0, 1.0 - day / 10) for day in GRID_DAYS)
     context = a_context(view, drain, outlooks={NVME: bad_outlook(0, device=NVME, survival=curve)})
     made = plan(view, drain, POLICY, context)
     assert made.survives is not None
     assert made.eta_hours is not None
-    assert abs(made.survives - (1 - made.eta_hours / 24 / 100)) < 1e-6
+    assert abs(made.survives - (1 - made.eta_hours / 24 / 10)) < 1e-6
     assert f"{made.survives:.1%}" in made.why
+
+
+def test_no_plan_calls_it_certain_that_a_device_lives_on() -> None:
+    view = with_flash()
+    drain = replace(a_drain(), device=NVME, osds=(OsdId(0),))
+    curve = tuple(1.0 - day / 100_000 for day in GRID_DAYS)
+    context = a_context(view, drain, outlooks={NVME: bad_outlook(0, device=NVME, survival=curve)})
+    assert plan(view, drain, POLICY, context).why.endswith("outlives with a chance of over 99.9%")
 
 
 def test_the_osd_whose_pgs_share_another_suspect_is_emptied_first() -> None:
