@@ -33,7 +33,7 @@ def causes(*, where: Where = HERE, as_json: AsJson = False) -> int:
 
 def add(
     *,
-    hours: Annotated[float, Parameter(help="How long it stands.")],
+    hours: Annotated[float, Parameter(help="How long it stands; 30 days, 720, at most.")],
     why: Annotated[str, Parameter(help="Why, for whoever wonders.")],
     cause: Annotated[
         str, Parameter(help="Pattern of causes, as `predrain causes` names them: 'silent:*'.")

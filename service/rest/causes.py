@@ -78,7 +78,7 @@ class SilenceRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    hours: float = Field(gt=0, le=24 * 366, description="How long it stands.")
+    hours: float = Field(gt=0, le=24 * 30, description="How long it stands, 30 days at most.")
     why: str = Field(min_length=1, max_length=500)
     cause: str = Field(default="", max_length=256, description="Pattern of causes' keys: `silent:*`.")
     host: str = Field(default="", max_length=256, description="Pattern of host names.")

@@ -94,6 +94,7 @@ def test_what_is_silenced_is_not_told_until_the_silence_is_lifted(told: Site, ea
     [
         ({"hours": 2, "why": "all of it"}, 422),
         ({"hours": 0, "why": "x", "host": "a"}, 422),
+        ({"hours": 24 * 30 + 1, "why": "nobody wants to hear of it", "host": "a"}, 422),
         ({"hours": 2, "why": "", "host": "a"}, 422),
         ({"hours": 2, "why": "x", "hosts": "a"}, 422),
     ],
