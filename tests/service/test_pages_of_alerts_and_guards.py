@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +59,18 @@ def test_every_alert_has_its_page_and_no_page_is_left_over() -> None:
     assert pages("alerts") == set(alerts())
     index = (DOCS / "alerts" / "README.md").read_text()
     assert set(re.findall(r"\((\w+)\.md\)", index)) == set(alerts())
+
+
+def test_the_line_that_is_to_be_typed_leads_every_alert_to_its_page_on_the_site(tmp_path: Path) -> None:
+    for rules in RULES:
+        (tmp_path / rules.name).write_text(rules.read_text())
+    (line,) = re.findall(r"^sed .*$", (DOCS / "alerts" / "README.md").read_text(), re.M)
+    subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, check=True)
+    written = "\n".join(rules.read_text() for rules in tmp_path.iterdir())
+    led = re.findall(r"runbook_url: https://wiki\.example\.org/predrain/(.*)\.html$", written, re.M)
+    assert sorted(led) == sorted(f"alerts/{name}" for name in alerts())
+    assert all((DOCS / f"{page}.md").is_file() for page in led)
+    assert "use_directory_urls: false" in (ROOT / "mkdocs.yml").read_text()
 
 
 def test_every_guard_has_its_page_and_no_page_is_left_over() -> None:
