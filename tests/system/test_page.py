@@ -171,6 +171,25 @@ def test_one_click_holds_all_drains_and_lifting_asks_first(desk: Opened, token: 
     assert desk.api("halt")["halted"] is None
 
 
+def test_a_plan_that_is_made_anew_while_somebody_reads_it_says_what_has_changed(
+    desk: Opened, token: str, base_url: str
+) -> None:
+    known = next(drain for drain in desk.api("drains")["items"] if drain["plan"])
+    drain = desk.api(f"drains/{known['id']}") | {"state": "proposed", "guards": []}
+    drain["plan"] |= {"fullest_after": 0.75, "refusals": []}
+    answering(desk.page, "drains/[^/]+", drain)
+    page = settled(desk.go(f"/drains/{drain['id']}", token))
+    expect(page.get_by_role("button", name="Approve: move")).to_be_visible()
+    expect(page.locator(".moved")).to_have_count(0)
+    drain["plan"] |= {"fullest_after": 0.84}
+    answering(page, "drains/[^/]+", drain)
+    for why in ("a change for all who look", None):
+        caller = {"Authorization": f"Bearer {token}"}
+        assert page.request.post(f"{base_url}/api/v1/halt", headers=caller, data={"why": why}).ok
+    expect(page.locator(".moved")).to_contain_text("made anew")
+    expect(page.locator(".moved")).to_contain_text("Fullest after: 75.0 % before, 84.0 % now")
+
+
 def test_a_cause_is_silenced_with_a_reason_and_the_silence_lifted(desk: Opened, token: str) -> None:
     page = desk.go("/alerts", token)
     card = page.locator(".alert-list > li").filter(has=page.get_by_role("button", name="Silence")).first

@@ -1,5 +1,5 @@
 /** The panel is the confirmation: what happens if one approves beside what happens if one does nothing. */
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { drainVerb } from "../act.ts";
 import type { DrainWhole, Osd, Plan } from "../api/contract.ts";
 import { about, evenOdds, life, moment, percent, plural, sentence, share, statement, tib } from "../format.ts";
@@ -21,6 +21,8 @@ interface Fact {
 
 export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2" }) {
   const [moved, setMoved] = useState<{ sentence: string; changes: Change[] } | null>(null);
+  const opened = useRef<Plan | null>(null);
+  opened.current ??= drain.plan;
   const target = targetOf(drain);
   const osd = osdByNumber.value.get(drain.osds[0] ?? -1) ?? null;
   const { plan } = drain;
@@ -28,6 +30,7 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
   const standing = refusing.filter((guard) => !PASSING.has(guard.code)).map((guard) => guard.sentence);
   const refusals = [...new Set([...(plan?.refusals ?? []), ...standing])];
   const waits = refusing.filter((guard) => PASSING.has(guard.code)).map((guard) => guard.sentence);
+  const anew = opened.current ? difference(opened.current, plan) : [];
   const off = !plan ? "there is no plan yet" : (refusals[0] ?? (status.value?.halted ? "all drains are held" : null));
 
   const approve = async (): Promise<void> => {
@@ -63,7 +66,7 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
           </ul>
         )}
         {waits.length > 0 && <p class="waits">Once approved it waits: {waits.map(statement).join(" ")}</p>}
-        {moved && <Moved {...moved} />}
+        {moved ? <Moved {...moved} /> : anew.length > 0 && <Moved sentence="The plan was made anew while you looked." changes={anew} />}
         <div class="buttons left">
           <Acting kind="primary" off={actingOff.value ?? off} onPress={() => void approve()}>
             Approve: move {plan ? tib(plan.bytes) : "its data"} off {target}

@@ -31,7 +31,7 @@ export function DrainPanel({ id, journal, heading = false }: { id: string; journ
   if (drain.state === "proposed") {
     return (
       <>
-        <Approve drain={drain} Title={Title} />
+        <Approve key={drain.id} drain={drain} Title={Title} />
         {journal === null && <Journal id={id} most={null} boxed />}
       </>
     );
