@@ -100,6 +100,7 @@ class _Desk:
     allowance: Allowance
     planned: dict[str, tuple[int, datetime]]
     weighed: bool = False
+    renewed: bool = False
     sent: dict[str, str] = field(default_factory=dict)
     """What this look's steps write, by the ledger's keys; the view cannot show it yet."""
 
@@ -201,12 +202,15 @@ class _Desk:
         return (Turn(replace(approved, policy=self.policy.snapshot()), self._seen(drain), decided),)
 
     def _awaited(self, drain: Drain) -> tuple[Answer, ...]:
-        """A person approves what is shown: where the cluster is another one by now, that is another plan."""
-        if not self.view.statistics_known or not outdated(self.view, drain, self.policy, self.context):
+        """A person approves what is shown: of another cluster by now, another plan. One a look: others must move on."""
+        if self.renewed or not outdated(self.view, drain, self.policy, self.context):
             return ()
+        self.renewed = True
         self._note_plan(drain)
         made = plan(self.view, replace(drain, plan=None), self.policy, self.context)
-        return () if read_alike(drain.plan, made) else (self._with(drain, made),)
+        if read_alike(drain.plan, made) and not drain.held_by:
+            return ()
+        return (self._with(replace(drain, held_by=()), made),)
 
     def _approved(self, drain: Drain) -> tuple[Answer, ...]:
         made = plan(self.view, drain, self.policy, self.context)

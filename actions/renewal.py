@@ -33,7 +33,11 @@ def planned_before(drain: Drain, context: Context, most: timedelta) -> bool:
 
 
 def outdated(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> bool:
-    """Whether a proposal that waits for a person shows a plan of a cluster that may be another one by now."""
+    """Whether a proposal that waits for a person shows a plan of a cluster that may be another one by now. Of
+    sizes that are not known nothing better is planned.
+    """
+    if not view.statistics_known:
+        return False
     most = policy.plan_again_after if drain.plan is not None and drain.plan.refusals else SHOWN
     return map_changed(view, drain, context) or planned_before(drain, context, most)
 

@@ -101,3 +101,17 @@ def test_no_plan_is_made_anew_of_statistics_that_are_not_known() -> None:
     drain = waiting(view, refusals=("osd.4 would be 86% full, limit 85%.",))
     unknown = replace(view, statistics_known=False)
     assert planned_anew(unknown, drain, ago=timedelta(hours=7)) is None
+
+
+def test_of_many_plans_that_are_out_of_date_one_is_made_anew_in_a_look() -> None:
+    before = calm_view()
+    now = changed_osd(before, 5, reweight=0.0)
+    drains = [replace(waiting(before, eta_hours=99.0), id=f"d{number}") for number in range(3)]
+    memory = settled_memory(now)
+    for look in range(1, 4):
+        decisions = decide(now, {}, drains, ASKING, NOW, memory)
+        made = {one.drain.id: one.drain for one in decisions.answers if isinstance(one, Turn)}
+        assert len(made) == 1
+        drains = [made.get(drain.id, drain) for drain in drains]
+        memory = replace(memory, planned={**memory.planned, **decisions.planned})
+        assert sum(drain.plan is not None and drain.plan.eta_hours == 99.0 for drain in drains) == 3 - look
