@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from actions.cluster.port import Command
 from actions.cluster.view import ClusterView
-from actions.ledger import pinned
+from actions.ledger import found, key_of, pinned, same, value_of
 from actions.policy import Policy
 from actions.states import ACTIVE
 from actions.survey import Survey
@@ -33,6 +34,8 @@ class Memory:
     dump_version: int = 0
     changed: Mapping[PgId, int] = field(default_factory=dict)
     """PGs whose mapping our last commands changed, with the epoch that their reports must have reached."""
+    doubted: Mapping[str, tuple[str, frozenset[PgId]]] = field(default_factory=dict)
+    """What commands that got no answer were to write, by the ledger's keys, each with the PGs that it would change."""
     attempts: Mapping[str, int] = field(default_factory=dict)
     """How often this process wrote each key of the ledger without ever seeing it in the map."""
     planned: Mapping[str, tuple[int, datetime]] = field(default_factory=dict)
@@ -50,10 +53,16 @@ class Memory:
         What would be trusted much later than a command of now was sent before the clock was set back; it is waited for
         as if it had been sent now. By how much `now` itself may be late, the view's age at most, does not count.
         """
-        silent = {pg: epoch for pg, epoch in self.changed.items() if not _reported(view, pg, epoch)}
+        undone = self._undone(view)
+        silent = {
+            pg: epoch
+            for pg, epoch in self.changed.items()
+            if pg not in undone and not _reported(view, pg, epoch)
+        }
+        doubted = {key: doubt for key, doubt in self.doubted.items() if doubt[1] & silent.keys()}
         soon = now + _two_periods(policy)
         trusted_from = soon if self.trusted_from > soon + policy.view_age_max else self.trusted_from
-        memory = replace(self, changed=silent, trusted_from=trusted_from)
+        memory = replace(self, changed=silent, doubted=doubted, trusted_from=trusted_from)
         if view.mgr_id == self.mgr_id and view.dump_version >= self.dump_version:
             return replace(
                 memory,
@@ -76,6 +85,23 @@ class Memory:
             attempts=attempts,
             trusted_from=max(self.trusted_from, now + _two_periods(policy)),
         )
+
+    def unanswered(
+        self, command: Command, pgs: frozenset[PgId], epoch: int, now: datetime, policy: Policy
+    ) -> Memory:
+        """While a command is on its way, and for good where no answer comes: it may have been done, and may not."""
+        doubt = {key_of(command): (value_of(command), pgs)}
+        waits = self.sent(dict.fromkeys(pgs, epoch), (), now, policy)
+        return replace(waits, doubted={**self.doubted, **doubt})
+
+    def _undone(self, view: ClusterView) -> frozenset[PgId]:
+        """PGs of commands that got no answer and, as the map shows by now, were not done: they have nothing to report,
+        and while they are idle they do not.
+        """
+        if view.as_of < self.trusted_from:
+            return frozenset()
+        undone = (pgs for key, (value, pgs) in self.doubted.items() if not same(key, found(view, key), value))
+        return frozenset(pg for pgs in undone for pg in pgs)
 
     def arrived(self, keys: Iterable[str]) -> Memory:
         """After these keys were seen in the map as they were written."""

@@ -318,7 +318,7 @@ class Controller:
                 said.append(refused)
                 break
             before, pgs = self._memory, step.remapped_by(command)
-            self._memory = before.sent(dict.fromkeys(pgs, epoch), (), now, self.policy)
+            self._memory = before.unanswered(command, pgs, epoch, now, self.policy)
             try:
                 answer = self.cluster.apply(command)
             except ClusterUnreachable as trouble:

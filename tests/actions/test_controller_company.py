@@ -224,6 +224,16 @@ def test_a_lost_answer_is_read_back_and_never_counted_twice(run: Run, carried_ou
     assert "no answer" in run.transcript(drain)
 
 
+def test_a_pg_that_was_never_sent_away_is_not_waited_for_however_long_it_was_idle(run: Run) -> None:
+    drain = run.drain("osd.0")
+    while not run.cluster.view().upmap_items:
+        run.tick()
+    run.ticks(20)
+    run.cluster.lose_answers(1, carried_out=False)
+    run.until(drain, S.VERIFIED)
+    assert "no answer" in run.transcript(drain)
+
+
 def test_what_the_cluster_refuses_three_times_needs_a_person(run: Run) -> None:
     drain = run.drain("osd.0")
     run.until(drain, S.DRAINING)
