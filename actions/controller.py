@@ -100,13 +100,11 @@ class Controller:
                 view = self._look(now)
             except ClusterUnreachable as silent:
                 trouble = trouble or f"The cluster does not answer: {silent}."
-                if self._lead.leads:
-                    self._hold_all(drains, halted, trouble, now)
+                self._hold_all(drains, halted, trouble, now)
                 return TickReport(now, None, (), 0, perf_counter() - began, halted, trouble)
             trouble = trouble or self._lead.lost()  # a look may take longer than the lease stands
             if trouble:
-                if self._lead.leads:
-                    self._hold_all(drains, halted, trouble, now)
+                self._hold_all(drains, halted, trouble, now)
                 return TickReport(now, view, (), 0, perf_counter() - began, halted, trouble)
             advice = self._publish(view, drains, now) if halted is None else ""
             drains = self._clear_up(view, drains, now, halted=halted is not None)
@@ -187,11 +185,11 @@ class Controller:
         """Lead, with all that the cluster keeps taken over and all of ours there; else why this one looks on."""
         with self._lock, self._lead.while_whole():
             if not self._lead.take():
-                self._forget()
+                self._forget(now)
                 return self._lead.lost()
             try:
                 if not self._lead.unchallenged():
-                    self._forget()
+                    self._forget(now)
                     self._lead.claim()
                 self._copies.recover(now, outranked=self._lead.outranked)
                 self._lead.confirm()
@@ -200,9 +198,11 @@ class Controller:
                 return f"What the cluster keeps of drains cannot be read: {trouble}."
             return ""
 
-    def _forget(self) -> None:
-        """Another controller may write now: what the cluster keeps must be read again."""
+    def _forget(self, now: datetime) -> None:
+        """Another controller may act now: what the cluster keeps is read again, and what that one sent must show."""
         self._copies.forget()
+        if self._memory is not None:
+            self._memory = self._memory.sent({}, (), now, self.policy)
         if self._publisher is not None:
             self._publisher.forget()
 
@@ -390,7 +390,7 @@ class Controller:
 
     def _hold_all(self, drains: tuple[Drain, ...], halted: str | None, trouble: str, now: datetime) -> None:
         sentences = (trouble,) if halted is None else (f"Halted: {halted}.", trouble)
-        for drain in drains:
+        for drain in drains if self._lead.leads else ():
             if drain.state is DrainState.DRAINING:
                 self._journal.write(drain.id, now, trouble, "hold")
                 self._copies.save(replace(after(drain, Event.REFUSED, now), held_by=sentences))

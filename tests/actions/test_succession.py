@@ -331,3 +331,25 @@ def test_a_copy_that_was_never_this_stores_is_taken_as_it_is() -> None:
     Copies(store, keep).recover(NOW, outranked=True)
     assert store.drain(drain.id) == drain
     store.close()
+
+
+def test_who_takes_the_lead_at_once_sends_nothing_before_what_the_other_sent_last_can_be_seen(
+    pair: Pair,
+) -> None:
+    def pins() -> dict[Any, Any]:
+        return dict(pair.cluster.view().upmap_items)
+
+    drain = under_way(pair)
+    pair.one.tick(20)
+    pair.two.tick(2)
+    pair.one.controller.requests.cancel(drain.id, "operator", pair.cluster.now)
+    before = pins()
+    while pins() == before:
+        pair.one.tick()
+    left = pins()
+    pair.one.controller.give_up()
+    pair.cluster.advance(1.0)
+    pair.two.controller.tick(pair.cluster.now, {})
+    assert (pair.lock.owner, pins()) == ("two", left)
+    pair.two.tick(3)
+    assert pins() != left
