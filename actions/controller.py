@@ -26,17 +26,17 @@ from actions.leading import Lead
 from actions.ledger import key_of, value_of
 from actions.leftovers import arrived, leftovers
 from actions.policy import Policy
-from actions.proposals import serving
+from actions.proposals import idle
 from actions.publishing import Publisher
 from actions.report import TickReport
 from actions.requests import NotLeading, Requests
-from actions.states import ENDED, Event, after, can
+from actions.states import Event, after, can
 from actions.steps import Answer, Decisions, Hold, Propose, Refusal, Step, Turn, Wait
 from actions.survey import Survey, survey
 from actions.suspicion import Suspicion
 from data.drain import Drain, DrainState
 from data.ids import DeviceId
-from data.outlook import Outlook, Status
+from data.outlook import Outlook
 from data.slow import Slowness
 from data.store.port import RevisionConflict, Store
 
@@ -108,7 +108,7 @@ class Controller:
                 return TickReport(now, view, (), 0, perf_counter() - began, halted, trouble)
             advice = self._publish(view, drains, now) if halted is None else ""
             drains = self._clear_up(view, drains, now, halted=halted is not None)
-            if self._idle(view, drains):
+            if idle(view, drains, self._outlooks, self.slow):
                 return TickReport(now, view, (), 0, perf_counter() - began, halted, idle=True, advice=advice)
             decisions = self._decide(view, drains, now, halted)
             commands = sum(self._carry_out(answer, view, drains, now) for answer in decisions.answers)
@@ -132,6 +132,10 @@ class Controller:
         """Let the next controller lead at once; this one again when its store takes a line."""
         with self._lock:
             self._lead.give_up()
+
+    def rest(self, seconds: float) -> None:
+        """Begin no step any more, and let the one that has begun end, within so many seconds: the process ends."""
+        self._lead.rest(seconds)
 
     def look(self, now: datetime) -> ClusterView:
         """See the cluster, decide nothing. Raises ClusterUnreachable."""
@@ -226,13 +230,6 @@ class Controller:
         self._surveyed = survey(view, self._surveyed)
         return view
 
-    def _idle(self, view: ClusterView, drains: tuple[Drain, ...]) -> bool:
-        """Nothing waits, and no bad disk serves: one that was pulled or has died keeps its outlook for ever."""
-        if any(drain.state not in ENDED for drain in drains):
-            return False
-        bad = {device for device, outlook in self._outlooks.items() if outlook.status is Status.BAD}
-        return not self.slow.osds and (not bad or bad.isdisjoint(serving(view)))
-
     def _context(self, now: datetime) -> Context:
         assert self._surveyed is not None
         assert self._memory is not None
@@ -276,7 +273,8 @@ class Controller:
         try:
             match answer:
                 case Step():
-                    return self._send(answer, view, now)
+                    with self._lead.stepping() as may:
+                        return self._send(answer, view, now) if may else 0
                 case Turn(drain=drain, seen=seen, decided=decided):
                     self._journal.write(drain.id, now, seen, decided, epoch=view.epoch)
                     self._copies.save(drain)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from threading import RLock
+from threading import Lock, RLock
 
 from actions.cluster.port import ClusterUnreachable, Keep, Lease
 from data.store.port import RevisionConflict, Store
@@ -48,6 +48,8 @@ class Lead:
     _unproven: bool = False
     """Whether we gave the lease up, and know nothing of the store since."""
     _turn: RLock = field(default_factory=RLock)
+    _stepping: Lock = field(default_factory=Lock)
+    _rests: bool = False
 
     def halted(self) -> str | None:
         """Why everything is halted, by the store or the cluster's key; what cannot be read halts for now.
@@ -148,6 +150,23 @@ class Lead:
         if not self._confirmed:
             self.store.note(_ROOM, {_LAST: self.owner.encode()})
             self._confirmed, self.outranked = True, False
+
+    @contextmanager
+    def stepping(self) -> Iterator[bool]:
+        """All the commands of one step; whether it may begin."""
+        may = self._stepping.acquire(blocking=False)
+        try:
+            yield may
+        finally:
+            if may:
+                self._stepping.release()
+
+    def rest(self, seconds: float) -> None:
+        """Let no step begin from now on, and wait so long for the one that has begun: cut short it would leave its
+        flags standing until the next process comes, and while they stand nothing heals.
+        """
+        if not self._rests:
+            self._rests = self._stepping.acquire(timeout=seconds)
 
     def step(self, *, despite_halt: bool = False) -> str | None:
         """Count one step; a sentence when it must not be made. Nothing was counted then."""

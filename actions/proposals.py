@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -19,8 +19,9 @@ from actions.states import ENDED
 from actions.steps import Propose, Refusal
 from data.drain import Drain, DrainState, Intent, Progress
 from data.ids import DeviceId, OsdId
-from data.outlook import Status
+from data.outlook import Outlook, Status
 from data.refusal import Refusal as Refused
+from data.slow import Slowness
 
 
 class NoSuchTarget(Refused):
@@ -142,6 +143,16 @@ def _no_longer_bad(drain: Drain, policy: Policy, context: Context) -> bool:
     return now - drain.created_at >= policy.withdraw_after and outlook.span_hours * 3600 >= (
         policy.withdraw_after.total_seconds()
     )
+
+
+def idle(
+    view: ClusterView, drains: Iterable[Drain], outlooks: Mapping[DeviceId, Outlook], slow: Slowness
+) -> bool:
+    """Nothing waits, and no bad disk serves: one that was pulled or has died keeps its outlook for ever."""
+    if any(drain.state not in ENDED for drain in drains):
+        return False
+    bad = {device for device, outlook in outlooks.items() if outlook.status is Status.BAD}
+    return not slow.osds and (not bad or bad.isdisjoint(serving(view)))
 
 
 def serving(view: ClusterView) -> dict[DeviceId, tuple[OsdId, ...]]:

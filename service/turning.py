@@ -18,6 +18,8 @@ FOLLOW_SECONDS = 1.0
 TELL_SECONDS = 60.0
 TELLING = "telling"
 WATCH_SECONDS = 6 * 3_600.0
+RUNG_SECONDS = 20.0
+"""A step sets flags, a weight and pins, and clears the flags: some ten commands, each of which a monitor commits."""
 HOUR_SECONDS = 3_600.0
 DAY_SECONDS = 86_400.0
 
@@ -52,8 +54,12 @@ class Turning:
         self._arrived.set()
 
     def stop(self, seconds: float) -> None:
-        """End them, let listeners go; every step that has begun has so long to end."""
+        """End them, let listeners go; every turn that has begun has so long to end, and what it sends to the cluster
+        by one step longer.
+        """
         self._loops.end()
+        if self._house.has_cluster:
+            self._house.control.rest(RUNG_SECONDS)
         self.nudge()
         self._house.changes.close()
         self._loops.join(seconds)

@@ -138,6 +138,10 @@ class Control:
         if self._report is not None:
             self._report = replace(self._report, halted=why)
 
+    def rest(self, seconds: float) -> None:
+        """Begin no step any more, and let the one that has begun end."""
+        self._controller.rest(seconds)
+
     def look(self, now: datetime) -> None:
         """See the cluster, decide nothing. Raises NotSeen."""
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
+from threading import Event
 
 import pytest
 
@@ -195,6 +197,50 @@ class Dies:
             raise ClusterUnreachable("cut off")
         self.left -= self.rung
         return self.run.watched.apply(command)
+
+
+class Slow:
+    """A cluster whose commands wait, from the first flag of a rung on, until a test lets them go on."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.begun, self.on = run, Event(), Event()
+
+    def view(self) -> ClusterView:
+        return self.run.watched.view()
+
+    def apply(self, command: Command) -> Answer:
+        if isinstance(command, SetFlag) and not self.begun.is_set():
+            answer = self.run.watched.apply(command)
+            self.begun.set()
+            assert self.on.wait(30)
+            return answer
+        return self.run.watched.apply(command)
+
+
+def test_a_process_that_is_to_end_ends_the_rung_that_it_has_begun_and_begins_no_other() -> None:
+    with Run(SPEC) as run:
+        removed(run)
+        slow = Slow(run)
+        controller = run.started(slow)
+
+        def ticks() -> None:
+            while not slow.begun.is_set():
+                run.tick()
+
+        with ThreadPoolExecutor() as threads:
+            ticking = threads.submit(ticks)
+            assert slow.begun.wait(60)
+            resting = threads.submit(controller.rest, 30.0)
+            wait([resting], 0.2)
+            assert not resting.done()
+            slow.on.set()
+            resting.result(30)
+            assert not run.cluster.view().flags
+            ticking.result(30)
+        controller.rest(30.0)
+        sent = len(run.watched.commands)
+        run.ticks(10)
+        assert len(run.watched.commands) == sent
 
 
 @pytest.mark.parametrize("carried_out", [1, 2, 3, 4])

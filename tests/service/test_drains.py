@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import import_module
@@ -398,3 +399,12 @@ def test_who_waits_for_a_drain_hears_what_holds_it_in_any_state(
         passing.join()
     assert code == 3
     assert "Halted: switch maintenance" in capsys.readouterr().err
+
+
+def test_a_house_that_ends_lets_the_step_that_has_begun_end(world: World) -> None:
+    with ThreadPoolExecutor() as threads:
+        with world.house.control._controller._lead.stepping():
+            ending = threads.submit(world.house.stop)
+            wait([ending], 0.3)
+            assert not ending.done()
+        ending.result(30)
