@@ -34,8 +34,8 @@ class Memory:
     dump_version: int = 0
     changed: Mapping[PgId, int] = field(default_factory=dict)
     """PGs whose mapping our last commands changed, with the epoch that their reports must have reached."""
-    doubted: Mapping[str, tuple[str, frozenset[PgId]]] = field(default_factory=dict)
-    """What commands that got no answer were to write, by the ledger's keys, each with the PGs that it would change."""
+    written: Mapping[str, tuple[str, frozenset[PgId]]] = field(default_factory=dict)
+    """What our last commands were to write, by the ledger's keys, each with the PGs that it would change."""
     attempts: Mapping[str, int] = field(default_factory=dict)
     """How often this process wrote each key of the ledger without ever seeing it in the map."""
     planned: Mapping[str, tuple[int, datetime]] = field(default_factory=dict)
@@ -59,10 +59,10 @@ class Memory:
             for pg, epoch in self.changed.items()
             if pg not in undone and not _reported(view, pg, epoch)
         }
-        doubted = {key: doubt for key, doubt in self.doubted.items() if doubt[1] & silent.keys()}
+        written = {key: write for key, write in self.written.items() if write[1] & silent.keys()}
         soon = now + _two_periods(policy)
         trusted_from = soon if self.trusted_from > soon + policy.view_age_max else self.trusted_from
-        memory = replace(self, changed=silent, doubted=doubted, trusted_from=trusted_from)
+        memory = replace(self, changed=silent, written=written, trusted_from=trusted_from)
         if view.mgr_id == self.mgr_id and view.dump_version >= self.dump_version:
             return replace(
                 memory,
@@ -86,21 +86,21 @@ class Memory:
             trusted_from=max(self.trusted_from, now + _two_periods(policy)),
         )
 
-    def unanswered(
+    def writing(
         self, command: Command, pgs: frozenset[PgId], epoch: int, now: datetime, policy: Policy
     ) -> Memory:
-        """While a command is on its way, and for good where no answer comes: it may have been done, and may not."""
-        doubt = {key_of(command): (value_of(command), pgs)}
+        """After a command that was done, or may have been: `pgs` must report, if the map shows what it wrote."""
+        write = {key_of(command): (value_of(command), pgs)}
         waits = self.sent(dict.fromkeys(pgs, epoch), (), now, policy)
-        return replace(waits, doubted={**self.doubted, **doubt})
+        return replace(waits, written={**self.written, **write})
 
     def _undone(self, view: ClusterView) -> frozenset[PgId]:
-        """PGs of commands that got no answer and, as the map shows by now, were not done: they have nothing to report,
-        and while they are idle they do not.
+        """PGs of commands that, as the map shows by now, were not done or not kept by the mon: they may have nothing to
+        report, and while they are idle they do not.
         """
         if view.as_of < self.trusted_from:
             return frozenset()
-        undone = (pgs for key, (value, pgs) in self.doubted.items() if not same(key, found(view, key), value))
+        undone = (pgs for key, (value, pgs) in self.written.items() if not same(key, found(view, key), value))
         return frozenset(pg for pgs in undone for pg in pgs)
 
     def arrived(self, keys: Iterable[str]) -> Memory:

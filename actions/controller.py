@@ -316,7 +316,7 @@ class Controller:
                 said.append(refused)
                 break
             before, pgs = self._memory, step.remapped_by(command)
-            self._memory = before.unanswered(command, pgs, epoch, now, self.policy)
+            self._memory = before.writing(command, pgs, epoch, now, self.policy)
             try:
                 answer = self.cluster.apply(command)
             except ClusterUnreachable as trouble:
@@ -328,8 +328,9 @@ class Controller:
             said.append(answer.text or ("ok" if answer.ok else "refused"))
             if answer.ok:
                 epoch = max(epoch, answer.epoch or epoch + 1)
-            changed = dict.fromkeys(pgs, epoch) if answer.ok else {}  # what is refused is not waited for
-            self._memory = before.sent(changed, (key_of(command),), now, self.policy)
+                before = before.writing(command, pgs, epoch, now, self.policy)
+            # What is refused counts as an attempt and is not waited for.
+            self._memory = before.sent({}, (key_of(command),), now, self.policy)
         self._journal.write(step.drain.id, now, "", "", answered="; ".join(dict.fromkeys(said)), epoch=epoch)
         for command in left_set(step.commands[:sent]) if refused is not None else ():
             self._put_back(step.drain.id, command, now)
