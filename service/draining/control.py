@@ -53,16 +53,15 @@ class Control:
     timelines: Timelines
     shared: bool = False
     """Whether other controllers keep the same store and log: then what it saw is written there by who leads."""
-    unreached: str = ""
-    """What the last halt, or its lifting, did not reach, as a sentence; empty when it reached everything."""
     _controller: Controller = field(init=False)
     _slow: SlowOsds = field(init=False)
     _elsewhere: Elsewhere | None = field(init=False, default=None)
     _report: TickReport | None = None
     _down: set[DeviceId] = field(default_factory=set)
-    _untold: bool = False
     _said: tuple[str | None, ...] = ()
     """What a person said of a halt while the controller looks."""
+    _beyond: str = ""
+    _silent: str = ""
     _curving: bool = True
 
     def __post_init__(self) -> None:
@@ -71,6 +70,8 @@ class Control:
         self._controller = Controller(
             live.cluster, self.store, self.policy, keep=live.keep, lease=live.lease, owner=live.owner
         )
+        if (why := self.store.halt_reason()) is not None:
+            self._beyond = self._not_by_hand(why)
         if live.keep is not None and live.lease is not None:
             self._elsewhere = Elsewhere(self.store, live.keep, live.lease)
         self._down = {one.device for one in self.store.outcomes() if one.source == DOWN_RULE}
@@ -100,8 +101,6 @@ class Control:
             self._suspect(report.view, now)
         if self._writes() and (report.answers or self._curving):
             self._keep_curves(now)
-        if self._untold and self._controller.halt_heard:
-            self._untold, self.unreached = False, ""
         spread = self._elsewhere is not None and self._elsewhere.step(self._once, now)
         differs = spread or self._report is None or report.answers or report.trouble != self._report.trouble
         self._report = replace(report, halted=self._said[-1]) if self._said else report
@@ -118,25 +117,34 @@ class Control:
         One that the cluster did not take is told to it at every look until it does. Raises CannotLift when the halt in
         the cluster stands, since it does not answer.
         """
-        unreached = beyond_the_hand(why) if isinstance(self.live.cluster, HandCluster) else ""
-        self._untold = False
+        self._silent = ""
         try:
             self._controller.halt(why)
         except ClusterUnreachable as silent:
             if why is None:
                 told = f"The halt in the cluster stands, since it does not answer: {silent}"
                 raise CannotLift(told) from silent
-            self._untold = True
-            unreached = (
-                f"The cluster's own key is not set yet, since it does not answer ({silent}): until it does, a "
-                "controller that keeps another store goes on."
-            )
+            self._silent = f" ({silent})"
             structlog.get_logger().warning(
                 "halted here, and in the cluster as soon as it answers", why=str(silent)
             )
-        self.unreached, self._said = unreached, (why,)
+        self._beyond, self._said = self._not_by_hand(why), (why,)
         if self._report is not None:
             self._report = replace(self._report, halted=why)
+
+    @property
+    def unreached(self) -> str:
+        """What the last halt, or its lifting, did not reach, as a sentence; empty when it reached everything. Of a halt
+        it is known after a start as well."""
+        if self._controller.halt_heard:
+            return self._beyond
+        return (
+            f"The cluster's own key is not set yet, since it does not answer{self._silent}: until it does, a "
+            "controller that keeps another store goes on."
+        )
+
+    def _not_by_hand(self, why: str | None) -> str:
+        return beyond_the_hand(why) if isinstance(self.live.cluster, HandCluster) else ""
 
     def rest(self, seconds: float) -> None:
         """Begin no step any more, and let the one that has begun end."""

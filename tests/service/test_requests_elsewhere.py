@@ -380,6 +380,8 @@ def test_a_halt_that_the_cluster_does_not_take_says_that_a_controller_with_anoth
     assert "a controller that keeps another store goes on" in beside.unreached
     company.step(beside)
     assert "a controller that keeps another store goes on" in beside.unreached
+    again = Control(beside.live, beside.store, MemoryLog(), Policy(), Fleet(beside.store), Timelines())
+    assert "a controller that keeps another store goes on" in again.unreached
     beside.live.keep.silent = False
     company.step(beside)
     assert beside.unreached == ""
