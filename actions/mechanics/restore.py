@@ -33,12 +33,13 @@ from actions.mechanics.override import next_rung as override_down
 from actions.mechanics.weight import next_rung
 from actions.policy import Policy
 from actions.throttle import THEIRS, foreign, shared, to_give_back
-from data.drain import Drain
+from data.drain import Drain, DrainState
 from data.ids import OsdId, PgId
 
 _OTHERS = "left as found by others"
 _GONE = "left out, not in the map any more"
 _REFUSED = "left out, the mon does not take it"
+_CANCELLED = frozenset({DrainState.CANCELLING, DrainState.CANCELLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,10 @@ def _next_return(
     view: ClusterView, drain: Drain, policy: Policy, context: Context, allowance: Allowance, starts: int
 ) -> Return:
     open_keys = [key for key in drain.ours if not key.endswith(BEFORE) and not shared(key)]
-    drain, open_keys, given_up = _abandoned(view, drain, context, policy, open_keys)
+    later = {key for key in open_keys if _pinned_later(view, drain, context, key)}
+    drain, open_keys, given_up = _abandoned(
+        view, drain, context, policy, [key for key in open_keys if key not in later]
+    )
     given_up[_OTHERS] += [
         k for k in drain.ours if not k.endswith((BEFORE, THEIRS)) and foreign(view, drain, k, context)
     ]
@@ -84,6 +88,8 @@ def _next_return(
     pins = [key for key in open_keys if is_pin(key) and PgId(key[6:]) not in allowance.taken]
     if pins:
         return Return(drain, _unpin(view, drain, context, allowance, pins, starts, note))
+    if later:
+        return Return(drain, Batch(waits_for="another cancelled drain gives PGs back that it pinned later"))
     rest = [key for key in open_keys if not is_pin(key)]
     rest += to_give_back(view, drain, context)
     if any(is_pin(key) for key in open_keys):
@@ -179,7 +185,7 @@ def _abandoned(
         now = found(view, key)
         if _vanished(view, key):
             why = _GONE
-        elif same(key, now, _goal(view, drain, key)):
+        elif same(key, now, _goal(view, drain, key)) or _taken_back_since(drain, context, key, now):
             continue
         elif not explained(drain, key, now) or _dead(view, key):
             why = _OTHERS
@@ -192,6 +198,31 @@ def _abandoned(
         del ours[key]
         ours.pop(key + BEFORE, None)
     return (replace(drain, ours=ours) if ours != drain.ours else drain), todo, given_up
+
+
+def _pinned_later(view: ClusterView, drain: Drain, context: Context, key: str) -> bool:
+    """Whether a PG stands where another drain sent it on after this one, and that one is being cancelled, too: what it
+    puts back is what this drain set.
+    """
+    if not is_pin(key) or explained(drain, key, now := found(view, key)):
+        return False
+    return any(
+        other.state is DrainState.CANCELLING and key in other.ours and explained(other, key, now)
+        for other in context.others(drain)
+    )
+
+
+def _taken_back_since(drain: Drain, context: Context, key: str, now: str) -> bool:
+    """Whether this drain gave a PG back already, and an earlier one that is cancelled has then done so as well."""
+    return (
+        is_pin(key)
+        and same(key, drain.ours[key], drain.saved[key])
+        and any(
+            other.id != drain.id and other.state in _CANCELLED and same(key, other.saved[key], now)
+            for other in context.drains
+            if key in other.saved
+        )
+    )
 
 
 def _vanished(view: ClusterView, key: str) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from actions.cluster.port import Answer, Command, RemoveUpmap, SetUpmap
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.view import ClusterView
 from actions.ledger import Pairs
+from actions.policy import Policy
 from data.drain import Drain, DrainState
 from data.ids import OsdId, PgId
 from tests.actions.made import wide_spec
-from tests.actions.run import Run, whole
+from tests.actions.run import Run, map_of, whole
 
 S = DrainState
 SPEC = wide_spec(hosts=8, per_host=2, racks=4, pg_num=64, used=0.3)
@@ -109,3 +112,27 @@ def test_a_cancel_that_people_let_go_on_gives_up_the_pin_that_the_mon_refuses_ag
         run.until(drain, S.CANCELLED)
         assert f"left out, the mon does not take it: upmap/{pg}" in run.transcript(drain)
         assert set(run.cluster.view().upmap_items) == {pg}
+
+
+@pytest.mark.parametrize("first", ["osd.0", "the next"])
+def test_two_drains_that_sent_one_pg_on_in_turn_bring_it_back_when_both_are_cancelled(first: str) -> None:
+    with Run(SPEC, policy=Policy(out_share_max=0.5, drains_per_rack=9)) as run:
+        run.tick()
+        before = map_of(run)
+        one = run.drain("osd.0")
+        while not (pins := run.cluster.view().upmap_items) or not whole(run):
+            run.tick()
+        pg, ((_, target),) = next(item for item in pins.items() if len(item[1]) == 1)
+        run.controller.requests.pause(one.id, "operator", run.cluster.now)
+        two = run.drain(f"osd.{target}")
+        for _ in range(500):
+            if target not in run.cluster.truth().pgs[pg].up:
+                break
+            run.tick()
+        assert target not in run.cluster.truth().pgs[pg].up
+        for drain in (one, two) if first == "osd.0" else (two, one):
+            run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+        for drain in (one, two):
+            assert "others" not in run.until(drain, S.CANCELLED).ended_why
+        run.ticks(20)
+        assert map_of(run) == before
