@@ -55,6 +55,8 @@ class Allowance:
     room: Room
     arriving: dict[OsdId, int]
     taken: set[PgId] = field(default_factory=set)
+    led: set[OsdId] = field(default_factory=set)
+    """OSDs whose primary affinity changes in this look."""
 
     def starts(self, budget: int, mine: int) -> int:
         """How many PGs a drain with `mine` on their way and a pace of `budget` may start."""

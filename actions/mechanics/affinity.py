@@ -32,6 +32,9 @@ def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) 
         return Batch(waits_for=f"primary affinity of osd.{osd} is {goal:g}")
     if allowance.peering < 1:
         return Batch(waits_for="PGs still peer")
+    if any(osd in pg.up and not allowance.led.isdisjoint(pg.up) for pg in view.pgs.values() if allowance.led):
+        # Who leads hangs on both affinities, and each rung foresaw it with the other's as it was.
+        return Batch(waits_for="another drain's step in this look changes who leads the same PGs")
     drawn = at_stake(view, osd)
     step = rung_down if goal < now else rung_up
     affinity = step(drawn, now, goal, allowance.peering)
@@ -40,6 +43,7 @@ def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) 
     if pgs & allowance.taken or (len(pgs) > allowance.peering and allowance.taken):
         return Batch(waits_for="another drain's step on the same PGs")
     allowance.stir(pgs)
+    allowance.led.add(osd)
     decided = (
         f"primary affinity of osd.{osd} {now:.4f} > {affinity:.4f}, {count(len(pgs), 'PG')} led by others"
     )

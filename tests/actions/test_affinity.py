@@ -61,6 +61,19 @@ def test_nothing_is_sent_while_the_peering_budget_is_spent() -> None:
     assert next_rung(view, OSD, 0.0, spent).waits_for == "PGs still peer"
 
 
+def test_of_two_osds_that_share_pgs_one_changes_its_affinity_in_a_look() -> None:
+    cluster = SimulatedCluster(wide_spec(), 1)
+    view, one = cluster.view(), OSD
+    together = {OsdId(osd) for pg in view.pgs.values() if one in pg.up for osd in pg.up}
+    other, apart = max(together - {one}), min(view.osds.keys() - together)
+    context = a_context(view)
+    left = allowance(context, POLICY, room(context.survey, POLICY))
+    left.peering = 99
+    assert next_rung(view, one, 0.9999, left).commands
+    assert "who leads the same PGs" in next_rung(view, other, 0.9999, left).waits_for
+    assert next_rung(view, apart, 0.9999, left).commands
+
+
 @pytest.mark.parametrize("affinity", [0.0, 0.25, 0.5, 0.9])
 def test_the_computed_leader_is_the_one_that_the_map_shows(affinity: float) -> None:
     cluster = SimulatedCluster(wide_spec(pg_num=128), 1)
