@@ -71,7 +71,7 @@ def drop(
     for topic in Topic if log.trims else ():
         back = LOOKING_BACK.get(topic)
         before = history if back else now - timedelta(days=kept.log_days)
-        records += _trim(log, topic, (GROUP, *(back or ())), before)
+        records += _trim(log, topic, (GROUP, *(back or ())), before, now)
     return Dropped(rows, records)
 
 
@@ -89,10 +89,10 @@ def _tidy(store: Store, kept: RetentionTable, now: datetime) -> int:
     )
 
 
-def _trim(log: Log, topic: Topic, groups: tuple[str, ...], before: datetime) -> int:
+def _trim(log: Log, topic: Topic, groups: tuple[str, ...], before: datetime, now: datetime) -> int:
     gone = 0
     while records := log.read(topic, GROUP, BATCH):
-        last = _last_older(records, before)
+        last = _last_older(records, before, now)
         if last is None:
             break
         for group in groups:
@@ -103,16 +103,16 @@ def _trim(log: Log, topic: Topic, groups: tuple[str, ...], before: datetime) -> 
     return gone + log.trim(topic, BEYOND_ALL)
 
 
-def _last_older(records: tuple[Delivered, ...], before: datetime) -> Delivered | None:
+def _last_older(records: tuple[Delivered, ...], before: datetime, now: datetime) -> Delivered | None:
     """The last of the leading records that were sent before `before`.
 
-    One that does not say when goes with its neighbours, and a whole batch of such ones at once: it is in the
-    dead letters, and must not keep all that follows.
+    One that does not say when, or says a time that has not come (a clock was set back since), goes with its
+    neighbours, and a whole batch of such ones at once: it must not keep all that follows.
     """
     last = None
     for record in records:
         sent = _sent(record)
-        if sent is None:
+        if sent is None or sent > now:
             continue
         if sent >= before:
             return last

@@ -144,6 +144,17 @@ def test_a_batch_in_which_no_record_says_when_does_not_stop_those_behind_it(
     assert house.retain().records == 12
 
 
+def test_a_record_of_a_clock_that_ran_ahead_does_not_keep_all_that_follows(place: Place, house: House) -> None:
+    house.ingest([smart_reading("A")])
+    ahead = b'{"sent_at": "2099-01-01T00:00:00Z"}'
+    house.log.append(Topic.READINGS, [Record("x", ahead)])
+    house.ingest([smart_reading("B")])
+    work(house)
+    later(house, 8)
+    assert house.retain().records == 3
+    assert held(place, Topic.READINGS) == 0
+
+
 def test_old_latencies_go_and_journals_stay(house: House) -> None:
     window = LatencySummary(OsdId(3), HostName("h"), NOON, 15.0, 9)
     house.store.add_latency(Windows.of([window, replace(window, window_start=NOON + 3 * DAY)]))
