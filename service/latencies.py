@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from data.clock import Clock
 from data.ids import HostName
@@ -18,7 +18,11 @@ from service.scoring.deadletters import opened
 from service.scoring.sender import Sender
 
 GROUP = "latency"
-_EVER = datetime.min.replace(tzinfo=UTC)
+REMEMBERED = 10_000
+"""Batches that told of losses and are known when they come again, which is soon after."""
+
+Told = dict[tuple[HostName, datetime], int]
+"""By host and the newest window of a batch: summaries that it says are lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,8 @@ class Latencies:
 
     def __init__(self, log: Log, store: Store, clock: Clock, sender: Sender) -> None:
         self._log, self._store, self._clock, self._sender = log, store, clock, sender
-        self._counted: dict[HostName, datetime] = {}
-        """Of each host the newest window of a batch whose losses were counted: a batch may come twice."""
+        self._counted: Told = {}
+        """The last batches whose losses were counted: a batch may come twice, and a backlog after what is newer."""
 
     def ingest(self, batches: Sequence[LatencyBatch]) -> tuple[tuple[int, str], ...]:
         """Accept batches into the log; returns what was refused: the batch's place and why.
@@ -67,16 +71,20 @@ class Latencies:
         records = self._log.read(Topic.LATENCY, GROUP, limit)
         if not records:
             return Kept()
-        windows, letters, lost = self._judge(records)
+        windows, letters, lost, told = self._judge(records)
         self._store.add_latency(windows)
         self._log.append(Topic.DEAD_LETTERS, [Record(one.key, self._sender.seal(one)) for one in letters])
         self._log.commit(Topic.LATENCY, GROUP, records)
+        if told:
+            self._counted = dict([*self._counted.items(), *told.items()][-REMEMBERED:])
         return Kept(len(records), sum(len(one.osd) for one in windows), len(letters), lost)
 
-    def _judge(self, records: Sequence[Delivered]) -> tuple[list[Windows], list[DeadLetter], int]:
-        """Windows that are kept, a letter for each record with any that is not, and how many hosts have lost."""
+    def _judge(self, records: Sequence[Delivered]) -> tuple[list[Windows], list[DeadLetter], int, Told]:
+        """Windows that are kept, a letter for each record with any that is not, how many hosts have lost, and by which
+        batches they say so."""
         windows: list[Windows] = []
         letters: list[DeadLetter] = []
+        told: Told = {}
         lost, now = 0, self._clock.now()
         for record in records:
             try:
@@ -86,21 +94,17 @@ class Latencies:
                 continue
             kept, refused = _judged(batch, now)
             windows += kept
-            lost += self._newly_lost(batch)
+            newest = max((one.window_start for one in batch.windows), default=None)
+            if newest is None:
+                lost += batch.lost
+            elif batch.lost and (batch.host, newest) not in self._counted:
+                told[batch.host, newest] = batch.lost
             if refused:
                 why = (
                     f"{len(refused)} of {len(batch.summaries)} summaries are refused, the first: {refused[0]}"
                 )
                 letters.append(DeadLetter.of(Topic.LATENCY, record, why, now))
-        return windows, letters, lost
-
-    def _newly_lost(self, batch: LatencyBatch) -> int:
-        newest = max((one.window_start for one in batch.windows), default=None)
-        if newest is not None:
-            if newest <= self._counted.get(batch.host, _EVER):
-                return 0
-            self._counted[batch.host] = newest
-        return batch.lost
+        return windows, letters, lost + sum(told.values()), told
 
 
 def _judged(batch: LatencyBatch, now: datetime) -> tuple[tuple[Windows, ...], tuple[str, ...]]:

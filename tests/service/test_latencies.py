@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import Mock
+
+import pytest
 
 from data.ids import HostName, OsdId
 from data.log.port import Record, Topic
 from data.reading import LatencyBatch, LatencySummary
+from data.store.faults import StoreFull
 from data.windows import Windows
 from data.wire import encode
 from service.house import House
@@ -81,6 +85,22 @@ def test_losses_of_a_batch_that_comes_twice_are_counted_once(house: House) -> No
     for minute in (1, 2, 1, 2, 3):
         house.latencies.ingest([batch(summary(1, minute), lost=5)])
     assert house.latencies.step().lost == 15
+
+
+def test_losses_that_a_backlog_tells_after_the_newest_batch_are_counted_too(house: House) -> None:
+    house.latencies.ingest([batch(summary(1, 9)), batch(summary(1, 1), lost=5), batch(summary(1, 2), lost=6)])
+    assert house.latencies.step().lost == 11
+
+
+def test_losses_of_a_step_that_failed_are_counted_by_the_next(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.latencies.ingest([batch(summary(1), lost=5)])
+    with monkeypatch.context() as full:
+        full.setattr(house.store, "add_latency", Mock(side_effect=StoreFull("full")))
+        with pytest.raises(StoreFull):
+            house.latencies.step()
+    assert house.latencies.step().lost == 5
 
 
 def test_collectors_without_kafka_post_their_batches(site: Site) -> None:

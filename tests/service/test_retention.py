@@ -144,7 +144,9 @@ def test_a_batch_in_which_no_record_says_when_does_not_stop_those_behind_it(
     assert house.retain().records == 12
 
 
-def test_a_record_of_a_clock_that_ran_ahead_does_not_keep_all_that_follows(place: Place, house: House) -> None:
+def test_a_record_of_a_clock_that_ran_ahead_does_not_keep_all_that_follows(
+    place: Place, house: House
+) -> None:
     house.ingest([smart_reading("A")])
     ahead = b'{"sent_at": "2099-01-01T00:00:00Z"}'
     house.log.append(Topic.READINGS, [Record("x", ahead)])
