@@ -7,6 +7,7 @@ failed probe is evidence about the disk.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from data.ids import DeviceId
 from data.reading import Protocol, Smart
 from data.refusal import Refusal
 from data.smart import ata, nvme, scsi
-from data.smart.exit_status import VERDICT_FAILED, exit_bits, read_failed
+from data.smart.exit_status import COMMAND_FAILED, VERDICT_FAILED, exit_bits, read_failed
 from data.smart.json_text import LARGEST_DOCUMENT, NotJsonError, first_object
 from data.smart.text import NotTextError, is_text, transcript
 from data.smart.values import JsonObject, count, integer, member, members, text
@@ -58,7 +59,9 @@ class SmartDocument:
     taken_at: datetime | None
     """The host's clock when smartctl ran (UTC), else the `now` that `decode` was given."""
     read_failed: bool
-    """Exit bit 0 or 1 (a text says it in words): nothing more was read than what is here."""
+    """Exit bit 0 or 1, or bit 2 when the drive told nothing of the state that it keeps (a text says it in words):
+    nothing more was read than what is here.
+    """
     device_name: str | None = None
     device_type: str | None = None
     """`sat`, `megaraid,8`, `usbjmicron`. One block device can hide many drives: the key is the device id."""
@@ -78,6 +81,11 @@ class SmartDocument:
         return self.smart.exit_bits
 
 
+_STATE_FAILED = re.compile(
+    r"A mandatory SMART command failed\b|Read SMART Data failed\b"
+    r"|Read NVMe SMART/Health Information\b.* failed: (?!Invalid|NVMe Status)"  # which say that it keeps none
+)
+_NO_STATE = re.compile(r"lacks SMART capability|not support SMART|SMART Disabled")
 _LONGEST_MESSAGE = 4096
 _LONGEST_QUOTE = 300
 
@@ -119,14 +127,15 @@ def decode(document: bytes, now: datetime | None = None) -> SmartDocument:
     device = member(found, "device")
     version = program.get("version")
     taken_at = _taken_at(found)
+    failed = None if _tells_state(smart) else _failure(found, messages, bits)
     return SmartDocument(
         smart=smart,
         device_id=_device_id(found, smart),
         taken_at=taken_at or now,
-        read_failed=stopped or read_failed(bits),
+        read_failed=stopped or read_failed(bits) or failed is not None,
         device_name=text(device, "name"),
         device_type=text(device, "type"),
-        messages=messages,
+        messages=messages if failed is None else tuple(dict.fromkeys((failed, *messages))),
         standby=standby,
         checksum_error=any("checksum" in said.lower() for said in messages),
         judged_by_attributes=any("Attribute check" in said for said in messages),
@@ -206,15 +215,24 @@ def _verdict(found: JsonObject, bits: tuple[int, ...] | None) -> bool | None:
 
 def _tells_something(smart: Smart) -> bool:
     who = smart.identity
-    return (
-        smart.passed is not None
-        or bool(smart.attributes)
-        or any(part is not None for part in (who.model, who.serial, who.wwn, smart.power_on_hours))
-        or any(
-            getattr(smart.counters, counter.name) is not None
-            for counter in dataclasses.fields(smart.counters)
-        )
+    return _tells_state(smart) or any(part is not None for part in (who.model, who.serial, who.wwn))
+
+
+def _tells_state(smart: Smart) -> bool:
+    told = (smart.passed, smart.power_on_hours, *dataclasses.astuple(smart.counters))
+    return bool(smart.attributes) or any(part is not None for part in told)
+
+
+def _failure(found: JsonObject, messages: tuple[str, ...], bits: tuple[int, ...] | None) -> str | None:
+    """How a drive that keeps a state failed to tell it, in smartctl's words, which `--json=o` brings along."""
+    printed = member(found, "smartctl").get("output")
+    lines = (
+        *messages,
+        *(line for line in (printed if isinstance(printed, list) else ()) if isinstance(line, str)),
     )
+    if bits is None or COMMAND_FAILED not in bits or any(_NO_STATE.search(line) for line in lines):
+        return None
+    return next((line[:_LONGEST_MESSAGE] for line in lines if _STATE_FAILED.match(line)), None)
 
 
 def _device_id(found: JsonObject, smart: Smart) -> DeviceId | None:

@@ -80,3 +80,49 @@ def test_want_of_rights_is_the_hosts_fault_and_not_the_disks(words: str) -> None
 def test_a_smartctl_that_is_too_old_says_nothing_against_the_disks() -> None:
     out = b"smartctl 6.6 2017-11-05 r4594\n\n=======> UNRECOGNIZED OPTION: json=co\n\nUse smartctl -h\n"
     assert look(Ended(1, out)) == Failed(f"{NOT_RUN} with --json: smartmontools 7 or later is needed")
+
+
+def _named_only(*lines: str, protocol: str = "ATA", status: int = 4, **told: object) -> dict[str, object]:
+    """The answer of a drive that tells who it is, and what smartctl says as it ends."""
+    return {
+        "smartctl": {"exit_status": status, "output": ["Serial Number:    Z1", *lines]},
+        "device": {"name": "/dev/sda", "type": "sat", "protocol": protocol},
+        "model_name": "ST4000DM000",
+        "serial_number": "Z1",
+        **told,
+    }
+
+
+@pytest.mark.parametrize(
+    ("protocol", "said"),
+    [
+        ("ATA", "A mandatory SMART command failed: exiting. To continue, add one or more '-T permissive' options."),
+        ("ATA", "Read SMART Data failed: scsi error medium or hardware error (serious)"),
+        ("NVMe", "Read NVMe SMART/Health Information failed: NVME_IOCTL_ADMIN_CMD: Input/output error"),
+    ],
+)  # fmt: skip
+def test_a_drive_that_fails_to_tell_its_state_has_failed_though_it_has_a_name(
+    protocol: str, said: str
+) -> None:
+    seen = look(Ended(4, json.dumps(_named_only(said, protocol=protocol)).encode()))
+    assert isinstance(seen, Failed)
+    assert seen.document is not None
+    assert said.partition(": ")[0] in seen.why
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        _named_only("A mandatory SMART command failed: exiting.", smart_status={"passed": False}),
+        _named_only(
+            "SMART support is: Unavailable - device lacks SMART capability.",
+            "A mandatory SMART command failed: exiting.",
+        ),
+        _named_only(
+            "Read NVMe SMART/Health Information failed: NVMe Status 0x4002", protocol="NVMe"
+        ),
+        _named_only("SMART support is:     Unavailable - device lacks SMART capability.", protocol="SCSI"),
+    ],
+)  # fmt: skip
+def test_a_drive_that_has_no_state_to_tell_or_tells_some_has_not_failed(answer: dict[str, object]) -> None:
+    assert isinstance(look(Ended(4, json.dumps(answer).encode())), SmartDocument)
