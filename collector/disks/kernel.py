@@ -10,7 +10,7 @@ from pathlib import Path
 from collector.disks.smartctl import Spot
 
 _CONTROLLER = re.compile(r"nvme\d+")
-_NAMESPACE = re.compile(r"n\d+")
+_NAMESPACE = re.compile(r"(nvme\d+)(?:c\d+)?(n\d+)")
 _LONGEST_ID = 256
 _DISK = "0"  # SPC-5: peripheral device type of a block device
 
@@ -30,10 +30,12 @@ def block_names(spot: Spot, root: Path) -> tuple[str, ...]:
     name = (device.resolve() if device.is_symlink() else device).name
     if not _CONTROLLER.fullmatch(name):
         return (name,)
-    blocks = (path.name for path in (root / "sys/block").glob(f"{name}n*"))
-    return tuple(sorted(block for block in blocks if _NAMESPACE.fullmatch(block.removeprefix(name)))) or (
-        f"{name}n1",
-    )
+    # Of a drive that dropped off and came back the namespace keeps the number of the controller that it had.
+    for folder, names in ((f"sys/class/nvme/{name}", "nvme*"), ("sys/block", f"{name}n*")):
+        found = (_NAMESPACE.fullmatch(path.name) for path in (root / folder).glob(names))
+        if blocks := {match[1] + match[2] for match in found if match}:
+            return tuple(sorted(blocks))
+    return (f"{name}n1",)
 
 
 def kernel_id(spot: Spot, root: Path) -> str | None:

@@ -186,6 +186,19 @@ def test_an_nvme_controller_is_known_by_its_namespaces(host: Made) -> None:
     assert reading.kernel_errors == 5
 
 
+def test_an_nvme_that_dropped_off_and_came_back_as_another_controller_keeps_its_seats(host: Made) -> None:
+    """The kernel keeps the number of the namespace as long as an OSD holds it, and gives the controller a new one."""
+    made = host([Disk("/dev/nvme4", "nvme", "nvme-004", "N1")])
+    (made.root / "sys/class/nvme/nvme4/nvme3c4n1").mkdir(parents=True)
+    for block in ("nvme3n1", "nvme3c4n1"):
+        (made.root / "sys/block" / block).mkdir(parents=True)
+    made.seats |= {"/dev/nvme3n1": (Seat(OsdId(1), Role.DATA),)}
+    made.errors |= {"nvme3n1": 7}
+    (reading,) = by_device(made.watch()).values()
+    assert reading.seats == (Seat(OsdId(1), Role.DATA),)
+    assert reading.kernel_errors == 7
+
+
 def test_a_reading_is_never_from_the_future_and_keeps_smartctls_time_where_that_can_be(host: Made) -> None:
     tomorrow = int(datetime.now(UTC).timestamp()) + 86400
     made = host([ALPHA, replace(BETA, local_time=tomorrow)])
