@@ -34,7 +34,7 @@ class Spot:
     @property
     def place(self) -> str:
         """The same however its type was found out: `/dev/sda`, `/dev/bus/0 megaraid,8`."""
-        return f"{self.path} {self.type}" if self.hidden else self.path
+        return f"{self.path} {self.type.removeprefix('sat+')}" if self.hidden else self.path
 
     @classmethod
     def at(cls, place: str) -> Spot:

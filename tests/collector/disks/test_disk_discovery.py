@@ -121,6 +121,17 @@ def test_pysmart_is_never_loaded_into_the_collector(host: Made) -> None:
     assert "pySMART" not in sys.modules
 
 
+def test_a_sata_drive_behind_a_raid_controller_is_asked_once_a_round(host: Made) -> None:
+    """`--scan` calls it megaraid,8, and `--scan-open`, which has looked, sat+megaraid,8."""
+    listed = Disk("/dev/bus/0", "megaraid,8", "ata-017", "BEHIND")
+    made = host([listed, replace(listed, type="sat+megaraid,8", listed=False)])
+    made.smartctl.list_also({"name": "/dev/bus/0", "type": "sat+megaraid,8"})
+    watch = made.watch()
+    assert len(by_device(watch)) == 1
+    assert len([asked for asked in made.smartctl.asked() if "-x" in asked]) == 1
+    assert watch.nameless == ()
+
+
 def test_slots_of_controllers_are_reached_by_the_controllers_own_device(tmp_path: Path) -> None:
     plant_controllers(tmp_path)
     asked = slots(tmp_path)
