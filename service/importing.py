@@ -7,14 +7,12 @@ store is the same however often a run was killed. An imported reading counts as 
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
-from pathlib import Path
 
 import msgspec
 
@@ -29,6 +27,7 @@ from data.store.port import Store
 from data.wire import accept
 from service.scoring.sender import Sender
 
+ROOM = "imports"
 BATCH = 1_000
 TOLD = 20
 """Refusals that are told one by one; all are counted under their reason."""
@@ -72,37 +71,35 @@ class Tally(msgspec.Struct, omit_defaults=True):
         self.reasons[why] = self.reasons.get(why, 0) + 1
 
 
-class Journal:
-    """How far each part came, in a small SQLite file. A part that changed since starts over."""
+class _Came(msgspec.Struct):
+    """How far a part of one version came."""
 
-    def __init__(self, path: Path) -> None:
-        self._connection = sqlite3.connect(path, isolation_level=None)
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = NORMAL")  # it may lag behind the store, never be ahead
-        self._connection.execute(
-            "CREATE TABLE IF NOT EXISTS parts (kind TEXT, name TEXT, version TEXT, whole INTEGER, tally BLOB,"
-            " PRIMARY KEY (kind, name)) WITHOUT ROWID"
-        )
+    version: str
+    whole: bool
+    tally: Tally
+
+
+class Journal:
+    """How far each part came. A part that changed since starts over.
+
+    Kept in the store that the parts go to: of another one, or of one that was brought back, it would tell what is not
+    there.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._held = store, store.notes(ROOM)
 
     def came(self, kind: str, part: Part) -> tuple[Tally, bool]:
         """The part's tally so far, and whether it was read to its end."""
-        row = self._connection.execute(
-            "SELECT tally, whole FROM parts WHERE kind = ? AND name = ? AND version = ?",
-            (kind, part.name, part.version),
-        ).fetchone()
-        return (Tally(), False) if row is None else (msgspec.json.decode(row[0], type=Tally), bool(row[1]))
+        raw = self._held.get(f"{kind} {part.name}")
+        came = None if raw is None else msgspec.json.decode(raw, type=_Came)
+        return (came.tally, came.whole) if came and came.version == part.version else (Tally(), False)
 
     def note(self, kind: str, part: Part, tally: Tally, *, whole: bool) -> None:
-        """Keep how far the part came."""
+        """Keep how far the part came, which is in the store by now."""
         if part.version is not None:
-            self._connection.execute(
-                "INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?)",
-                (kind, part.name, part.version, whole, msgspec.json.encode(tally)),
-            )
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._connection.close()
+            came = _Came(part.version, whole, tally)
+            self._store.note(ROOM, {f"{kind} {part.name}": msgspec.json.encode(came)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +127,9 @@ class Imported:
 class Importer:
     """Takes parts into a store. Without a store it only judges them (a dry run)."""
 
-    def __init__(self, kind: str, clock: Clock, store: Store | None, journal: Journal | None) -> None:
-        self._kind, self._clock, self._store, self._journal = kind, clock, store, journal
+    def __init__(self, kind: str, clock: Clock, store: Store | None) -> None:
+        self._kind, self._clock, self._store = kind, clock, store
+        self._journal = Journal(store) if store is not None else None
         self._ends = (
             {(one.device, one.at, one.fate) for one in store.outcomes()} if store is not None else set()
         )

@@ -198,13 +198,13 @@ def _metrics(ask: Asking, devid: str) -> bytes:
 
 def _import(kind: str, parts: Iterable[Part], how: How, where: Where) -> int:
     from data.clock import SystemClock
-    from service.importing import Importer, Journal, hand_over
+    from service.importing import Importer, hand_over
 
     clock, scored = SystemClock(), 0
     with ExitStack() as closing:
         watch = closing.enter_context(_progress(quiet=how.json))
         if how.dry_run:
-            done = Importer(kind, clock, None, None).run(parts, watch)
+            done = Importer(kind, clock, None).run(parts, watch)
         else:
             from service.adapters import open_log, open_store
             from service.scoring.sender import Sender
@@ -213,10 +213,9 @@ def _import(kind: str, parts: Iterable[Part], how: How, where: Where) -> int:
             settings = where.settings()
             state = closing.enter_context(StateDir(settings.service.state))
             store, log = open_store(settings, state), open_log(settings, state)
-            journal = Journal(state.path / "imports.sqlite")
-            for opened in (store, log, journal):
+            for opened in (store, log):
                 closing.callback(opened.close)
-            done = Importer(kind, clock, store, journal).run(parts, watch)
+            done = Importer(kind, clock, store).run(parts, watch)
             scored = hand_over(store, log, Sender("import", clock), clock.now())
     _tell(done, scored, how)
     return 3 if done.total.refused or done.broken else 0

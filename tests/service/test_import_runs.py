@@ -24,7 +24,7 @@ from data.log.port import Topic
 from data.reading import Reading
 from data.store.sqlite import MEMORY, SqliteStore
 from service.cli import main
-from service.importing import BATCH, Importer, Journal, hand_over
+from service.importing import BATCH, Importer, hand_over
 from service.scoring.sender import Sender
 
 HOST = HostName("dc1")
@@ -80,12 +80,12 @@ def test_an_import_that_died_at_a_save_goes_on_and_keeps_the_same(
     for path in (whole, died):
         path.mkdir()
     store = SqliteStore(whole / "store.sqlite")
-    Importer("backblaze", SystemClock(), store, Journal(whole / "j")).run(_parts(table))
+    Importer("backblaze", SystemClock(), store).run(_parts(table))
     dying = Dying(died / "store.sqlite", last, before=before)
     with pytest.raises(KeyboardInterrupt):
-        Importer("backblaze", SystemClock(), dying, Journal(died / "j")).run(_parts(table))
+        Importer("backblaze", SystemClock(), dying).run(_parts(table))
     again = SqliteStore(died / "store.sqlite")
-    done = Importer("backblaze", SystemClock(), again, Journal(died / "j")).run(_parts(table))
+    done = Importer("backblaze", SystemClock(), again).run(_parts(table))
     assert _kept(died) == _kept(whole)
     assert done.total.new + done.total.known == ROWS
     assert done.total.known <= BATCH
@@ -118,8 +118,8 @@ def test_an_import_that_was_killed_goes_on_and_keeps_the_same(table: Path, tmp_p
 
 def _noted(state: Path) -> bool:
     try:
-        with closing(sqlite3.connect(f"file:{state / 'imports.sqlite'}?mode=ro", uri=True)) as connection:
-            return bool(connection.execute("SELECT count(*) FROM parts").fetchone()[0])
+        with closing(sqlite3.connect(f"file:{state / 'store.sqlite'}?mode=ro", uri=True)) as connection:
+            return bool(connection.execute("SELECT count(*) FROM notes WHERE room = 'imports'").fetchone()[0])
     except sqlite3.OperationalError:
         return False
 
@@ -135,13 +135,21 @@ def test_a_second_run_reads_nothing_again_and_tells_the_same(
     assert (told[0]["readings"], told[0]["outcomes"], told[1]["parts_before"]) == (ROWS, 1, 1)
 
 
+def test_a_store_that_was_begun_anew_is_given_all_of_it_again(table: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        for file in tmp_path.glob("store.sqlite*"):
+            file.unlink()
+        assert main(["data", "import", "backblaze", str(table), "--state", str(tmp_path)]) == 0
+        assert len(_kept(tmp_path)) == ROWS + 1
+
+
 def test_a_file_that_changed_is_read_anew_and_its_known_rows_are_ignored(table: Path, tmp_path: Path) -> None:
     file = tmp_path / "days.csv"
     file.write_text("".join(table.read_text().splitlines(keepends=True)[:11]))
-    store, journal = SqliteStore(MEMORY), Journal(tmp_path / "j")
-    assert Importer("backblaze", SystemClock(), store, journal).run(_parts(file)).total.new == 10
+    store = SqliteStore(MEMORY)
+    assert Importer("backblaze", SystemClock(), store).run(_parts(file)).total.new == 10
     file.write_text("".join(table.read_text().splitlines(keepends=True)[:13]))
-    total = Importer("backblaze", SystemClock(), store, journal).run(_parts(file)).total
+    total = Importer("backblaze", SystemClock(), store).run(_parts(file)).total
     assert (total.new, total.known) == (2, 10)
 
 
@@ -202,7 +210,7 @@ def test_fresh_readings_are_handed_to_the_worker_once_each_and_old_ones_are_not(
     table: Path, tmp_path: Path
 ) -> None:
     store, log, clock = SqliteStore(MEMORY), MemoryLog(), SystemClock()
-    Importer("backblaze", clock, store, None).run(_parts(table))
+    Importer("backblaze", clock, store).run(_parts(table))
     newest = max(reading.taken_at for reading in store.latest_readings().values())
     sender = Sender("import", clock)
     assert hand_over(store, log, sender, clock.now()) == 0

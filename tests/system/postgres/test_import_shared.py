@@ -24,7 +24,7 @@ from data.store import patience, postgres
 from data.store.faults import StoreAway
 from data.store.postgres import PostgresStore, migrated
 from data.wire import decode
-from service.importing import BATCH, Importer, Journal
+from service.importing import BATCH, Importer
 from tests.system.kafka.broker import Broker as KafkaServer
 from tests.system.postgres.server import Server
 from tests.system.stream.conftest import kafka as kafka
@@ -110,17 +110,17 @@ def test_fresh_readings_are_handed_to_the_workers_over_kafka_one_a_device(
 
 
 def test_an_import_whose_server_stands_still_ends_with_the_reason_and_the_next_goes_on(
-    server: Server, url: str, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, url: str, tables: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(patience, "SILENT_SECONDS", 1)
     monkeypatch.setattr(postgres, "CONNECT_SECONDS", 3)
     files = sorted(tables.glob("*.csv"))
-    with closing(PostgresStore(url)) as store, closing(Journal(tmp_path / "journal")) as journal:
+    with closing(PostgresStore(url)) as store:
         with pytest.raises(StoreAway, match="does not answer"):
-            Importer("backblaze", SystemClock(), store, journal).run(
+            Importer("backblaze", SystemClock(), store).run(
                 backblaze.parts(files, HOST), lambda seen: server.freeze(seen.total.read >= 3 * BATCH)
             )
         server.freeze(False)
-        done = Importer("backblaze", SystemClock(), store, journal).run(backblaze.parts(files, HOST))
+        done = Importer("backblaze", SystemClock(), store).run(backblaze.parts(files, HOST))
         assert (done.broken, done.total.read, done.parts) == ((), DRIVES * DAYS, 2)
         assert len(rows(url)) == DRIVES * DAYS
