@@ -45,11 +45,8 @@ def look(ended: Ended) -> Look:
         document = decode(ended.out)
     except Undecodable as reason:
         return Asleep() if reason.standby else Failed(_explained(str(reason), ended))
-    if document.read_failed and document.smart.passed is None:
-        if document.standby:
-            return Asleep()
-        said = document.messages[0].rstrip(".") if document.messages else f"exit status {ended.status}"
-        return Failed(f"smartctl read nothing but the disk's name ({said[:_LONGEST_WORDS]})", document)
+    if document.untold is not None:
+        return Asleep() if document.standby else Failed(document.untold, document)
     if document.smart.exit_bits is None:
         smart = dataclasses.replace(document.smart, exit_bits=exit_bits(ended.status))
         return dataclasses.replace(document, smart=smart)

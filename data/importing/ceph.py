@@ -130,6 +130,8 @@ def _scrape(where: str, at: datetime | None, content: bytes, host: HostName, dev
         found = decode(content)
     except Undecodable as refusal:
         return NoScrape(where, str(refusal)) if refusal.read_failed else Unusable(where, str(refusal))
+    if found.untold is not None:
+        return NoScrape(where, found.untold)
     who, taken_at = found.device_id or device, at or found.taken_at
     if who is None:
         return Unusable(

@@ -43,6 +43,8 @@ class _File:
             found = decode(output)
         except Undecodable as refusal:
             return Unusable(where, str(refusal))
+        if found.untold is not None:
+            return Unusable(where, found.untold)
         taken_at = found.taken_at or (utc(found.local_time, self._zone) if found.local_time else None)
         if found.device_id is None:
             return Unusable(

@@ -80,6 +80,14 @@ class SmartDocument:
         """Bits set in smartctl's exit status; None when the output does not carry it."""
         return self.smart.exit_bits
 
+    @property
+    def untold(self) -> str | None:
+        """Why the drive told its name and nothing of its state; None where it told some."""
+        if not self.read_failed or _tells_state(self.smart):
+            return None
+        said = self.messages[0].rstrip(".") if self.messages else "it does not say why"
+        return f"smartctl read nothing but the disk's name ({said[:_LONGEST_QUOTE]})"
+
 
 _STATE_FAILED = re.compile(
     r"A mandatory SMART command failed\b|Read SMART Data failed\b"

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from data.ids import HostName
-from data.reading import Reading
+from data.reading import Reading, Unreadable
 from data.refusal import Refusal
 from data.wire import decode as decode_envelope
 from service.house import House
@@ -110,9 +110,11 @@ def _reading(house: House, item: bytes, host: str | None) -> Reading:
     if _is_envelope(item):
         return replace(decode_envelope(item, Reading).body, received_at=now)
     # A tenth of the time of a start, which collectors' envelopes do without.
-    from data.smart.document import decode
+    from data.smart.document import Undecodable, decode
 
     document = decode(item, now)
+    if document.untold is not None and document.standby:
+        raise Undecodable(f"{document.untold}: ask again when it is awake", standby=True)
     if document.device_id is None:
         raise NoIdentity(
             "the document names no serial number, or a masked one, so the reading belongs to no device; "
@@ -120,7 +122,9 @@ def _reading(house: House, item: bytes, host: str | None) -> Reading:
         )
     known = house.fleet.reading(document.device_id)
     at = HostName(host) if host else (known.host if known else UNKNOWN_HOST)
-    return Reading(document.device_id, at, document.taken_at or now, now, document.smart)
+    taken_at = document.taken_at or now
+    seen = document.smart if document.untold is None else Unreadable(taken_at, document.untold)
+    return Reading(document.device_id, at, taken_at, now, seen)
 
 
 def _is_envelope(item: bytes) -> bool:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from data.ids import DeviceId
 from data.log.port import LogFull, Topic
+from data.reading import Unreadable
 from tests.service.conftest import NOON, Place, Serve, Site, envelope, shut, smart_reading, week_of
 from tests.service.test_worker import work
 
@@ -51,6 +53,31 @@ def test_smartctl_documents_are_taken_as_they_are(site: Site) -> None:
     work(site.house)
     hosts = {one["host"] for one in site.client.get("/api/v1/devices").json()["items"]}
     assert hosts == {"stor-07"}
+
+
+def test_a_document_that_tells_a_disks_name_alone_is_a_disk_that_could_not_be_read(site: Site) -> None:
+    words = "A mandatory SMART command failed: exiting."
+    document = {
+        "smartctl": {"exit_status": 4, "output": [words]},
+        "device": {"name": "/dev/sda", "type": "sat", "protocol": "ATA"},
+        "model_name": "ST4000DM000",
+        "serial_number": "Z1",
+    }
+    answer = site.client.post("/api/v1/readings", json=[document], headers=site.ingesting)
+    assert answer.json()["accepted"] == 1
+    work(site.house)
+    (reading,) = site.house.store.readings(DeviceId("ST4000DM000_Z1"))
+    assert isinstance(reading.seen, Unreadable)
+    assert words.rstrip(".") in reading.seen.why
+
+
+def test_a_document_of_a_disk_that_sleeps_is_refused_and_no_failure(site: Site) -> None:
+    said = {"exit_status": 2, "messages": [{"string": "Device is in STANDBY mode, exit(2)"}]}
+    document = {"smartctl": said, "model_name": "ST4000DM000", "serial_number": "Z1", "wwn": {}}
+    (refused,) = site.client.post("/api/v1/readings", json=[document], headers=site.ingesting).json()[
+        "refused"
+    ]
+    assert "STANDBY" in refused["reason"]
 
 
 def _whole(body: bytes) -> bool:

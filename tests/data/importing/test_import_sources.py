@@ -122,6 +122,29 @@ def test_a_failed_scrape_is_no_evidence_against_a_disk() -> None:
     assert "exit status: 137" in item.why
 
 
+NAME_ONLY = {
+    "smartctl": {"exit_status": 4, "output": ["A mandatory SMART command failed: exiting."]},
+    "device": {"name": "/dev/sda", "type": "sat", "protocol": "ATA"},
+    "model_name": "ST4000DM000",
+    "serial_number": "Z1",
+    "local_time": {"time_t": 1717156800},
+}
+
+
+def test_an_output_that_tells_a_disks_name_alone_is_no_reading_that_it_was_well(tmp_path: Path) -> None:
+    file = tmp_path / "health.json"
+    file.write_text(json.dumps({"20240531-120000": NAME_ONLY}))
+    [part] = ceph.parts([file], HOST, None)
+    [scrape] = part.items(0)
+    assert isinstance(scrape, NoScrape)
+    assert "A mandatory SMART command failed" in scrape.why
+    file.write_text(json.dumps(NAME_ONLY))
+    [part] = smartctl.parts([file], HOST, None)
+    [output] = part.items(0)
+    assert isinstance(output, Unusable)
+    assert "A mandatory SMART command failed" in output.why
+
+
 def test_what_telemetry_keeps_needs_the_device_to_be_named(tmp_path: Path) -> None:
     old = {"5": {"name": "Reallocated_Sector_Ct", "val_norm": 100, "val_raw": 2}}
     file = tmp_path / "predict.json"
