@@ -134,6 +134,9 @@ _MEASURED = tuple(
 )
 _measured = attrgetter(*_MEASURED)
 _IDS = frozenset(range(256))
+_COLDEST = -128
+_DEGREES = frozenset(f"attribute {number} raw" for number in (190, 194, 231))
+"""What may be below zero, as far as a signed byte goes."""
 _ROW = ("raw", "value", "worst", "threshold", "raw_packed")
 _row = attrgetter(*_ROW)
 
@@ -173,7 +176,7 @@ def _counted(reading: Reading) -> None:
     for name, number in named:
         if number is None:
             continue
-        if number < 0:
+        if number < (_COLDEST if name in _DEGREES else 0):
             raise Refused(
                 f"{name} {number:,} of {reading.device} on {reading.host} is negative: update that host's"
                 " collector, or look at what writes its smartctl output"

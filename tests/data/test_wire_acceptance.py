@@ -48,6 +48,12 @@ def test_a_good_reading_is_kept_as_it_is() -> None:
     assert doubts(READING) == ()
 
 
+@pytest.mark.parametrize("number", [190, 194, 231])
+def test_a_disk_in_the_frost_is_kept_with_its_temperatures(number: int) -> None:
+    frozen = _with(attributes={number: Attribute("Airflow_Temperature_Cel", -3, raw_packed=0xFD)})
+    assert accept(frozen, NOW) is frozen
+
+
 def test_a_clock_may_run_five_minutes_ahead_and_no_more() -> None:
     accept(replace(READING, taken_at=NOW + timedelta(minutes=5)), NOW)
     with pytest.raises(
