@@ -45,6 +45,8 @@ class Tally(msgspec.Struct, omit_defaults=True):
     """Readings that the store did not have."""
     known: int = 0
     """Readings that it had."""
+    outdated: int = 0
+    """Readings that are older than history is kept."""
     outcomes: int = 0
     """Drives' ends that it did not have."""
     failed_scrapes: int = 0
@@ -56,7 +58,7 @@ class Tally(msgspec.Struct, omit_defaults=True):
 
     def add(self, other: Tally) -> None:
         """Take the other's sums."""
-        for name in ("read", "new", "known", "outcomes", "failed_scrapes", "refused"):
+        for name in ("read", "new", "known", "outdated", "outcomes", "failed_scrapes", "refused"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.reasons = dict(Counter(self.reasons) + Counter(other.reasons))
         self.told = [*self.told, *other.told][:TOLD]
@@ -125,10 +127,13 @@ class Imported:
 
 
 class Importer:
-    """Takes parts into a store. Without a store it only judges them (a dry run)."""
+    """Takes parts into a store. Without a store it only judges them (a dry run).
 
-    def __init__(self, kind: str, clock: Clock, store: Store | None) -> None:
-        self._kind, self._clock, self._store = kind, clock, store
+    kept: how long the store keeps history; older readings are told apart.
+    """
+
+    def __init__(self, kind: str, clock: Clock, store: Store | None, kept: timedelta | None = None) -> None:
+        self._kind, self._clock, self._store, self._kept = kind, clock, store, kept
         self._journal = Journal(store) if store is not None else None
         self._ends = (
             {(one.device, one.at, one.fate) for one in store.outcomes()} if store is not None else set()
@@ -179,6 +184,8 @@ class Importer:
                     tally.refuse(item.where, item.why)
                 case NoScrape():
                     tally.failed_scrapes += 1
+        if self._kept is not None:
+            tally.outdated += sum(now - one.taken_at > self._kept for one in readings)
         new = len(readings) if self._store is None else self._store.add_readings(readings)
         tally.new, tally.known = tally.new + new, tally.known + len(readings) - new
         for end in ends:

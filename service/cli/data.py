@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import timedelta, tzinfo
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -200,32 +200,36 @@ def _import(kind: str, parts: Iterable[Part], how: How, where: Where) -> int:
     from data.clock import SystemClock
     from service.importing import Importer, hand_over
 
-    clock, scored = SystemClock(), 0
+    settings, clock, scored = where.settings(), SystemClock(), 0
+    kept = timedelta(days=settings.retention.history_days)
     with ExitStack() as closing:
         watch = closing.enter_context(_progress(quiet=how.json))
         if how.dry_run:
-            done = Importer(kind, clock, None).run(parts, watch)
+            done = Importer(kind, clock, None, kept).run(parts, watch)
         else:
             from service.adapters import open_log, open_store
             from service.scoring.sender import Sender
             from service.state import StateDir
 
-            settings = where.settings()
             state = closing.enter_context(StateDir(settings.service.state))
             store, log = open_store(settings, state), open_log(settings, state)
             for opened in (store, log):
                 closing.callback(opened.close)
-            done = Importer(kind, clock, store).run(parts, watch)
+            done = Importer(kind, clock, store, kept).run(parts, watch)
             scored = hand_over(store, log, Sender("import", clock), clock.now())
-    _tell(done, scored, how)
+    _tell(done, scored, how, settings.retention.history_days)
     return 3 if done.total.refused or done.broken else 0
 
 
-def _tell(done: Imported, scored: int, how: How) -> None:
+def _tell(done: Imported, scored: int, how: How, kept_days: float) -> None:
     total = done.total
     if how.json:
         counts = {"readings": total.new, "known": total.known, "outcomes": total.outcomes}
-        counts |= {"failed_scrapes": total.failed_scrapes, "refused": total.refused}
+        counts |= {
+            "failed_scrapes": total.failed_scrapes,
+            "refused": total.refused,
+            "outdated": total.outdated,
+        }
         counts |= {"parts": done.parts, "parts_before": done.before, "to_be_scored": scored}
         print_json({**counts, "reasons": total.reasons, "broken": list(done.broken), "dry_run": how.dry_run})
         return
@@ -242,6 +246,11 @@ def _tell(done: Imported, scored: int, how: How) -> None:
         (done.before, f"of {done.parts:,} parts were read to the end before"),
         (scored, "devices are scored when the service starts")) if count]  # fmt: skip
     print(", ".join(said))
+    if total.outdated:
+        print(
+            f"{total.outdated:,} are older than the {kept_days:g} days that history is kept and are dropped within"
+            " a day of service: raise history_days of [retention] first"
+        )
 
 
 @contextmanager

@@ -143,6 +143,18 @@ def test_a_store_that_was_begun_anew_is_given_all_of_it_again(table: Path, tmp_p
         assert len(_kept(tmp_path)) == ROWS + 1
 
 
+def test_readings_that_are_older_than_history_is_kept_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, today = tmp_path / "days.csv", datetime.now(UTC)
+    days = (today - timedelta(days=number) for number in (500, 401, 399, 1))
+    file.write_text(
+        "date,serial_number,model,smart_5_raw\n" + "".join(f"{day:%Y-%m-%d},S1,ST1,0\n" for day in days)
+    )
+    assert main(["data", "import", "backblaze", str(file), "--state", str(tmp_path / "state")]) == 0
+    assert "2 are older than the 400 days that history is kept" in capsys.readouterr().out
+
+
 def test_a_file_that_changed_is_read_anew_and_its_known_rows_are_ignored(table: Path, tmp_path: Path) -> None:
     file = tmp_path / "days.csv"
     file.write_text("".join(table.read_text().splitlines(keepends=True)[:11]))
