@@ -26,8 +26,8 @@ def device_id(vendor: str | None, model: str | None, serial: str | None) -> Devi
     blanks become one underscore, blanks at the ends go, and characters that udev does not allow in a name
     become underscores.
 
-    Known difference: with the udev rules of sg3_utils, Ceph calls a SATA drive behind a SAS adapter by its
-    16-character INQUIRY product (`ATA_ST8000NM0055-1RM_SERIAL`); the serial at the end is the same.
+    With the udev rules of sg3_utils, Ceph calls a SATA drive behind a SAS adapter by its 16-character INQUIRY product
+    (`ATA_ST8000NM0055-1RM_SERIAL`), which only its host knows: collector.disks.kernel.
 
     Source: ceph src/common/blkdev.cc `get_device_id` (ID_VENDOR, ID_MODEL and ID_SCSI_SERIAL when all three
     are there, else ID_MODEL and ID_SERIAL_SHORT); systemd's `scsi_id` and `ata_id` for how udev fills these.

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from collector.disks.smartctl import Spot
+from data.ids import DeviceId
 
 _CONTROLLER = re.compile(r"nvme\d+")
 _NAMESPACE = re.compile(r"(nvme\d+)(?:c\d+)?(n\d+)")
 _LONGEST_ID = 256
+_MOST_NOTED = 1 << 16
 _DISK = "0"  # SPC-5: peripheral device type of a block device
 
 _CCISS_SLOTS = range(32)
@@ -52,6 +54,26 @@ def kernel_id(spot: Spot, root: Path) -> str | None:
             if words := " ".join(told.decode("utf-8", "replace").replace("\0", " ").split()):
                 return words
     return None
+
+
+def translated_names(spots: Iterable[Spot], root: Path) -> Mapping[str, DeviceId]:
+    """By serial number, what Ceph calls SATA drives of which udev asked the SCSI layer alone (the rules of sg3_utils
+    do): by the model that fits into INQUIRY.
+
+    Source: ceph src/common/blkdev.cc `get_device_id`; udev keeps what it knows of a device in /run/udev/data.
+    """
+    found: dict[str, DeviceId] = {}
+    for name in dict.fromkeys(name for spot in spots for name in block_names(spot, root)):
+        with contextlib.suppress(OSError, ValueError):
+            number = (root / "sys/block" / name / "dev").read_text().strip()
+            with (root / "run/udev/data" / f"b{number}").open("rb") as file:
+                noted = file.read(_MOST_NOTED).decode("utf-8", "replace").splitlines()
+            pairs = (line[2:].partition("=") for line in noted if line.startswith("E:"))
+            told = {key: value for key, _, value in pairs}
+            model, serial = told.get("ID_MODEL", "").strip(), " ".join(told.get("ID_SCSI_SERIAL", "").split())
+            if told.get("ID_VENDOR", "").strip() == "ATA" and model and serial:
+                found[serial] = DeviceId(f"ATA_{model}_{serial.replace(' ', '_')}")
+    return found
 
 
 def slots(root: Path) -> tuple[Spot, ...]:

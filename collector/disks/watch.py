@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from collector.disks.discovery import search
-from collector.disks.kernel import block_names, kernel_id
+from collector.disks.kernel import block_names, kernel_id, translated_names
 from collector.disks.look import Asleep, Failed, look, taken_at
 from collector.disks.met import Met
 from collector.disks.names import Known, Names
@@ -120,6 +120,7 @@ class DiskWatch:
             self.rescan()
         spots = dict(self._spots or {})
         kernels = {place: kernel_id(spot, self._root) for place, spot in spots.items()}
+        translated = translated_names(spots.values(), self._root)
         thought = {place: self._names.at(place, kernel) for place, kernel in kernels.items()}
         met = Met({place: known for place, known in thought.items() if known is not None})
         for place, expected in met.thought.items():
@@ -130,12 +131,13 @@ class DiskWatch:
                 seen = look(ended)
                 document = seen.document if isinstance(seen, Failed) else seen
                 if isinstance(document, SmartDocument) and document.device_id is not None:
-                    wwn = document.smart.identity.wwn
-                    met.thought[place] = Known(document.device_id, wwn, kernels[place])
+                    who = document.smart.identity
+                    device = translated.get(who.serial or "", document.device_id)
+                    met.thought[place] = Known(device, who.wwn, kernels[place])
                     if (before := self._names.learn(place, met.thought[place])) is not None:
                         met.remarks.append(
-                            f"{place}, which was {before.device}, calls itself {document.device_id} now and has the"
-                            f" same WWN {wwn}: its history goes on under the new name"
+                            f"{place}, which was {before.device}, calls itself {device} now and has the"
+                            f" same WWN {who.wwn}: its history goes on under the new name"
                         )
                 known = met.thought.get(place)
                 if isinstance(seen, Failed):

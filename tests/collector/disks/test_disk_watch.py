@@ -199,6 +199,38 @@ def test_an_nvme_that_dropped_off_and_came_back_as_another_controller_keeps_its_
     assert reading.kernel_errors == 7
 
 
+def _plant_udev(root: Path, *said: str) -> None:
+    """What udev of a host noted of its sda."""
+    (root / "sys/block/sda").mkdir(parents=True)
+    (root / "sys/block/sda/dev").write_text("8:0\n")
+    (root / "run/udev/data").mkdir(parents=True)
+    (root / "run/udev/data/b8:0").write_text("".join(f"{line}\n" for line in ("S:disk/by-id/x", *said)))
+
+
+def test_a_sata_drive_has_the_name_that_ceph_takes_from_udevs_rules_for_scsi(host: Made) -> None:
+    """With the rules of sg3_utils, as on RHEL, Ceph knows a SATA drive by what the SAS adapter says of it."""
+    made = host([ALPHA, replace(ALPHA, path="/dev/bus/0", type="megaraid,8")])
+    _plant_udev(made.root, "E:ID_VENDOR=ATA", "E:ID_MODEL=WDC_WD1003FBYZ-0", "E:ID_SCSI_SERIAL=ALPHA")
+    watch = made.watch()
+    assert set(by_device(watch)) == {"ATA_WDC_WD1003FBYZ-0_ALPHA"}
+    assert watch.nameless == ()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("E:ID_MODEL=WDC_WD1003FBYZ-010FB0", "E:ID_SERIAL_SHORT=ALPHA"),
+        ("E:ID_VENDOR=ATA", "E:ID_MODEL=ST3500418AS", "E:ID_SCSI_SERIAL=ANOTHER"),
+    ],
+)
+def test_what_udev_notes_otherwise_or_of_another_drive_changes_no_name(
+    host: Made, said: tuple[str, ...]
+) -> None:
+    made = host([ALPHA])
+    _plant_udev(made.root, *said)
+    assert set(by_device(made.watch())) == {A}
+
+
 def test_a_reading_is_never_from_the_future_and_keeps_smartctls_time_where_that_can_be(host: Made) -> None:
     tomorrow = int(datetime.now(UTC).timestamp()) + 86400
     made = host([ALPHA, replace(BETA, local_time=tomorrow)])
