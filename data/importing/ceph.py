@@ -18,7 +18,7 @@ from data.ids import DeviceId, HostName
 from data.importing.port import Item, NoScrape, Part, Unusable, version_of
 from data.importing.rows import NoReading, Shape
 from data.reading import Reading
-from data.smart import LARGEST_DOCUMENT, Undecodable, decode
+from data.smart import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
 
 ENDINGS = (".json",)
 LARGEST_FILE = 16 * LARGEST_DOCUMENT
@@ -132,7 +132,7 @@ def _scrape(where: str, at: datetime | None, content: bytes, host: HostName, dev
         return NoScrape(where, str(refusal)) if refusal.read_failed else Unusable(where, str(refusal))
     if found.untold is not None:
         return NoScrape(where, found.untold)
-    who, taken_at = found.device_id or device, at or found.taken_at
+    who, taken_at = _owner(found, device), at or found.taken_at
     if who is None:
         return Unusable(
             where, "the scrape names no serial number, or a masked one: say whose it is with --device"
@@ -140,6 +140,14 @@ def _scrape(where: str, at: datetime | None, content: bytes, host: HostName, dev
     if taken_at is None:
         return Unusable(where, "the scrape has no time")
     return Reading(who, host, taken_at, taken_at, found.smart)
+
+
+def _owner(found: SmartDocument, device: DeviceId | None) -> DeviceId | None:
+    """The disk itself says best whose a scrape is; but of two names for one serial number Ceph's own is meant."""
+    serial = "_".join((found.smart.identity.serial or "").split())
+    if device is not None and serial and device.endswith(f"_{serial}"):
+        return device
+    return found.device_id or device
 
 
 def _failure(content: bytes) -> str | None:

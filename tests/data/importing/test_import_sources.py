@@ -122,6 +122,17 @@ def test_a_failed_scrape_is_no_evidence_against_a_disk() -> None:
     assert "exit status: 137" in item.why
 
 
+def test_a_scrape_belongs_to_the_name_that_ceph_has_for_its_disk(tmp_path: Path) -> None:
+    told = {**NAME_ONLY, "smart_status": {"passed": True}}
+    file = tmp_path / "health.json"
+    for said, owner in (("ATA_ST4000DM000_Z1", "ATA_ST4000DM000_Z1"), ("other", "ST4000DM000_Z1")):
+        file.write_text(json.dumps({said: {"20240531-120000": told}}))
+        [part] = ceph.parts([file], HOST, None)
+        [item] = part.items(0)
+        assert isinstance(item, Reading)
+        assert item.device == owner
+
+
 NAME_ONLY = {
     "smartctl": {"exit_status": 4, "output": ["A mandatory SMART command failed: exiting."]},
     "device": {"name": "/dev/sda", "type": "sat", "protocol": "ATA"},
