@@ -13,6 +13,8 @@ from enum import StrEnum
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from data.ids import DeviceId, HostName, OsdId
 
 if TYPE_CHECKING:
@@ -66,9 +68,11 @@ class Counters:
     bytes_read: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """One row of the ATA attribute table. `raw` is decoded where the vendor packs several counts into one."""
+class Attribute(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """One row of the ATA attribute table. `raw` is decoded where the vendor packs several counts into one.
+
+    A reading has two dozen: as a struct each is read and written as it is, which dataclasses are not.
+    """
 
     name: str
     raw: int

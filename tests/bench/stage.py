@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
+import msgspec
+
 from data.ids import DeviceId, HostName, OsdId
 from data.reading import LatencyBatch, LatencySummary, Reading, Smart
 from data.windows import Windows
@@ -102,7 +104,7 @@ def reading(number: int, smart: Smart, at: datetime, hours: int = 0) -> Reading:
         (197, counters.pending),
     ):
         if id_ in attributes and raw is not None:
-            attributes[id_] = replace(attributes[id_], raw=raw, raw_packed=None)
+            attributes[id_] = msgspec.structs.replace(attributes[id_], raw=raw, raw_packed=None)
     seen = replace(
         smart, counters=counters, attributes=attributes, power_on_hours=(smart.power_on_hours or 0) + hours
     )

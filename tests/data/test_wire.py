@@ -246,6 +246,8 @@ def test_an_envelope_with_a_wrong_header_is_poison_that_names_the_field(
         (("smart", "counters", "pending"), 3.5, r"pending"),
         (("smart", "power_on_hours"), True, "power_on_hours"),
         (("smart", "protocol"), "ide", "protocol"),
+        (("smart", "attributes", "5", "worth"), 3, "worth"),
+        (("smart", "attributes", "5", "raw"), True, "attributes"),
         (("smart", "attributes", "five"), {"name": "x", "raw": 1}, "attributes"),
         (("taken_at",), "2026-03-01T12:00:00", "taken_at"),
         (("unreadable",), {"since": "2026-03-01T12:00:00Z", "why": "both"}, "exactly one"),
