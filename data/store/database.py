@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Table
+from sqlalchemy import Column, ColumnElement, Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 T = TypeVar("T")
@@ -39,6 +39,10 @@ class Database(Protocol):
         conflict: makes of an `insert` one that knows what to do about a key that is there. No two rows may have one
         key, but where the second is to be ignored.
         """
+        ...
+
+    def among(self, column: Column[str], values: Collection[str]) -> ColumnElement[bool]:
+        """Whether the column holds one of `values`, of which there may be thousands."""
         ...
 
     def read(self, work: Callable[[Connection], T]) -> T:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from psycopg.types.array import ListBinaryDumper
 from sqlalchemy import (
     URL,
+    Column,
     ColumnElement,
     Connection,
     String,
     Table,
     and_,
+    any_,
     bindparam,
     cast,
     create_engine,
@@ -91,6 +93,10 @@ class PostgresDatabase:
         insert = postgresql.insert(table).from_select([one.name for one in table.columns], select(*arrays))
         columns = {one.name: [row[one.name] for row in rows] for one in table.columns}
         return connection.execute(conflict(insert), columns, execution_options=COUNTED).rowcount
+
+    def among(self, column: Column[str], values: Collection[str]) -> ColumnElement[bool]:
+        """Whether the column holds one of `values`: one array, where a word each would be parsed every time."""
+        return column == any_(bindparam(None, list(values), type_=postgresql.ARRAY(column.type)))
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """What `work` finds. It is called twice when the server went away meanwhile."""

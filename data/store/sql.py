@@ -65,7 +65,7 @@ class SqlStore:
                 connection, schema.readings, rows, lambda insert: insert.on_conflict_do_nothing()
             )
             self._keep_latest(connection, schema.latest_readings, "taken_at", rows, again=False)
-            _drop_checkpoints(connection, rows)
+            self._drop_checkpoints(connection, rows)
             return new
 
         return self._database.write(keep) if rows else 0
@@ -97,7 +97,7 @@ class SqlStore:
         """The checkpoint of each of `devices` that has one, and got no earlier reading after it."""
         table = schema.checkpoints
         columns = (table.c.device, table.c.layout, table.c.through, table.c.state)
-        wanted = select(*columns).where(table.c.device.in_(devices))
+        wanted = select(*columns).where(self._database.among(table.c.device, devices))
         rows = self._database.read(lambda connection: connection.execute(wanted).all())
         return {
             row.device: Checkpoint(row.device, row.layout, instant(row.through), row.state) for row in rows
@@ -110,7 +110,7 @@ class SqlStore:
         wanted = (
             select(kept.c.device, kept.c.taken_at)
             .outerjoin_from(kept, saved, kept.c.device == saved.c.device)
-            .where(kept.c.device.in_(devices), later)
+            .where(self._database.among(kept.c.device, devices), later)
             .order_by(kept.c.device, kept.c.taken_at)
         )
         rows = self._database.read(lambda connection: connection.execute(wanted).all())
@@ -163,7 +163,7 @@ class SqlStore:
         table = schema.latest_outlooks
         wanted = select(table.c.document).order_by(table.c.device)
         if devices is not None:
-            wanted = wanted.where(table.c.device.in_(devices))
+            wanted = wanted.where(self._database.among(table.c.device, devices))
         found = self._documents(wanted, table, documents.OUTLOOK)
         return {outlook.device: outlook for outlook in found}
 
@@ -329,6 +329,19 @@ class SqlStore:
 
         self._database.put(connection, table, [{**row, "written": number} for row in latest.values()], later)
 
+    def _drop_checkpoints(self, connection: Connection, readings: Sequence[Row]) -> None:
+        """A reading that comes late is not in its device's checkpoint. Nearly always none does."""
+        earliest: dict[str, int] = {}
+        for row in readings:
+            earliest.setdefault(row["device"], row["taken_at"])
+        table = schema.checkpoints
+        late = select(table.c.device, table.c.through).where(
+            self._database.among(table.c.device, earliest), table.c.through >= min(earliest.values())
+        )
+        overtaken = [of for of, through in connection.execute(late) if through >= earliest[of]]
+        if overtaken:
+            connection.execute(table.delete().where(self._database.among(table.c.device, overtaken)))
+
     def _history(
         self, table: Table, device: DeviceId, time: str, since: datetime | None, body: Body[T]
     ) -> tuple[T, ...]:
@@ -350,17 +363,3 @@ def _digest(document: bytes) -> bytes:
 def _in_order(keys: Sequence[str], rows: Sequence[Row]) -> Sequence[Row]:
     """Rows by their keys; those of one key stay as they came."""
     return sorted(rows, key=itemgetter(*keys)) if keys else rows
-
-
-def _drop_checkpoints(connection: Connection, readings: Sequence[Row]) -> None:
-    """A reading that comes late is not in its device's checkpoint. Nearly always none does."""
-    earliest: dict[str, int] = {}
-    for row in readings:
-        earliest.setdefault(row["device"], row["taken_at"])
-    table = schema.checkpoints
-    late = select(table.c.device, table.c.through).where(
-        table.c.device.in_(earliest), table.c.through >= min(earliest.values())
-    )
-    overtaken = [of for of, through in connection.execute(late) if through >= earliest[of]]
-    if overtaken:
-        connection.execute(table.delete().where(table.c.device.in_(overtaken)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Table,
@@ -88,6 +89,10 @@ class SqliteDatabase:
         """Write many rows, one after the other; returns how many were written."""
         statement = conflict(dialect.insert(table))
         return connection.execute(statement, rows, execution_options=COUNTED).rowcount
+
+    def among(self, column: Column[str], values: Collection[str]) -> ColumnElement[bool]:
+        """Whether the column holds one of `values`."""
+        return column.in_(values)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """What `work` finds."""

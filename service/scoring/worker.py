@@ -234,8 +234,9 @@ class Worker(Generic[State]):
         for reading in readings:
             due[reading.device].append(reading)
         states: dict[DeviceId, State] = {}
-        if not self._whole:
-            self._recover({device: new for device, new in due.items() if device not in self._newest})
+        unknown = {device: new for device, new in due.items() if device not in self._newest}
+        if unknown and not self._whole:
+            self._recover(unknown)
         for device, new in due.items():
             if new[0].taken_at <= self._newest.get(device, EVER) or _repeats(new):
                 history = self._store.readings(device)
