@@ -5,12 +5,13 @@ Which hosts told of an OSD is kept beside them, so that one OSD's history is fou
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy import Connection, Row, Select, String, cast, func, select
 
 from data.ids import HostName, OsdId
 from data.reading import LatencySummary
@@ -120,10 +121,14 @@ def _add_missing(database: Database, connection: Connection, fresh: dict[str, An
 
 
 def _tell_hosts(database: Database, connection: Connection, windows: Sequence[Windows]) -> None:
-    """Note who tells of an OSD, so that its history is found without unpacking every host's."""
-    hosts = sorted({one.host for one in windows})
-    known = {(osd, host) for osd, host in connection.execute(_told.where(_OSDS.c.host.in_(hosts)))}
-    new = {(osd, one.host) for one in windows for osd in one.osd} - known
-    if new:
-        rows = [{"osd": osd, "host": host} for osd, host in sorted(new)]
+    """Note who tells of an OSD, so that its history is found without unpacking every host's. Nearly all is noted."""
+    told: defaultdict[HostName, set[OsdId]] = defaultdict(set)
+    for one in windows:
+        told[one.host].update(one.osd)
+    numbers = func.aggregate_strings(cast(_OSDS.c.osd, String), " ")  # a host a row: there are many more OSDs
+    known = select(_OSDS.c.host, numbers).where(database.among(_OSDS.c.host, told)).group_by(_OSDS.c.host)
+    for host, osds in connection.execute(known):
+        told[host].difference_update(map(OsdId, map(int, osds.split())))
+    if new := sorted((osd, host) for host, osds in told.items() for osd in osds):
+        rows = [{"osd": osd, "host": host} for osd, host in new]
         database.put(connection, _OSDS, rows, lambda insert: insert.on_conflict_do_nothing())
