@@ -21,6 +21,7 @@ from actions.guards import AUTOMATIC, Refuse, refusals
 from actions.guards.cluster import foreign_trouble
 from actions.guards.verdict import count
 from actions.ledger import booked, command_for, found, key_of, same, value_of
+from actions.likeness import read_alike
 from actions.mechanics.batch import Batch, back
 from actions.mechanics.override import keep_again
 from actions.mechanics.restore import next_return
@@ -30,7 +31,7 @@ from actions.pacing import latency_seen
 from actions.plan import plan, unlike, unplaceable
 from actions.policy import Mode, Policy
 from actions.proposals import no_longer_wanted, proposals
-from actions.renewal import anew, map_changed, outdated, planned_before, read_alike
+from actions.renewal import anew, map_changed, outdated, planned_before
 from actions.risk import most_endangered_first
 from actions.space import room
 from actions.states import ENDED, Event, after, can

@@ -1,10 +1,9 @@
-"""When a plan is made anew, and whether it is then another one: to the cluster, or to the person who approves it."""
+"""When a plan is made anew."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from itertools import starmap
 
 from actions.cluster.view import ClusterView
 from actions.context import Context
@@ -16,8 +15,6 @@ from data.drain import Drain, Plan
 
 SHOWN = timedelta(hours=6)
 """How long a person is shown the plan of a proposal on an unchanged map; sizes change without it."""
-TOLERANCE = 0.05
-"""A number of a plan that moved by more than this share is shown again before anything starts."""
 
 
 def map_changed(view: ClusterView, drain: Drain, context: Context) -> bool:
@@ -34,29 +31,12 @@ def planned_before(drain: Drain, context: Context, most: timedelta) -> bool:
 
 def outdated(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> bool:
     """Whether a proposal that waits for a person shows a plan of a cluster that may be another one by now. Of
-    sizes that are not known nothing better is planned.
+    sizes that are not known, and of OSDs that are gone, nothing better is planned.
     """
-    if not view.statistics_known:
+    if not view.statistics_known or not view.osds.keys() >= set(drain.osds):
         return False
     most = policy.plan_again_after if drain.plan is not None and drain.plan.refusals else SHOWN
     return map_changed(view, drain, context) or planned_before(drain, context, most)
-
-
-def read_alike(old: Plan | None, new: Plan) -> bool:
-    """Whether a person who reads them would think them the same."""
-    if old is None or (old.mechanic, old.refusals) != (new.mechanic, new.refusals):
-        return False
-    figures = (
-        (one.bytes, one.eta_hours, one.fullest_after, one.cluster_after, one.survives) for one in (old, new)
-    )
-    return not any(starmap(apart, zip(*figures, strict=True)))
-
-
-def apart(before: float | None, after: float | None) -> bool:
-    """Whether a number of a plan is another one to who approves it, as one that became known or unknown is."""
-    if before is None or after is None:
-        return before is not after
-    return abs(after - before) > TOLERANCE * max(abs(before), abs(after))
 
 
 def anew(drain: Drain, made: Plan) -> tuple[Drain, str]:

@@ -7,7 +7,7 @@ import binascii
 
 import msgspec
 
-from actions.renewal import apart
+from actions.likeness import apart
 from data.drain import Drain
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import datetime
-from importlib import import_module
 
 import pytest
 
@@ -18,7 +15,7 @@ from actions.cluster.view import ClusterView
 from actions.cluster.worlds import tiny
 from actions.guards import AUTOMATIC
 from actions.policy import Mode
-from data.drain import DrainState, Intent
+from data.drain import Intent
 from data.ids import DeviceId
 from data.outcome import Fate
 from service.cli import main
@@ -348,63 +345,3 @@ def test_brackets_in_what_a_person_wrote_are_printed_and_no_line_is_cut(
         assert "[bold]7[/]" in told
         assert "…" not in told
     assert f"{drain.created_at:%Y-%m-%d %H:%M:%S}Z" in told
-
-
-def test_a_drain_asked_for_and_waited_for_ends_verified(
-    world: World, site: Site, place: Place, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place.state.url.write_text(str(site.client.base_url))
-    over = threading.Event()
-
-    def time_passes() -> None:
-        while not over.is_set():
-            world.tick()
-
-    passing = threading.Thread(target=time_passes)
-    passing.start()
-    try:
-        code = main(["drain", "apply", "osd.0", "--yes", "--wait", "--state", str(place.state.path)])
-    finally:
-        over.set()
-        passing.join()
-    assert code == 0
-    assert ": verified" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("held", [DrainState.PREPARING, DrainState.DRAINED], ids=str)
-def test_who_waits_for_a_drain_hears_what_holds_it_in_any_state(
-    world: World,
-    site: Site,
-    place: Place,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    held: DrainState,
-) -> None:
-    monkeypatch.setattr(import_module("service.cli.drain"), "PATIENCE_SECONDS", 0.2)
-    place.state.url.write_text(str(site.client.base_url))
-    over = threading.Event()
-
-    def time_passes() -> None:
-        while not over.is_set():
-            world.tick()
-            if any(drain.state is held for drain in world.house.store.drains()):
-                world.house.store.set_halt("switch maintenance")
-
-    passing = threading.Thread(target=time_passes)
-    passing.start()
-    try:
-        code = main(["drain", "apply", "osd.0", "--yes", "--wait", "--state", str(place.state.path)])
-    finally:
-        over.set()
-        passing.join()
-    assert code == 3
-    assert "Halted: switch maintenance" in capsys.readouterr().err
-
-
-def test_a_house_that_ends_lets_the_step_that_has_begun_end(world: World) -> None:
-    with ThreadPoolExecutor() as threads:
-        with world.house.control._controller._lead.stepping():
-            ending = threads.submit(world.house.stop)
-            wait([ending], 0.3)
-            assert not ending.done()
-        ending.result(30)

@@ -178,6 +178,8 @@ def test_the_processes_themselves_work_with_these_rights(guarded: Process, tmp_p
         working = Working(log, store, clock, Lineup(forecaster_of(None), tmp_path), "worker")
         assert working.step()
         assert working._listen()
+        while working.step() or working._listen():
+            pass
         assert working.counts["dead"] >= 4
     with closing(KafkaLog(known(guarded, "predrain-operator"))) as log:
         waiting = len(standing(log).letters)

@@ -1,12 +1,14 @@
-"""A plan that is only looked at is the one that would be made."""
+"""What a person sees and says while the controller looks, drafts, and ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
 
 import pytest
 
+from actions.cluster.view import ClusterView
 from data.drain import Intent, Mechanic
 from data.ids import HostName, OsdId
 from data.slow import Slowness, SlowOsd
@@ -18,6 +20,22 @@ from tests.service.test_drains import World, made
 @pytest.fixture
 def world(place: Place) -> Iterator[World]:
     yield from made(place)
+
+
+def test_a_halt_lifted_while_the_cluster_is_looked_at_is_not_shown_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, look = world.house, world.reach.view
+    house.halt("storm", "till")
+
+    def long_look() -> ClusterView:
+        assert house.halt(None, "till") is None
+        return look()
+
+    monkeypatch.setattr(world.reach, "view", long_look)
+    world.tick()
+    assert house.halted() is None
+    assert house.controlling() == "running"
 
 
 def test_what_draining_a_slow_disk_would_do_is_what_its_drain_does(
@@ -34,3 +52,12 @@ def test_what_draining_a_slow_disk_would_do_is_what_its_drain_does(
     assert would is not None
     assert does is not None
     assert (would.mechanic, would.why) == (Mechanic.REBUILD, does.why)
+
+
+def test_a_house_that_ends_lets_the_step_that_has_begun_end(world: World) -> None:
+    with ThreadPoolExecutor() as threads:
+        with world.house.control._controller._lead.stepping():
+            ending = threads.submit(world.house.stop)
+            wait([ending], 0.3)
+            assert not ending.done()
+        ending.result(30)
