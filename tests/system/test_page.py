@@ -129,6 +129,31 @@ def test_arrows_walk_the_map_and_enter_opens(desk: Opened) -> None:
     expect(page.locator("h1")).to_contain_text(label.split(",")[0])
 
 
+HASTE = """async cell => {
+    const said = () => document.activeElement.dataset.index;
+    const drawn = () => new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)));
+    cell.focus();
+    const labels = [said()];
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft", "Home"]) {
+        await null; await null;  // what the key before changed stands in the page, and is not painted yet
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    }
+    await drawn();
+    labels.push(said());
+    document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+    await null; await null;
+    labels.push(said());
+    return labels;
+}"""
+
+
+def test_keys_faster_than_the_screen_are_followed_all_the_same(desk: Opened) -> None:
+    page = settled(desk.go("/fleet"))
+    first, home, second = page.locator('[role="gridcell"][tabindex="0"]').evaluate(HASTE)
+    assert home == first == "0"
+    assert second == "1"
+
+
 def test_the_address_keeps_what_is_coloured_and_filtered(desk: Opened) -> None:
     page = settled(desk.go("/fleet"))
     page.get_by_role("link", name="Fullness").click()

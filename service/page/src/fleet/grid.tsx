@@ -1,5 +1,5 @@
 /** The focused rack as a real grid over the canvas: one tab stop, arrows within, every cell a sentence. */
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Osd } from "../api/contract.ts";
 import { spoken, type Condition } from "../condition.ts";
 import { osdLink } from "../links.ts";
@@ -28,7 +28,8 @@ export function RackGrid({ layout, osds, conditions, focused, steered, onFocus }
   const block = layout.blocks[spot?.block ?? 0];
   const tabStop = spot === null ? block?.hosts[0]?.cells[0]?.index : focused;
 
-  useEffect(() => {
+  // With the paint that shows it: later, a second key would come between, and its step be taken for this one's.
+  useLayoutEffect(() => {
     if (!steered.current || focused === null) return;
     steered.current = false;
     const cell = grid.current?.querySelector<HTMLElement>(`[data-index="${focused}"]`);
@@ -48,8 +49,10 @@ export function RackGrid({ layout, osds, conditions, focused, steered, onFocus }
     } else {
       const next = stepped(layout, here, event.key, event.ctrlKey);
       if (next === undefined) return;
-      steered.current = true;
-      if (next !== null) onFocus(next);
+      if (next !== null && next !== focused) {
+        steered.current = true;
+        onFocus(next);
+      }
     }
     event.preventDefault();
   };

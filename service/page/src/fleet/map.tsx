@@ -56,8 +56,10 @@ export function FleetMap({ osds, sorted, shown, byOutlook, now }: Props) {
     if (troubled.length === 0) return;
     const place = focusedIndex === null ? -1 : troubled.indexOf(focusedIndex);
     const at = place < 0 ? (by === 1 ? 0 : troubled.length - 1) : (place + by + troubled.length) % troubled.length;
+    const next = osds[troubled[at] ?? -1]?.osd ?? null;
+    if (next === null || next === focused) return;
     steered.current = true;
-    setFocused(osds[troubled[at] ?? -1]?.osd ?? null);
+    setFocused(next);
   };
   const latest = useRef(step);
   latest.current = step;
