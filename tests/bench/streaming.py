@@ -87,29 +87,26 @@ def soon_raw() -> Work:
 def kept() -> Work:
     """`Latencies.step`, one process: read, judged, kept, committed."""
     with _staged() as at:
-        total = _sent(at, Topic.LATENCY, _batches())
         clock = SystemClock()
         with (
             closing(KafkaLog(Broker((at.bootstrap,)))) as log,
             closing(PostgresStore(at.database)) as store,
         ):
             latencies = Latencies(log, store, clock, Sender("bench", clock))
-            return _drained(lambda: latencies.step(STEP).taken, total)
+            return _drained(at, lambda: latencies.step(STEP).taken)
 
 
 def kept_raw() -> Work:
     """The raw client, one process: the same batches polled and committed, nothing done with them."""
-    with _staged() as at:
-        total = _sent(at, Topic.LATENCY, _batches())
-        with closing(_consumer(at.bootstrap, "predrain.latency")) as consumer:
+    with _staged() as at, closing(_consumer(at.bootstrap, "predrain.latency")) as consumer:
 
-            def step() -> int:
-                found = consumer.poll(1_000, max_records=STEP)
-                if found:
-                    consumer.commit()
-                return sum(map(len, found.values()))
+        def step() -> int:
+            found = consumer.poll(1_000, max_records=STEP)
+            if found:
+                consumer.commit()
+            return sum(map(len, found.values()))
 
-            return _drained(step, total)
+        return _drained(at, step)
 
 
 def remembered() -> Work:
@@ -216,9 +213,13 @@ def _waited(at: Stage, table: str, sent: str, total: int) -> Work:
     return Work(1, scene.quantile(waits, 0.99), note=f"half of them within {half:.2f} s; {A_SECOND:,}/s")
 
 
-def _drained(step: Callable[[], int], total: int) -> Work:
-    """Until all `total` batches were taken; the first step, which joins the group, is not counted."""
-    left = total - step()
+def _drained(at: Stage, step: Callable[[], int]) -> Work:
+    """All batches, from when the group has been joined, for the first of them, and nothing else was sent."""
+    batches = _batches()
+    left = _sent(at, Topic.LATENCY, islice(batches, 1))
+    while left > 0:
+        left -= step()
+    left = _sent(at, Topic.LATENCY, batches)
     work, burnt = Work(), scene.burnt()
     with work.timed():
         while left > 0:
