@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from actions.cluster.port import Command, RemoveUpmap, SetUpmap
@@ -52,12 +52,25 @@ def pin(pg: PgId, pairs: Pairs, acting: tuple[int, ...] = ()) -> Command:
     return SetUpmap(pg, pairs, acting) if pairs else RemoveUpmap(pg, acting)
 
 
-def serving(view: ClusterView, pg: Pg) -> tuple[int, ...]:
-    """The PG's acting set, where it may go on serving while data moves: at rest, whole, each OSD up; else nobody."""
+def serving(view: ClusterView, pg: Pg, up: Sequence[int]) -> tuple[int, ...]:
+    """Who serves on while data moves to `up`: all of the PG, where it is at rest, whole, each OSD up; else nobody."""
     members, pool = pg.acting, view.pools[pg.pool]
     if members != pg.up or len(set(members)) != pool.size:
         return ()
     if pool.erasure and view.release not in _PLAIN_SHARD_ORDER:
         return ()
-    up = all((osd := view.osds.get(OsdId(member))) is not None and osd.up for member in members)
-    return members if up else ()
+    if not all((osd := view.osds.get(OsdId(member))) is not None and osd.up for member in members):
+        return ()
+    return members if pool.erasure else in_turn(members, up)
+
+
+def in_turn(members: Sequence[int], up: Sequence[int]) -> tuple[int, ...]:
+    """Members of a replicated PG as their primary puts them while others of `up` are filled.
+
+    In another order it would have the mon put them right, and the PG peer once more. First who leads now, unless that
+    one goes and the first of `up` is a member; then who stays, as in `up`; then who goes
+    (PeeringState::calc_replicated_acting).
+    """
+    led = members[0] in up or not {*up[:1]} & {*members}
+    stays = [osd for osd in up if osd in members]
+    return tuple(dict.fromkeys((*members[:1], *stays, *members) if led else (*stays, *members)))

@@ -15,6 +15,7 @@ from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
 from actions.crush.map import ITEM_NONE
 from actions.flight import Allowance, in_flight
+from actions.foresight import placed
 from actions.ledger import (
     BEFORE,
     explained,
@@ -33,6 +34,7 @@ from actions.mechanics.override import next_rung as override_down
 from actions.mechanics.weight import next_rung
 from actions.policy import Policy
 from actions.throttle import THEIRS, foreign, shared, to_give_back
+from actions.topology import applied
 from data.drain import Drain, DrainState
 from data.ids import OsdId, PgId
 
@@ -133,7 +135,9 @@ def _unpin(
             )
             continue
         allowance.send(pg.id, back)
-        commands.append(pin(pg.id, read_pairs(_goal(view, drain, key)), serving(view, pg)))
+        goal = read_pairs(_goal(view, drain, key))
+        up = applied(placed(view, (), [pg.id], pinned=False)[pg.id], goal)
+        commands.append(pin(pg.id, goal, serving(view, pg, up)))
         pgs.append(pg.id)
     if not pgs:
         return Batch(full=full) if full and not context.survey.restless else Batch(waits_for="PGs are busy")

@@ -54,12 +54,15 @@ def next_pins(
         pool = view.pools[pg.pool]
         pairs = pairs_for(raw[id_], want, view.upmap_items.get(id_, ()), ordered=pool.erasure)
         region = domains(view.crush, pool)
-        if pairs is None or not region.legal(want) or set(applied(raw[id_], pairs)) != set(want):
+        if pairs is None or not region.legal(want):
+            return Batch(outdated=True)
+        up = applied(raw[id_], pairs)
+        if set(up) != set(want):
             return Batch(outdated=True)
         if not all(allowance.room.fits(move.target, move.bytes) for move in sent):
             return Batch(outdated=True)
         allowance.send(id_, ((move.target, move.bytes) for move in sent))
-        commands.append(pin(id_, pairs, serving(view, pg)))
+        commands.append(pin(id_, pairs, serving(view, pg, up)))
         pgs.append(id_)
     went = ", ".join(f"{m.pg} osd.{m.source}>osd.{m.target}" for sent in chosen.values() for m in sent)
     return Batch(tuple(commands), frozenset(pgs), f"pin {went}")

@@ -15,7 +15,7 @@ from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.view import ClusterView
 from actions.crush.map import ITEM_NONE
 from actions.flight import allowance
-from actions.mechanics.batch import serving
+from actions.mechanics.batch import in_turn, serving
 from actions.mechanics.walk import next_pins
 from actions.space import room
 from data.ids import OsdId, PgId
@@ -33,7 +33,7 @@ from tests.actions.made import (
 )
 
 
-def test_a_walks_pin_names_the_acting_set_as_it_is() -> None:
+def test_a_walks_pin_names_who_serves_now() -> None:
     view, drain = calm_view(), a_drain()
     drain = replace(drain, plan=a_plan(view, drain))
     context = a_context(view, drain)
@@ -42,7 +42,27 @@ def test_a_walks_pin_names_the_acting_set_as_it_is() -> None:
     )
     pins = [command for command in batch.commands if isinstance(command, SetUpmap)]
     assert len(pins) == len(batch.commands) == 3
-    assert all(pin.acting == view.pgs[pin.pg].acting for pin in pins)
+    assert all(set(pin.acting) == set(view.pgs[pin.pg].acting) for pin in pins)
+
+
+@pytest.mark.parametrize(
+    ("up", "told"),
+    [
+        ((9, 2, 3), (1, 2, 3)),
+        ((1, 9, 3), (1, 3, 2)),
+        ((1, 2, 9), (1, 2, 3)),
+        ((3, 9, 1), (1, 3, 2)),
+        ((2, 3, 9), (2, 3, 1)),
+        ((1, 9, 8), (1, 2, 3)),
+        ((9, 8, 7), (1, 2, 3)),
+        ((), (1, 2, 3)),
+    ],
+)
+def test_who_serves_on_is_named_in_the_order_in_which_a_primary_would_choose_them(
+    up: tuple[int, ...], told: tuple[int, ...]
+) -> None:
+    """In another order the primary has the mon put it right: a third interval (Pacific, the second of three moved)."""
+    assert in_turn((1, 2, 3), up) == told
 
 
 PG = PgId("1.0")
@@ -66,21 +86,23 @@ def test_a_pg_that_is_not_at_rest_chooses_who_serves_it_by_itself(
     spoiled: Callable[[ClusterView], ClusterView],
 ) -> None:
     view = calm_view()
-    assert serving(view, view.pgs[PG]) == view.pgs[PG].acting
+    assert serving(view, view.pgs[PG], view.pgs[PG].up) == view.pgs[PG].acting
     ill = spoiled(view)
-    assert serving(ill, ill.pgs[PG]) == ()
+    assert serving(ill, ill.pgs[PG], view.pgs[PG].up) == ()
 
 
 def test_shards_are_not_named_to_a_release_that_may_reorder_them() -> None:
     """Tentacle, optimised EC pool: pg-temp [2, 1, 3] became acting [2, 3, 1]."""
     view = SimulatedCluster(ec_spec(), 1).view()
     shard = next(pg for pg in view.pgs.values() if view.pools[pg.pool].erasure)
-    assert serving(replace(view, release="reef"), shard) == shard.acting
-    assert serving(replace(view, release="tentacle"), shard) == ()
-    assert serving(replace(view, release="umbrella"), shard) == ()
+    going = (ITEM_NONE, *shard.up[1:])
+    assert serving(replace(view, release="reef"), shard, going) == shard.acting
+    assert serving(replace(view, release="tentacle"), shard, going) == ()
+    assert serving(replace(view, release="umbrella"), shard, going) == ()
 
 
-def test_a_pg_whose_servers_are_told_beforehand_peers_for_one_round_of_the_mon_not_two() -> None:
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_pg_whose_servers_are_told_beforehand_peers_for_one_round_of_the_mon_not_two(place: int) -> None:
     cluster = SimulatedCluster(tiny_spec(), 1)
     view = cluster.view()
     worst = {}
@@ -90,7 +112,9 @@ def test_a_pg_whose_servers_are_told_beforehand_peers_for_one_round_of_the_mon_n
         for pg in list(view.pgs.values())[:12]:
             hosts = {view.osds[OsdId(osd)].host for osd in pg.up}
             target = next(osd for osd in view.osds.values() if osd.host not in hosts)
-            cluster.apply(SetUpmap(pg.id, ((pg.up[0], int(target.id)),), pg.acting if told else ()))
+            up = [int(target.id) if osd == pg.up[place] else osd for osd in pg.up]
+            told_to = in_turn(pg.acting, up) if told else ()
+            cluster.apply(SetUpmap(pg.id, ((pg.up[place], int(target.id)),), told_to))
             cluster.advance(3)
         worst[told] = cluster.client().worst_ms
     assert worst[True] <= 1100 < worst[False]

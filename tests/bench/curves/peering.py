@@ -18,6 +18,7 @@ from typing import Any
 from actions.cluster.live import LiveCluster
 from actions.cluster.port import Cluster, SetUpmap
 from actions.cluster.rados import Rados
+from actions.mechanics.batch import in_turn
 from data.ids import PgId
 from tests.bench.curves.load import Clients
 from tests.system.ceph.minicluster import MiniCluster
@@ -80,7 +81,9 @@ def move(
     before, begin = _logged(cluster, name), time.monotonic()
     clients.rate(_RATE)
     time.sleep(2)
-    answer = live.apply(SetUpmap(PgId(name), ((up[member], target),), tuple(up) if told else ()))
+    going = [target if osd == up[member] else osd for osd in up]
+    acting = in_turn(up, going) if told else ()
+    answer = live.apply(SetUpmap(PgId(name), ((up[member], target),), acting))
     assert answer.ok, answer.text
 
     def arrived() -> bool:
