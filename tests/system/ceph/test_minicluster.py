@@ -66,7 +66,8 @@ def test_a_client_has_its_caps_and_no_more(cluster: MiniCluster) -> None:
 def test_the_interpreter_sees_the_cluster_where_it_is_told(cluster: MiniCluster) -> None:
     code = (
         "import rados, sys; conf, keyring, name = sys.argv[1:]; "
-        "it = rados.Rados(name=name, conffile=conf, conf={'keyring': keyring}); it.connect(); print(it.get_fsid())"
+        "it = rados.Rados(name=name, conffile=conf, conf={'keyring': keyring}); it.connect(); print(it.get_fsid()); "
+        "it.shutdown()"
     )
     argv = [*cluster.interpreter(), "-c", code, *cluster.where()]
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
