@@ -15,7 +15,6 @@ from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
 from actions.crush.map import ITEM_NONE
 from actions.flight import Allowance, in_flight
-from actions.foresight import placed
 from actions.ledger import (
     BEFORE,
     explained,
@@ -136,7 +135,10 @@ def _unpin(
             continue
         allowance.send(pg.id, back)
         goal = read_pairs(_goal(view, drain, key))
-        up = applied(placed(view, (), [pg.id], pinned=False)[pg.id], goal)
+        was = {new: old for old, new in read_pairs(found(view, key)) if (old, new) not in goal}
+        up = applied(
+            tuple(was.get(osd, osd) for osd in pg.up), goal
+        )  # even where CRUSH's choice cannot be computed
         commands.append(pin(pg.id, goal, serving(view, pg, up)))
         pgs.append(pg.id)
     if not pgs:
