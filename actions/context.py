@@ -13,7 +13,7 @@ from actions.cluster.view import ClusterView
 from actions.ledger import found, key_of, pinned, same, value_of
 from actions.policy import Policy
 from actions.states import ACTIVE
-from actions.survey import Survey
+from actions.survey import Survey, rests
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, OsdId, PgId
 from data.outlook import Outlook
@@ -34,6 +34,8 @@ class Memory:
     dump_version: int = 0
     changed: Mapping[PgId, int] = field(default_factory=dict)
     """PGs whose mapping our last commands changed, with the epoch that their reports must have reached."""
+    moving: frozenset[PgId] = frozenset()
+    """PGs whose mapping our commands changed, that have reported, and have not been at rest since."""
     written: Mapping[str, tuple[str, frozenset[PgId]]] = field(default_factory=dict)
     """What our last commands were to write, by the ledger's keys, each with the PGs that it would change."""
     attempts: Mapping[str, int] = field(default_factory=dict)
@@ -59,10 +61,12 @@ class Memory:
             for pg, epoch in self.changed.items()
             if pg not in undone and not _reported(view, pg, epoch)
         }
+        reported = (self.moving | self.changed.keys()) - silent.keys()
+        moving = frozenset(pg for pg in reported if pg in view.pgs and not rests(view.pgs[pg]))
         written = {key: write for key, write in self.written.items() if write[1] & silent.keys()}
         soon = now + _two_periods(policy)
         trusted_from = soon if self.trusted_from > soon + policy.view_age_max else self.trusted_from
-        memory = replace(self, changed=silent, written=written, trusted_from=trusted_from)
+        memory = replace(self, changed=silent, moving=moving, written=written, trusted_from=trusted_from)
         if view.mgr_id == self.mgr_id and view.dump_version >= self.dump_version:
             return replace(
                 memory,
@@ -151,9 +155,9 @@ class Context:
         )
 
     def touched(self) -> frozenset[PgId]:
-        """PGs that an engaged drain has pinned, or that our last commands changed: their unrest is ours."""
+        """PGs that an engaged drain has pinned, or that our commands changed: their unrest is ours."""
         pins = (pg for drain in self.drains if engaged(drain) for pg in pinned(drain.ours))
-        return frozenset(pins) | self.memory.changed.keys()
+        return frozenset(pins) | self.memory.changed.keys() | self.memory.moving
 
 
 def engaged(drain: Drain) -> bool:

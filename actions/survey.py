@@ -26,6 +26,11 @@ def at_rest(states: frozenset[str]) -> bool:
     return states <= _AT_REST and "active" in states and "clean" in states
 
 
+def rests(pg: Pg) -> bool:
+    """Whether the PG is at rest, and lies where the map wants it."""
+    return at_rest(pg.states) and pg.up == pg.acting
+
+
 @lru_cache(maxsize=4096)
 def serving_whole(states: frozenset[str]) -> bool:
     """At rest, or moving whole copies about (misplaced, not degraded)."""
@@ -82,7 +87,7 @@ def survey(view: ClusterView, before: Survey | None = None) -> Survey:
         candidates = view.pgs.items()
     sizes = {pool.id: pool.size for pool in view.pools.values()}
     for id_, pg in candidates:
-        if not at_rest(pg.states) or pg.up != pg.acting:
+        if not rests(pg):
             restless[id_] = pg
         size = sizes[pg.pool]
         if not whole(pg.up, size) or (pg.acting != pg.up and not whole(pg.acting, size)):

@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actions.cluster.port import Reweight
+from actions.cluster.view import ClusterView
+from actions.context import Memory
 from actions.flight import allowance
 from actions.mechanics.override import FULL, draws, rung_down, rung_up
 from actions.mechanics.walk import pull_back
@@ -16,7 +19,7 @@ from actions.moving import paced
 from actions.pacing import Pace, Tempo, latency_seen, pace, signal, worst
 from actions.space import room
 from data.ids import OsdId, PgId
-from tests.actions.made import POLICY, a_context, a_drain, a_plan, calm_view, changed_pg
+from tests.actions.made import NOW, POLICY, a_context, a_drain, a_plan, calm_view, changed_pg, settled_memory
 
 
 def asked_twice(budget: int, in_flight: int, ratio: float | None, *, urgent: bool = False) -> Pace:
@@ -130,6 +133,24 @@ def test_nothing_starts_while_a_pg_of_ours_peers() -> None:
     assert allowance(context, POLICY, room(context.survey, POLICY)).starts(budget=8, mine=1) == 0
     rest = a_context(view, drain)
     assert allowance(rest, POLICY, room(rest.survey, POLICY)).starts(budget=8, mine=1) == 3
+
+
+def test_a_pg_that_our_override_moves_though_no_plan_names_it_is_on_its_way_until_it_is_at_rest() -> None:
+    """An override can make two shards of a PG change places that lies on other disks; no pin keeps them."""
+    before, pg = calm_view(), PgId("1.0")
+    swapped = (*before.pgs[pg].up[1::-1], *before.pgs[pg].up[2:])
+    moves = changed_pg(before, pg, up=swapped, states=frozenset({"active", "remapped", "backfilling"}))
+    sent = settled_memory(before).writing(Reweight(OsdId(0), 0.0), frozenset({pg}), before.epoch, NOW, POLICY)
+
+    def left(view: ClusterView, memory: Memory) -> int:
+        context = a_context(view, a_drain(), memory=memory)
+        return allowance(context, POLICY, room(context.survey, POLICY)).flights
+
+    on_its_way = sent.looked(moves, NOW, POLICY)
+    assert left(moves, on_its_way) == POLICY.in_flight_max - 1
+    later = on_its_way.looked(moves, NOW, POLICY)
+    assert left(moves, later) == POLICY.in_flight_max - 1
+    assert left(before, later.looked(before, NOW, POLICY)) == POLICY.in_flight_max
 
 
 def test_the_journal_names_the_worst_ratio_and_the_slowest_single_operation() -> None:
