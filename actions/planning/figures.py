@@ -27,6 +27,8 @@ _LOOKS, _LOOKS_AN_OSD = 4, 2
 """Looks that nothing starts in: to begin, hold the balancer, give it back, verify; to see each OSD's last PGs arrive,
 and it empty.
 """
+_REPORTS = 2
+"""Periods of the statistics until PGs that were moved are seen at rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,10 @@ def _bounds(
         many = policy.in_flight_max
         bounds.append(Bound(f"{many} PGs in flight at {rate / 1e6:.0f} MB/s each", total / rate / many))
         pgs = len({move.pg for move in moves})
-        bounds.append(Bound(f"{policy.peering_max} PGs peering at once", steps_seconds(pgs, policy)))
+        peering = _steps(
+            pgs, policy.peering_max, policy, _REPORTS + 1
+        )  # those that arrive meanwhile peer, too
+        bounds.append(Bound(f"{policy.peering_max} PGs peering at once", peering))
     else:
         bounds.append(Bound("one PG at a time, for want of a latency signal", _one_by_one(moves, policy)))
     share = _open_share(policy)
@@ -227,15 +232,15 @@ def steps_seconds(pgs: int, policy: Policy) -> float:
     return _steps(pgs, policy.peering_max, policy)
 
 
-def _steps(pgs: int, at_once: int, policy: Policy) -> float:
-    return math.ceil(pgs / at_once) * _whole_ticks(2 * policy.statistics_seconds, policy)
+def _steps(pgs: int, at_once: int, policy: Policy, reports: int = _REPORTS) -> float:
+    return math.ceil(pgs / at_once) * _whole_ticks(reports * policy.statistics_seconds, policy)
 
 
 def _one_by_one(moves: tuple[Move, ...], policy: Policy) -> float:
     each: Counter[PgId] = Counter()
     for move in moves:
         each[move.pg] += move.bytes
-    settling = 2 * policy.statistics_seconds
+    settling = _REPORTS * policy.statistics_seconds
     return sum(_whole_ticks(size / policy.move_bytes_per_second + settling, policy) for size in each.values())
 
 

@@ -55,7 +55,7 @@ class Watched:
         self._size = {int(osd.id): osd.size_bytes for osd in self.cluster.spec.osds}
         self._host = {int(osd.id): osd.host for osd in self.cluster.spec.osds}
         self._rack = {int(osd.id): osd.rack for osd in self.cluster.spec.osds}
-        self._slowest_peering = timedelta(seconds=self.cluster.spec.physics.peering_seconds[1])
+        self._slowest_peering = timedelta(seconds=self.cluster.spec.physics.asking_peering_seconds[1])
         self._remember()
 
     # ---- the port

@@ -138,7 +138,7 @@ class SimulatedCluster:
         touched = self.life.holding(osd)
         self.life.lose_disk(osd)
         if osd in self.osdmap.up:
-            self._go_down(osd, touched)
+            self._go_down(osd, touched, self._random.uniform(*self._physics.unnoticed_seconds))
 
     def stop_osd(self, osd: OsdId) -> None:
         """The daemon stops; its disk keeps its data."""
@@ -243,9 +243,9 @@ class SimulatedCluster:
             disk_bytes_per_second=self._physics.disk_bytes_per_second,
         )
 
-    def _go_down(self, osd: int, touched: frozenset[int]) -> None:
+    def _go_down(self, osd: int, touched: frozenset[int], unnoticed: float = 0.0) -> None:
         self._down_since[osd] = self._time.now
-        self._remap(self.osdmap.set_up(osd, up=False) | touched)
+        self._remap(self.osdmap.set_up(osd, up=False) | touched, unnoticed)
         since = self._time.now
         self._time.after(self._physics.down_out_seconds, _MarkOut(self, osd, since))
         self._mon.osd_changed()
@@ -274,9 +274,9 @@ class SimulatedCluster:
         self._mon.osd_changed()
         self._remap(touched)
 
-    def _remap(self, touched: Iterable[int]) -> None:
+    def _remap(self, touched: Iterable[int], unnoticed: float = 0.0) -> None:
         """The map changed: these PGs may have new places."""
-        self.life.remap(touched)
+        self.life.remap(touched, unnoticed)
         self._mon.map_changed()
 
     def _note(self, index: int) -> None:

@@ -81,14 +81,16 @@ class Lifecycle:
             pg = self.pgs[index]
             pg.behind[osd] = pg.behind.get(osd, 0.0) + away_seconds
 
-    def remap(self, touched: Iterable[int]) -> None:
-        """The map changed: of these PGs, those whose sets changed peer anew."""
+    def remap(self, touched: Iterable[int], unnoticed: float = 0.0) -> None:
+        """The map changed: of these PGs, those whose sets changed peer anew. unnoticed: seconds that clients had waited
+        for somebody who was gone before the map said so.
+        """
         for index in sorted(touched):
             pg = self.pgs[index]
             up = self._osdmap.place(index)
             if up != pg.up or pg.choose_acting(self._is_up) != pg.acting:
                 pg.up = up
-                self._peer(pg)
+                self._peer(pg, unnoticed)
             else:
                 self.truth[pg.id] = pg.truth(self._is_up)
 
@@ -141,11 +143,12 @@ class Lifecycle:
             return "norecover" not in flags
         return "nobackfill" not in flags and (pg.degraded() or "norebalance" not in flags)
 
-    def _peer(self, pg: PlacementGroup) -> None:
+    def _peer(self, pg: PlacementGroup, unnoticed: float = 0.0) -> None:
         acting = pg.choose_acting(self._is_up)
         told = bool(pg.held) and pg.held == acting and not pg.peering
-        span = self._physics.held_peering_seconds if told else self._physics.peering_seconds
-        seconds = self._random.uniform(*span)
+        asks = not told and set(acting) != set(pg.up)
+        span = self._physics.asking_peering_seconds if asks else self._physics.peering_seconds
+        seconds = self._random.uniform(*span) + unnoticed
         if not pg.peering:
             self._clients.begin_peering(seconds)
             pg.peers_for = seconds
@@ -169,11 +172,10 @@ class Lifecycle:
         for held in pg.holders:
             for osd in held:
                 self._held_by[osd].add(pg.index)
-        acting = pg.choose_acting(self._is_up)
-        if acting != pg.acting:
+        if pg.choose_acting(self._is_up) != pg.acting:
             self._osdmap.epoch += 1
-            pg.acting = acting
-            self._catch_up(pg)
+            self._peer(pg)
+            return
         self._purge(pg)
         self._settled(pg)
 

@@ -46,14 +46,17 @@ class PoolSpec:
 class Physics:
     """Rates and delays of 7,200 rpm disks with co-located journals, and what real clusters were seen to do.
 
-    A PG peers for up to two seconds, statistics lag the map by 3.8 to 5.4 s, the mon drops bad pins within two
-    seconds, an OSD that is down is marked out after ten minutes, and clients of co-located clusters lose 9.8 % of
-    their IOPS while one disk's data is rebuilt.
+    A PG peers for up to two seconds and clients feel a sudden death for four, statistics lag the map by 3.8 to 5.4 s,
+    the mon drops bad pins within two seconds, an OSD that is down is marked out after ten minutes, and clients of
+    co-located clusters lose 9.8 % of their IOPS while one disk's data is rebuilt.
     """
 
-    peering_seconds: tuple[float, float] = (0.6, 2.2)
-    held_peering_seconds: tuple[float, float] = (0.5, 1.1)
-    """Where the mon is told beforehand who goes on serving: one round of the mon instead of two."""
+    peering_seconds: tuple[float, float] = (0.5, 1.1)
+    """One round of the mon."""
+    asking_peering_seconds: tuple[float, float] = (0.6, 2.2)
+    """Where a member has nothing yet, so that the PG first asks the mon who goes on serving: two rounds."""
+    unnoticed_seconds: tuple[float, float] = (1.5, 2.5)
+    """From a daemon's sudden end until the mons know: clients wait for it as for a PG that peers."""
     report_seconds: tuple[float, float] = (3.8, 5.4)
     statistics_period_seconds: float = 5.0
     pin_check_seconds: float = 2.0
