@@ -13,6 +13,9 @@ from data.log.kafka.broker import LONGEST_BATCH, Broker, BrokerAway, BrokerRefus
 from data.log.kafka.greeting import greet
 from data.log.port import Topic
 
+_WEEK_MS = 7 * 86_400_000
+"""When brokers close a segment of themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -100,9 +103,12 @@ def _make(broker: Broker, admin: Any, wanted: Mapping[str, Mapping[str, Any]]) -
 
 
 def _configuration(shape: Shape, in_sync: int) -> dict[str, str]:
+    retention = shape.retention.total_seconds() * 1000
     return {
         "cleanup.policy": "delete",
-        "retention.ms": str(round(shape.retention.total_seconds() * 1000)),
+        "retention.ms": str(round(retention)),
+        # Whole segments are dropped, and by default one takes a week to close: a day's records would lie there for 8.
+        "segment.ms": str(round(min(retention / 7, _WEEK_MS))),
         "max.message.bytes": str(LONGEST_BATCH),
         "min.insync.replicas": str(in_sync),
         # A host whose clock is wrong must neither be refused nor have its records dropped before their time.

@@ -46,6 +46,9 @@ def test_a_topic_keeps_what_it_was_told_and_trusts_no_clock_but_its_own(new: Bro
     admin.close()
     told = {key: entry["value"] for key, entry in described[name].items()}
     assert told["retention.ms"] == str(2 * 86_400_000)
+    assert int(told["segment.ms"]) * 7 == pytest.approx(2 * 86_400_000), (
+        "a record stays for its retention and a seventh"
+    )
     assert told["message.timestamp.type"] == "LogAppendTime"
     assert int(told["max.message.bytes"]) > 2 << 20
     assert told["min.insync.replicas"] == "1"
