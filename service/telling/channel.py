@@ -15,6 +15,10 @@ class NotTold(Refusal):
     """A message could not be delivered now; it is tried again. The sentence says what to look at."""
 
 
+class ToldInPart(Refusal):
+    """Some of those whom a message goes to will never get it, and the others have it: it is not tried again."""
+
+
 @dataclass(slots=True)
 class Deliveries:
     """What a channel was given since the start of the process."""
@@ -39,5 +43,6 @@ class Channel(Protocol):
         ...
 
     def deliver(self, message: Message) -> None:
-        """Hand `message` over, within a deadline. Raises NotTold; then it may have been handed over all the same."""
+        """Hand `message` over, within a deadline. Raises NotTold; then it may have been handed over all the same.
+        Raises ToldInPart."""
         ...

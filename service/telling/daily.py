@@ -11,7 +11,7 @@ import msgspec
 import structlog
 
 from service.telling.cause import Cause
-from service.telling.channel import Deliveries, NotTold
+from service.telling.channel import Deliveries, NotTold, ToldInPart
 from service.telling.digest import Digest, Hour
 from service.telling.notes import Notes
 from service.telling.silence import Silence
@@ -26,7 +26,7 @@ class Letters(Protocol):
     """The way out of digests."""
 
     def send(self, digest: Digest, day: date, at: datetime) -> None:
-        """Hand it over, within a deadline; that of a day twice is the same letter. Raises NotTold."""
+        """Hand it over, within a deadline; that of a day twice is the same letter. Raises NotTold, ToldInPart."""
         ...
 
 
@@ -59,17 +59,25 @@ class Daily:
             return True
         if self._not_before is not None and now < self._not_before:
             return False
+        trouble = None
         try:
             self.letters.send(digest, day, now)
+        except ToldInPart as part:
+            trouble = str(part)
         except NotTold as failed:
-            if self.trouble is None:
-                structlog.get_logger().error("the digest was not delivered", why=str(failed))
-            self.trouble, self._not_before = str(failed), now + AGAIN
+            self._complain(str(failed))
+            self._not_before = now + AGAIN
             self.deliveries.failed += 1
             return False
-        self.trouble, self._not_before = None, None
+        self._complain(trouble)
+        self._not_before = None
         self.deliveries.sent, self.deliveries.last = self.deliveries.sent + 1, now
         return True
+
+    def _complain(self, trouble: str | None) -> None:
+        if trouble is not None and self.trouble is None:
+            structlog.get_logger().error("the digest was not delivered", why=trouble)
+        self.trouble = trouble
 
 
 def _silenced(causes: Sequence[Cause], silences: Sequence[Silence]) -> frozenset[str]:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import smtplib
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from email.message import EmailMessage
-from email.utils import format_datetime
+from email.utils import format_datetime, getaddresses
 
 from service.telling.cause import Severity
-from service.telling.channel import NotTold
+from service.telling.channel import NotTold, ToldInPart
 from service.telling.digest import Digest
 from service.telling.ledger import Message
 from service.telling.words import subject, text
 
 DEADLINE_SECONDS = 20.0
+NEVER = 500
+"""SMTP's answers from here on mean that trying again is of no use."""
+MOST = 100
+"""Mails of which it is remembered who took them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class Mail:
     authority: str | None = None
     """PEM file of the authority of the server's certificate; the system's ones when it is None."""
     name: str = "mail"
+    _taken: dict[str, frozenset[str]] = field(default_factory=dict, compare=False)
+    """Who took the mail that not everybody took, by its id: that one goes to the others alone."""
 
     def greet(self) -> None:
         """Everything that comes before a mail, without one: connection, TLS, login. Raises NotTold."""
@@ -44,23 +50,34 @@ class Mail:
             pass
 
     def deliver(self, message: Message) -> None:
-        """Raises NotTold."""
+        """Raises NotTold, ToldInPart."""
         # The same message tried twice has one id, by which mail programs show it once; those of a cause are a thread.
         mail = self._mail(subject(message, self.cluster), message.id, _dotted(message.cause.key), message.at)
         mail.set_content(text(message, self.address))
         self._post(mail)
 
     def send(self, digest: Digest, day: date, at: datetime) -> None:
-        """Raises NotTold."""
+        """Raises NotTold, ToldInPart."""
         mail = self._mail(digest.subject(self.cluster), f"digest.{day}.{_dotted(self.cluster)}", "digest", at)
         mail.set_content(digest.text(self.address))
         self._post(mail)
 
     def _post(self, mail: EmailMessage) -> None:
+        id_, everybody = mail["Message-ID"], [address for _, address in getaddresses(self.to)]
+        taken = self._taken.get(id_, frozenset())
         with self._ready() as server:
-            refused = server.send_message(mail)
-        if refused:
-            raise NotTold(f"{self._where} refused {', '.join(sorted(refused))}; correct `to` of [mail]")
+            refused = _refused(server, mail, [one for one in everybody if one not in taken])
+        self._taken.pop(id_, None)
+        if not refused:
+            return
+        told = f"{self._where} refused {_and_why(refused)}; correct `to` of [mail]"
+        taken = frozenset(everybody) - refused.keys()
+        if taken and all(code >= NEVER for code, _ in refused.values()):
+            raise ToldInPart(f"{told}, the others have it")
+        if len(self._taken) >= MOST:
+            self._taken.clear()
+        self._taken[id_] = taken
+        raise NotTold(told)
 
     @contextmanager
     def _ready(self) -> Iterator[smtplib.SMTP]:
@@ -101,6 +118,20 @@ class Mail:
         return mail
 
 
+def _refused(server: smtplib.SMTP, mail: EmailMessage, to: Sequence[str]) -> dict[str, tuple[int, bytes]]:
+    """Who of `to` was refused, and how; the others have it."""
+    try:
+        return server.send_message(mail, to_addrs=to)
+    except smtplib.SMTPRecipientsRefused as all_:
+        return all_.recipients
+
+
+def _and_why(refused: Mapping[str, tuple[int, bytes]]) -> str:
+    return ", ".join(
+        f"{one} ({code} {said.decode(errors='replace')})" for one, (code, said) in sorted(refused.items())
+    )
+
+
 def _dotted(key: str) -> str:
     return "".join(letter if letter.isalnum() else "." for letter in key)
 
@@ -109,6 +140,4 @@ def _reason(error: Exception) -> str:
     if isinstance(error, smtplib.SMTPResponseException):
         said = error.smtp_error
         return f"{error.smtp_code} {said.decode(errors='replace') if isinstance(said, bytes) else said}"
-    if isinstance(error, smtplib.SMTPRecipientsRefused):
-        return f"it refused {', '.join(sorted(error.recipients))}"
     return str(error) or type(error).__name__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,9 +11,9 @@ import structlog
 
 from service.telling import causes
 from service.telling.cause import Scene
-from service.telling.channel import Channel, Deliveries, NotTold
+from service.telling.channel import Channel, Deliveries, NotTold, ToldInPart
 from service.telling.daily import Daily
-from service.telling.ledger import Ledger, Noted
+from service.telling.ledger import Ledger, Message, Noted
 from service.telling.notes import Notes
 from service.telling.silence import Silence
 
@@ -29,11 +29,20 @@ class _Way:
     pause: timedelta = timedelta(0)
     not_before: datetime | None = None
     trouble: str | None = None
+    failed: str | None = None
+    """The message that was tried last and failed, by its id."""
     deliveries: Deliveries = field(default_factory=Deliveries)
 
     @property
     def room(self) -> str:
         return f"told:{self.channel.name}"
+
+    def complain(self, trouble: str | None) -> None:
+        if trouble is not None and self.trouble is None:
+            structlog.get_logger().error(
+                "a message was not delivered", channel=self.channel.name, why=trouble
+            )
+        self.trouble = trouble
 
 
 @dataclass(slots=True)
@@ -73,29 +82,30 @@ class Teller:
             before = Ledger({name: _NOTED.decode(raw) for name, raw in self.notes.notes(way.room).items()})
             ledger = before.seen(found, scene.now)
             if way.not_before is None or scene.now >= way.not_before:
-                for message in ledger.due(found, silences, scene.now, way.channel.least):
+                for message in _after(way.failed, ledger.due(found, silences, scene.now, way.channel.least)):
+                    trouble = None
                     try:
                         way.channel.deliver(message)
+                    except ToldInPart as part:
+                        trouble = str(part)
                     except NotTold as failed:
-                        self._failed(way, failed, scene.now)
+                        self._failed(way, message, failed, scene.now)
                         break
                     ledger = ledger.told(message)
                     # At once: what a crash comes before is told again, under the same id.
                     self._keep(way, before, ledger)
                     before, delivered = ledger, delivered + 1
                     way.deliveries.sent, way.deliveries.last = way.deliveries.sent + 1, scene.now
-                    way.pause, way.not_before, way.trouble = timedelta(0), None, None
+                    way.pause, way.not_before = timedelta(0), None
+                    way.complain(trouble)
             self._keep(way, before, ledger)
         if self.digest is not None:
             self.digest.look(found, silences, scene.now)
         return delivered
 
-    def _failed(self, way: _Way, failed: NotTold, now: datetime) -> None:
-        if way.trouble is None:
-            structlog.get_logger().error(
-                "a message was not delivered", channel=way.channel.name, why=str(failed)
-            )
-        way.trouble = str(failed)
+    def _failed(self, way: _Way, message: Message, failed: NotTold, now: datetime) -> None:
+        way.complain(str(failed))
+        way.failed = message.id
         way.deliveries.failed += 1
         way.pause = min(LONGEST_PAUSE, max(2 * way.pause, timedelta(minutes=1)))
         way.not_before = now + way.pause
@@ -109,6 +119,13 @@ class Teller:
         changes |= dict.fromkeys(before.noted.keys() - after.noted.keys())
         if changes:
             self.notes.note(way.room, changes)
+
+
+def _after(failed: str | None, due: Iterable[Message]) -> list[Message]:
+    """Those that come after the one that failed first: one that its receiver never takes keeps no other waiting."""
+    found = list(due)
+    place = next((place for place, one in enumerate(found, 1) if one.id == failed), 0)
+    return found[place:] + found[:place]
 
 
 _NOTED = msgspec.json.Decoder(Noted)

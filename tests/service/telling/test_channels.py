@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -26,10 +26,14 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope
 from service.telling import causes
 from service.telling.cause import Cause, Point, Severity
 from service.telling.channel import NotTold
+from service.telling.daily import Daily
+from service.telling.digest import Hour
 from service.telling.ledger import Message
 from service.telling.mail import Mail
+from service.telling.teller import Teller
 from service.telling.webhook import Webhook
 from tests.service.telling.scenes import NOW, Fleet, device
+from tests.service.telling.test_teller import Kept, live
 
 SECRET = b"a secret of some length"
 
@@ -51,11 +55,23 @@ class Post:
 
     kept: list[EmailMessage] = field(default_factory=list)
     answer: str = "250 OK"
+    refused: dict[str, str] = field(default_factory=dict)
+    """Addresses that it does not take mails for, each with what it says."""
+    went_to: list[list[str]] = field(default_factory=list)
+
+    async def handle_RCPT(
+        self, _server: object, _session: object, envelope: Envelope, address: str, _options: object
+    ) -> str:
+        if address in self.refused:
+            return self.refused[address]
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
 
     async def handle_DATA(self, _server: object, _session: object, envelope: Envelope) -> str:
         assert isinstance(envelope.content, bytes)
         if self.answer.startswith("250"):
             self.kept.append(message_from_bytes(envelope.content, policy=policy.default))
+            self.went_to.append(list(envelope.rcpt_tos))
         return self.answer
 
 
@@ -125,6 +141,51 @@ def test_a_server_that_refuses_is_told_with_its_words() -> None:
         pytest.raises(NotTold, match=r"554 5\.7\.1 not from here"),
     ):
         a_mail(port).deliver(a_message())
+
+
+GONE = {"jo@example.org": "550 5.1.1 nobody of that name"}
+
+
+def test_of_several_addresses_one_that_is_gone_is_named_and_the_others_have_the_mail_once() -> None:
+    post, fleet, notes = Post(refused=GONE), Fleet(), Kept()
+    fleet.sicken(3)
+    with post_office(post) as port:
+        mail = a_mail(port, to=("Ops at Example <ops@example.org>", "jo@example.org"))
+        teller = Teller(notes, [mail])
+        live(teller, fleet, timedelta(hours=2))
+        assert (
+            "refused jo@example.org (550 5.1.1 nobody of that name); correct `to`" in teller.troubles["mail"]
+        )
+        fleet.sicken(33)
+        live(teller, fleet, timedelta(minutes=5))
+    assert [title["Subject"].rpartition(" on ")[2] for title in post.kept] == [
+        "stor-00 is bad",
+        "stor-03 is bad",
+    ]
+    assert post.went_to == [["ops@example.org"]] * 2
+
+
+def test_who_is_refused_for_now_gets_the_mail_later_and_who_has_it_not_twice() -> None:
+    post = Post(refused={"jo@example.org": "450 4.2.0 greylisted"})
+    with post_office(post) as port:
+        mail = a_mail(port)
+        for _ in range(2):
+            with pytest.raises(NotTold, match="greylisted"):
+                mail.deliver(a_message())
+        post.refused.clear()
+        mail.deliver(a_message())
+    assert post.went_to == [["ops@example.org"], ["jo@example.org"]]
+
+
+def test_a_digest_that_one_of_several_refuses_is_sent_to_the_others_once() -> None:
+    post, fleet, notes = Post(refused=GONE), Fleet(), Kept()
+    fleet.sicken(3)
+    with post_office(post) as port:
+        daily = Daily(notes, a_mail(port), Hour(4))
+        teller = Teller(notes, [], daily)
+        live(teller, fleet, timedelta(hours=3))
+    assert post.went_to == [["ops@example.org"]]
+    assert "jo@example.org" in teller.troubles["digest"]
 
 
 def test_no_server_is_told_with_its_address() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from data.outlook import Reason
 from service.telling.cause import Severity
 from service.telling.channel import NotTold
 from service.telling.ledger import Message
@@ -43,10 +44,12 @@ class Ear:
     heard: list[Message] = field(default_factory=list)
     tried: int = 0
     deaf: bool = False
+    refuses: tuple[str, ...] = ()
+    """Causes that it never takes."""
 
     def deliver(self, message: Message) -> None:
         self.tried += 1
-        if self.deaf:
+        if self.deaf or message.cause.key in self.refuses:
             raise NotTold("the ear is deaf")
         self.heard.append(message)
 
@@ -91,6 +94,17 @@ def test_a_channel_that_fails_is_tried_ever_more_seldom_and_holds_nobody_up() ->
     live(teller, fleet, timedelta(hours=1))
     assert [message.id for message in deaf.heard] == [ear.heard[0].id]
     assert teller.troubles == {}
+
+
+def test_messages_that_their_receiver_never_takes_keep_no_other_one_waiting() -> None:
+    ear, fleet = Ear(refuses=("disks:host:stor-00", "disks:host:stor-01")), Fleet()
+    teller = Teller(Kept(), [ear])
+    fleet.sicken(3, 13, 23)
+    live(teller, fleet, 10 * MINUTE)
+    fleet.sicken(33, reason=Reason("pending-stayed", "Sectors stayed pending.", "pending"))
+    live(teller, fleet, 20 * MINUTE)
+    assert [message.cause.host for message in ear.heard] == ["stor-02", "stor-03"]
+    assert teller.troubles == {"ear": "the ear is deaf"}
 
 
 def test_a_silence_outlives_the_process_and_ends_by_itself() -> None:
