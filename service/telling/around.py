@@ -55,7 +55,7 @@ def _silent(scene: Scene, silent: dict[HostName, datetime], hosts: int) -> Itera
     lines = {host: f"{host}: no disk was read since {_clock(at)}." for host, at in sorted(silent.items())}
     if len(silent) > HOSTS_AT_ONCE or (len(silent) == HOSTS_AT_ONCE and 2 * len(silent) > hosts):
         todo = "Look at what they share: network, Kafka, this service. What they read meanwhile comes when it is back."
-        points = tuple(Point(f"silent:{host}", line, Severity.URGENT) for host, line in lines.items())
+        points = tuple(Point(f"silent:{host}", line, Severity.URGENT, host) for host, line in lines.items())
         racks, title = scene.sight.racks_of_hosts(), f"{len(silent)} of {hosts} hosts are silent"
         if len(shared := {racks.get(host) for host in silent}) == 1 and None not in shared:
             title += f", all of them of rack {shared.pop()}"
@@ -82,7 +82,7 @@ def _unreadable(scene: Scene, readings: Iterable[Reading]) -> Iterator[Cause]:
             unable[reading.host] = reading.seen.why
         else:
             line = f"{reading.device}: unreadable since {_clock(reading.seen.since)}, {reading.seen.why}"
-            mute[reading.host].append(Point(f"unreadable:{reading.device}", line))
+            mute[reading.host].append(Point(f"unreadable:{reading.device}", line, host=reading.host))
     if len(mute) > HOSTS_AT_ONCE:
         all_ = tuple(point for _, points in sorted(mute.items()) for point in points)
         title = f"{len(all_)} disks on {len(mute)} hosts cannot be read"
@@ -95,7 +95,9 @@ def _unreadable(scene: Scene, readings: Iterable[Reading]) -> Iterator[Cause]:
         yield _of_host(host, title, points, todo)
     if unable:
         title = f"{_number(len(unable), 'host')} cannot ask disks"
-        points = [Point(f"unable:{host}", f"{host}: {why}") for host, why in sorted(unable.items())]
+        points = [
+            Point(f"unable:{host}", f"{host}: {why}", host=host) for host, why in sorted(unable.items())
+        ]
         todo = "Give the collector smartctl and the right to run it."
         yield Cause("unable", title, tuple(points), todo, "/fleet")
 
@@ -104,7 +106,7 @@ def _drains(scene: Scene) -> Iterator[Cause]:
     mode = scene.policy.mode
     drains = {drain.id: drain for drain in scene.sight.drain_of().values()}
     failed = [
-        Point(f"failed:{id_}", f"{_osds(drain)}: {doing(drain, mode)}", Severity.URGENT)
+        Point(f"failed:{id_}", f"{_osds(drain)}: {doing(drain, mode)}", Severity.URGENT, _host(scene, drain))
         for id_, drain in sorted(drains.items())
         if drain.state is DrainState.FAILED
     ]
@@ -114,7 +116,7 @@ def _drains(scene: Scene) -> Iterator[Cause]:
             "drains:failed", f"{_number(len(failed), 'drain')} failed", tuple(failed), todo, "/drains"
         )
     held = [
-        Point(f"held:{id_}", f"{_osds(drain)}: {doing(drain, mode)}")
+        Point(f"held:{id_}", f"{_osds(drain)}: {doing(drain, mode)}", host=_host(scene, drain))
         for id_, drain in sorted(drains.items())
         if drain.state is DrainState.HOLDING and scene.now - drain.updated_at > HELD
     ]

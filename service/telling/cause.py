@@ -34,6 +34,10 @@ class Point:
     line: str
     """What, why, how sure, and what predrain does about it."""
     severity: Severity = Severity.NOTICE
+    host: str | None = None
+    """Where it is: a cause may be of many hosts."""
+    model: str | None = None
+    """Of the drive."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,9 @@ def _cause(
     host: str | None = None,
     model: str | None = None,
 ) -> Cause:
-    points = tuple(Point(f"disk:{one.device}", _line(one, scene), _severity(one)) for one in group)
+    points = tuple(
+        Point(f"disk:{one.device}", _line(one, scene), _severity(one), one.host, one.model) for one in group
+    )
     return Cause(f"disks:{key}", title, points, todo, path, host, model)
 
 

@@ -60,7 +60,13 @@ def _cause(
 ) -> Cause:
     worst = sorted(hot, key=lambda reading: (-_celsius(reading), reading.device))
     points = tuple(
-        Point(f"hot:{one.device}", f"{one.device} on {one.host}: {_celsius(one)} °C.", severity)
+        Point(
+            f"hot:{one.device}",
+            f"{one.device} on {one.host}: {_celsius(one)} °C.",
+            severity,
+            one.host,
+            one.seen.identity.model if isinstance(one.seen, Smart) else None,
+        )
         for one in worst
     )
     return Cause(key, title, points, todo, path, host)

@@ -20,6 +20,7 @@ class Silence:
     cause: str = ""
     """Of the cause's key: `silent:*`, `disks:*`."""
     host: str = ""
+    """Of the point's host, whether the cause is that host's alone or not; `model` likewise."""
     model: str = ""
     name: str = ""
     """Of the point's name: `disk:ST4000DM000*`, `part:worker`."""
@@ -28,8 +29,8 @@ class Silence:
         """Whether `point` of `cause` is not to be told."""
         asked = (
             (self.cause, cause.key),
-            (self.host, cause.host or ""),
-            (self.model, cause.model or ""),
+            (self.host, point.host or cause.host or ""),
+            (self.model, point.model or cause.model or ""),
             (self.name, point.name),
         )
         return all(not pattern or fnmatchcase(value, pattern) for pattern, value in asked)

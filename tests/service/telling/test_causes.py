@@ -16,6 +16,7 @@ from data.reading import NOT_RUN, Unreadable
 from service.telling import causes
 from service.telling.cause import Severity, Worry
 from service.telling.disks import doing
+from service.telling.silence import Silence
 from tests.actions.made import calm_view, changed_osd, wide_spec
 from tests.service.telling.scenes import NOW, Fleet, device
 
@@ -255,3 +256,31 @@ def test_a_disk_that_was_not_heard_of_for_a_week_is_told_no_more() -> None:
     fleet = Fleet(disks=1, silent={HostName("stor-00"): datetime(2026, 11, 1, tzinfo=NOW.tzinfo)})
     fleet.sicken(0)
     assert keys(fleet) == []
+
+
+def unsilenced(fleet: Fleet, **pattern: str) -> set[str]:
+    silence = Silence("s", NOW + timedelta(hours=8), "jo", "known", **pattern)
+    return {
+        point.name
+        for cause in causes(fleet.scene())
+        for point in cause.points
+        if not silence.covers(cause, point)
+    }
+
+
+def test_a_silence_of_hosts_covers_them_where_more_hosts_have_one_cause() -> None:
+    fleet = Fleet(disks=200)
+    fleet.silent = {HostName(f"stor-{n:02d}"): NOW - timedelta(hours=3) for n in range(5)}
+    assert unsilenced(fleet, host="stor-0[0-3]") == {"silent:stor-04"}
+
+
+def test_a_silence_of_a_model_covers_its_disks_whatever_they_are_told_by() -> None:
+    fleet = Fleet(models={7: "WUH721818AL5204"})
+    fleet.sicken(3, 7)
+    assert unsilenced(fleet, model="ST4000*") == {f"disk:{device(7)}"}
+
+
+def test_a_silence_of_a_host_covers_its_disks_where_a_model_is_told() -> None:
+    fleet = Fleet(disks=200)
+    fleet.sicken(*range(5, 45))
+    assert unsilenced(fleet, host="stor-0[1-9]") == {f"disk:{device(n)}" for n in range(5, 10)}
