@@ -5,12 +5,17 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from actions.policy import Policy
 from data.refusal import Refusal
@@ -166,6 +171,17 @@ def _as_collectors_read_it(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
+class _Variables(EnvSettingsSource):
+    """The variables; what should be JSON and is none is judged as the word that it is, by the key that it is for."""
+
+    def decode_complex_value(self, field_name: str, field: Any, value: Any) -> Any:
+        """What `value` means."""
+        try:
+            return super().decode_complex_value(field_name, field, value)
+        except ValueError:
+            return value
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Variables: `PREDRAIN_SERVICE__PORT=9000` sets `port` of `[service]`."""
 
@@ -208,8 +224,8 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Variables win over the file; there is no .env file and no secrets folder."""
-        del settings_cls, dotenv_settings, file_secret_settings
-        return (env_settings, init_settings)
+        del env_settings, dotenv_settings, file_secret_settings
+        return (_Variables(settings_cls), init_settings)
 
 
 def load(file: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
@@ -218,13 +234,14 @@ def load(file: Path | None = None, environment: Mapping[str, str] | None = None)
     Raises BadSettings for a file that cannot be read, an unknown key (naming the nearest one) or a bad value.
     """
     path = file or (SYSTEM_FILE if SYSTEM_FILE.exists() else None)
-    _check_variables(os.environ if environment is None else environment)
+    variables = os.environ if environment is None else environment
+    _check_variables(variables)
     written = _read(path) if path else {}
     try:
         return Settings(**written)
     except ValidationError as error:
         known = [f"{table}.{key}" for table, key, _, _ in keys()]
-        raise BadSettings(_sentence(error, path, known)) from error
+        raise BadSettings(_sentence(error, path, known, variables)) from error
 
 
 def read_policy(file: Path) -> Policy:
@@ -286,17 +303,30 @@ def _check_variables(environment: Mapping[str, str]) -> None:
             raise BadSettings(f"the variable {name} is no setting; {near}")
 
 
-def _sentence(error: ValidationError, path: Path | None, known: list[str]) -> str:
+def _sentence(
+    error: ValidationError, path: Path | None, known: list[str], variables: Iterable[str] = ()
+) -> str:
     """Every complaint in one sentence, each with its place and what would do."""
     source = str(path) if path else "the environment"
+    said_by = {name.upper(): name for name in variables}
     told = []
     for item in error.errors():
         place = ".".join(str(part) for part in item["loc"])
+        variable = said_by.get(PREFIX + "__".join(str(part) for part in item["loc"][:2]).upper())
+        where = f"the variable {variable}" if variable else source
         if item["type"] == "extra_forbidden":
-            told.append(f"unknown key {place}; {_nearest(place, known)}")
+            told.append(f"{where}: unknown key {place}; {_nearest(place, known)}")
         else:
-            told.append(f"{place}: {item['msg'][:1].lower()}{item['msg'][1:]} (given: {item['input']!r})")
-    return f"{source}: {'; '.join(told)}"
+            wrong = f"{item['msg'][:1].lower()}{item['msg'][1:]} (given: {item['input']!r})"
+            told.append(f"{where}: {place}: {wrong}{_AS_JSON.get(item['type'], '') if variable else ''}")
+    return "; ".join(told)
+
+
+_AS_JSON = {
+    "tuple_type": """; a variable says it as JSON, '["one", "two"]' or '[22, 6]'""",
+    "model_type": "; each key has a variable of its own, with two underscores before its name",
+}
+"""How a variable says what is no single word, by the kind of complaint."""
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -81,6 +81,25 @@ def test_a_variable_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("SERVICE__ALLOWED_HOSTS", "predrain.example.org", r"allowed_hosts.*JSON, '\[\"one\", \"two\"\]'"),
+        ("POLICY__WINDOW", "22-6", r"policy\.window: .*'22-6'.*JSON.*'\[22, 6\]'"),
+        ("SERVICE", "here", "'here'.*each key has a variable of its own"),
+        ("SERVICE__PORT", "many", r"service\.port: .*'many'"),
+        ("SERVICE__PROT", "80", r"unknown key service\.prot; did you mean service\.port"),
+    ],
+)
+def test_a_variable_that_is_wrong_is_told_by_its_own_name_and_not_by_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str
+) -> None:
+    monkeypatch.setenv(f"PREDRAIN_{name}", value)
+    for file in (None, written(tmp_path, '[service]\ncluster_name = "x"')):
+        with pytest.raises(BadSettings, match=f"^the variable PREDRAIN_{name}: .*{told}"):
+            load(file)
+
+
+@pytest.mark.parametrize(
     ("name", "near"),
     [("PREDRAIN_SERVISE__PORT", "PREDRAIN_SERVICE__PORT"), ("PREDRAIN_PORT", "")],
 )
