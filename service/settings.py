@@ -23,14 +23,12 @@ from service.limits import PolicyTable
 from service.state import default_state
 from service.tables import collector
 from service.tables.access import AccessTable, OidcTable
+from service.tables.collector import NOT_SETTINGS, PREFIX
 from service.tables.kafka import KafkaTable
 from service.tables.store import StoreTable
 from service.tables.telling import MailTable, WebhookTable
 
 SYSTEM_FILE = Path("/etc/predrain/predrain.toml")
-PREFIX = "PREDRAIN_"
-NOT_SETTINGS = frozenset({"PREDRAIN_DATA", "PREDRAIN_SIM_SEED", "PREDRAIN_SIM_SEEDS"})
-"""Variables of tests and benchmarks, which are no settings."""
 
 
 class BadSettings(Refusal):

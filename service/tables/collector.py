@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
@@ -19,6 +19,14 @@ from service.state import default_state
 T = TypeVar("T", bound=msgspec.Struct)
 
 SYSTEM_FILE = Path("/etc/predrain/predrain.toml")
+PREFIX = "PREDRAIN_"
+NOT_SETTINGS = frozenset({"PREDRAIN_DATA", "PREDRAIN_SIM_SEED", "PREDRAIN_SIM_SEEDS"})
+"""Variables of tests and benchmarks, which are no settings."""
+TABLES = (
+    "collector", "kafka", "service", "forecast", "retention", "ceph", "store", "mail", "webhook", "access", "oidc",
+    "policy",
+)  # fmt: skip
+"""Of a whole file: a collector may read the service's."""
 
 
 class BadCollectorSettings(Refusal):
@@ -95,6 +103,15 @@ class KafkaTable(msgspec.Struct, frozen=True):
     timeout_seconds: float = 10.0
 
 
+OF_THE_SERVICE = {
+    "kafka": (
+        "replicas", "in_sync", "readings_partitions", "readings_days", "latency_partitions", "latency_days",
+        "history_days",
+    ),
+}  # fmt: skip
+"""Keys that are no business of a collector, by table."""
+
+
 class _ServiceTable(msgspec.Struct, frozen=True):
     state: Path | None = None
 
@@ -110,14 +127,16 @@ class CollectorSettings:
 
 def load(file: Path | None = None, environment: Mapping[str, str] | None = None) -> CollectorSettings:
     """Settings from `file` (must exist), else from the system's file if there is one, under the variables
-    (`PREDRAIN_COLLECTOR__URL` sets `url`). Tables of the service are not judged here.
+    (`PREDRAIN_COLLECTOR__URL` sets `url`). What is in tables of the service is not judged here.
 
-    Raises BadCollectorSettings for a file that cannot be read, an unknown key (naming the nearest one) or a bad value.
+    Raises BadCollectorSettings for a file that cannot be read, an unknown table or key (naming the nearest one) or a
+    bad value.
     """
     given = os.environ if environment is None else environment
     path = file or (SYSTEM_FILE if SYSTEM_FILE.exists() else None)
     written = _read(path) if path else {}
     source = str(path) if path else "the environment"
+    _check_tables(written, given, source)
     service = _table(_ServiceTable, "service", written, given, source)
     return CollectorSettings(
         _table(CollectorTable, "collector", written, given, source),
@@ -156,6 +175,21 @@ def _read(path: Path) -> dict[str, Any]:
         raise BadCollectorSettings(f"{path} is not TOML: {error}; correct that line") from error
 
 
+def _check_tables(written: Mapping[str, Any], environment: Mapping[str, str], source: str) -> None:
+    for name in written.keys() - set(TABLES):
+        raise BadCollectorSettings(f"{source}: unknown key {name}; {_nearest(name, TABLES)}")
+    for name in environment.keys() - NOT_SETTINGS:
+        table = name.upper().removeprefix(PREFIX).split("__")[0].lower()
+        if name.upper().startswith(PREFIX) and table not in TABLES:
+            near = [f"{PREFIX}COLLECTOR__{key.upper()}" for key in CollectorTable.__struct_fields__]
+            raise BadCollectorSettings(f"the variable {name} is no setting; {_nearest(name.upper(), near)}")
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"did you mean {near[0]}?" if near else "remove it"
+
+
 def _table(
     kind: type[T], name: str, written: Mapping[str, Any], environment: Mapping[str, str], source: str
 ) -> T:
@@ -169,12 +203,11 @@ def _table(
         if key.upper().startswith(prefix)
     }
     known = kind.__struct_fields__
-    if kind.__struct_config__.forbid_unknown_fields:
+    if kind is not _ServiceTable:
         for key in (*values, *said):
-            if key not in known:
-                near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-                cure = f"did you mean {name}.{near[0]}?" if near else "remove it"
-                raise BadCollectorSettings(f"{source}: unknown key {name}.{key}; {cure}")
+            if key not in (*known, *OF_THE_SERVICE.get(name, ())):
+                near = _nearest(f"{name}.{key}", [f"{name}.{one}" for one in known])
+                raise BadCollectorSettings(f"{source}: unknown key {name}.{key}; {near}")
     try:
         # A variable is text, whatever it stands for.
         lax = msgspec.convert(said, kind, strict=False, dec_hook=_path)

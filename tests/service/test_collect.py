@@ -29,7 +29,8 @@ from data.wire import decode
 from data.wire.bodies import READING
 from service.collecting import Host
 from service.house import House
-from service.tables.collector import BadCollectorSettings, KafkaTable, load
+from service.settings import Settings
+from service.tables.collector import OF_THE_SERVICE, TABLES, BadCollectorSettings, KafkaTable, load
 from tests.collector.fake_smartctl import FakeSmartctl, every_kind
 from tests.service.conftest import INGEST_TOKEN, Place, Serve, SetClock, Site, shut
 
@@ -287,6 +288,8 @@ def test_variables_win_over_the_file_and_other_tables_are_left_alone(tmp_path: P
         ("[collector]\nspool_days = -1", "collector.spool_days"),
         ("collector = 3", r"write \[collector\]"),
         ("[collector", "is not TOML"),
+        ('[colector]\nurl = "https://predrain.example.org"', "unknown key colector; did you mean collector?"),
+        ('[kafka]\nbootstrp = ["a:1"]', r"unknown key kafka\.bootstrp; did you mean kafka\.bootstrap\?"),
     ],
 )
 def test_a_bad_setting_is_named_with_its_cure(tmp_path: Path, text: str, why: str) -> None:
@@ -294,6 +297,19 @@ def test_a_bad_setting_is_named_with_its_cure(tmp_path: Path, text: str, why: st
     file.write_text(text)
     with pytest.raises(BadCollectorSettings, match=why):
         load(file, {})
+
+
+def test_a_misspelt_variable_does_not_leave_the_collector_with_a_default() -> None:
+    with pytest.raises(
+        BadCollectorSettings, match=r"PREDRAIN_COLECTOR__URL is no setting.*PREDRAIN_COLLECTOR__URL"
+    ):
+        load(environment={"PREDRAIN_COLECTOR__URL": "https://predrain.example.org"})
+
+
+def test_a_whole_file_of_the_service_is_taken() -> None:
+    kafka = set(service.tables.kafka.KafkaTable.model_fields) - set(KafkaTable.__struct_fields__)
+    assert set(OF_THE_SERVICE["kafka"]) == kafka
+    assert set(TABLES) == set(Settings.model_fields)
 
 
 def test_a_settings_file_that_is_not_there_is_told(tmp_path: Path) -> None:
