@@ -15,9 +15,12 @@ import ipaddress
 import json
 import socket
 import ssl
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from service.telling.cause import Severity
@@ -26,6 +29,15 @@ from service.telling.ledger import Message
 from service.telling.words import text
 
 DEADLINE_SECONDS = 10.0
+_Found = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
+METADATA = frozenset(
+    map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"))
+)
+"""Amazon's for IPv6, Alibaba's, Oracle's and Azure's."""
+MEANING_IPV4 = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b::/96")))
+"""Compatible addresses, and NAT64's."""
+INSIDE = tuple(map(ipaddress.IPv6Network, ("fec0::/10", "64:ff9b:1::/48")))
+"""Site-local addresses, and NAT64's of a network's own; Python takes them for public ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +64,7 @@ class Webhook:
         body = json.dumps(self._document(message), separators=(",", ":")).encode()
         parts = urlsplit(self.url)
         connection = self._connected()
+        late = _cutting(connection.sock)
         try:
             path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
             connection.request(
@@ -59,19 +72,21 @@ class Webhook:
             )
             status = connection.getresponse().status
         except (OSError, http.client.HTTPException) as error:
+            why = error if late.is_alive() else f"it takes longer than {DEADLINE_SECONDS:g} s"
             raise NotTold(
-                f"the webhook {self._shown} does not answer: {error or type(error).__name__}"
+                f"the webhook {self._shown} does not answer: {why or type(error).__name__}"
             ) from error
         finally:
+            late.cancel()
             connection.close()
         if not 200 <= status < 300:
             raise NotTold(f"the webhook {self._shown} answered {status}; it must answer 2xx")
 
     @property
     def _shown(self) -> str:
-        """The address without what may be a secret in it."""
+        """The address without what may be a secret in it: many a receiver's is its path."""
         parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.hostname}{parts.path}"
+        return f"{parts.scheme}://{parts.hostname}"
 
     def _document(self, message: Message) -> dict[str, object]:
         cause = message.cause
@@ -128,37 +143,70 @@ class Webhook:
             raise NotTold(
                 f"the webhook {self._shown} leads inside ({found[0][4][0]}): if that is meant, set inside of [webhook]"
             )
-        family, kind, protocol, _, address = allowed[0]
-        raw = socket.socket(family, kind, protocol)
-        raw.settimeout(DEADLINE_SECONDS)
-        try:
-            raw.connect(address)
-            if scheme == "https":
-                tls = ssl.create_default_context(cafile=self.authority)
-                raw = tls.wrap_socket(raw, server_hostname=host)
-        except BaseException:
-            raw.close()
-            raise
+        raw = _reached(allowed)
+        if scheme == "https":
+            late = _cutting(raw)
+            try:
+                raw = ssl.create_default_context(cafile=self.authority).wrap_socket(raw, server_hostname=host)
+            except BaseException:
+                raw.close()
+                raise
+            finally:
+                late.cancel()
         connection = http.client.HTTPConnection(host, port, timeout=DEADLINE_SECONDS)
         connection.sock = raw
         return connection
 
 
+def _reached(addresses: Sequence[_Found]) -> socket.socket:
+    """A connection to the first address that takes one. Raises OSError, that of the last one."""
+    for place, (family, kind, protocol, _, address) in enumerate(addresses, 1):
+        raw = socket.socket(family, kind, protocol)
+        raw.settimeout(DEADLINE_SECONDS)
+        try:
+            raw.connect(address)
+        except OSError:
+            raw.close()
+            if place == len(addresses):
+                raise
+        except BaseException:
+            raw.close()
+            raise
+        else:
+            return raw
+    raise OSError("it has no address")
+
+
+def _cutting(connection: socket.socket) -> threading.Timer:
+    """Ends what goes on over `connection` at the deadline: a socket's own one begins anew with every byte."""
+
+    def cut() -> None:
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
+    late = threading.Timer(DEADLINE_SECONDS, cut)
+    late.daemon = True
+    late.start()
+    return late
+
+
 def _metadata(address: str) -> bool:
-    """Whether an address is link-local, where clouds hand credentials to their machines, or Amazon's for IPv6."""
+    """Whether an address is one where clouds hand credentials to their machines: link-local ones, and METADATA."""
     found = _plain(address)
-    return found.is_link_local or found == ipaddress.IPv6Address("fd00:ec2::254")
+    return found.is_link_local or found in METADATA
 
 
 def _public(address: str) -> bool:
     """Whether an address is of the public network."""
     found = _plain(address)
-    return found.is_global and not found.is_multicast
+    return found.is_global and not found.is_multicast and not any(found in inside for inside in INSIDE)
 
 
 def _plain(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """An address; one of IPv6 that means one of IPv4 is that."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
+        if any(found in one for one in MEANING_IPV4):
+            return ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
         return found.ipv4_mapped or found.sixtofour or found
     return found
