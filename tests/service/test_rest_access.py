@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 
+from service.access.book import Book, Kind
+from service.tokens import Scope
 from tests.service.conftest import Place, Serve, Site, shut, smart_reading, with_service
 from tests.service.test_worker import work
 
@@ -24,6 +26,53 @@ def test_a_token_may_only_do_what_its_scopes_say(site: Site) -> None:
     assert answer.status_code == 403
     assert "scope act" in answer.json()["detail"]
     assert site.house.store.halt_reason() is None
+
+
+OPEN = {
+    "get session",
+    "post session",
+    "delete session",
+    "post enrolment",
+    "get healthz",
+    "get readyz",
+    "get metrics",
+}
+"""Sessions and enrolment judge the secret that comes in; the others tell counts alone."""
+OTHERS = {
+    "post readings": Scope.INGEST,
+    "post latency": Scope.INGEST,
+    "get hand/steps": Scope.HAND,
+    "post hand/steps/{id}/answer": Scope.HAND,
+    "get audit": Scope.ADMIN,
+}
+"""Else what looks needs `read`, and what changes something `act`."""
+
+
+def test_every_route_refuses_every_token_without_its_scope(site: Site) -> None:
+    book = Book(site.house.store, site.house.clock)
+    tokens = {scope: book.make(Kind.TOKEN, scope, [scope], "test") for scope in Scope}
+    document = site.client.get("/api/v1/openapi.json").json()
+    let_in, judged = [], set()
+    for path, operations in document["paths"].items():
+        for method in operations:
+            route = f"{method} {path.removeprefix('/api/v1/').removeprefix('/')}"
+            if route in OPEN:
+                continue
+            judged.add(route)
+            needed = OTHERS.get(route, Scope.READ if method == "get" else Scope.ACT)
+            for scope, token in [*tokens.items(), (None, "")]:
+                if scope in (needed, Scope.ADMIN) or (scope is None and needed is Scope.READ):
+                    continue
+                headers = {"Authorization": f"Bearer {token}"} if scope else {}
+                sent = None if method == "get" else {}
+                status = site.client.request(
+                    method, path.replace("{id}", "1"), headers=headers, json=sent
+                ).status_code
+                if status != (403 if scope else 401):
+                    let_in.append((route, scope, status))
+    assert let_in == []
+    assert len(judged) >= 30
+    assert OTHERS.keys() <= judged
 
 
 def test_halt_stands_until_it_is_lifted_and_says_who_halted(site: Site) -> None:
