@@ -63,7 +63,8 @@ class Grants:
     def of(self, claims: dict[str, Any]) -> frozenset[Scope]:
         """What somebody with these claims may do. Who may act may read."""
         said = claims.get(self.claim)
-        held = {said} if isinstance(said, str) else {one for one in said or () if isinstance(one, str)}
+        several = said if isinstance(said, list) else [said]
+        held = {one for one in several if isinstance(one, str)}
         found = {scope for scope, values in self.by_scope if "*" in values or held & set(values)}
         return frozenset(found | ({Scope.READ} if found else set()))
 

@@ -131,6 +131,9 @@ def test_the_session_s_cookie_stays_strict_and_the_other_one_is_gone(door: Door)
         ("storage-oncall", ["act", "read"]),
         (None, ["read"]),
         ([{"storage-admins": 1}, 7], ["read"]),
+        ({"storage-admins": False}, ["read"]),
+        (True, ["read"]),
+        (7, ["read"]),
     ],
 )
 def test_a_claim_says_who_may_do_what(
