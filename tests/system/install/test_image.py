@@ -67,6 +67,9 @@ class Buildah:
         self("add", "--quiet", made, machine.tree("slim", ()), "/")
         if CERTIFICATES.is_dir():
             self("add", "--quiet", made, CERTIFICATES, CERTIFICATES)
+            # debootstrap brings ca-certificates where its mirror is reached over TLS, and then the build does not.
+            known = "if command -v update-ca-certificates; then update-ca-certificates; fi"
+            self("run", "--isolation=chroot", made, "--", "sh", "-c", known)
         self("config", *(f"--env={name}={word}" for name, word in SPELL.items()), made)
         self("commit", "--quiet", "--rm", made, BASE)
 
