@@ -112,7 +112,7 @@ def lines(
     if not cursor and len(found) <= limit:
         return found, None
     whole = found if cursor else journal(None)
-    end = min(opened(cursor, int), len(whole)) if cursor else len(whole)
+    end = min(max(opened(cursor, int), 0), len(whole)) if cursor else len(whole)
     start = max(0, end - limit)
     return whole[start:end], cursor_after(start) if start else None
 

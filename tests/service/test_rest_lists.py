@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import replace
 from datetime import timedelta
@@ -192,6 +193,16 @@ def test_a_journal_pages_back_to_its_first_line_while_it_grows(site: Site) -> No
         page = site.client.get(f"/api/v1/drains/{drain}/journal?limit=3&cursor={page['next']}").json()
     assert seen[-10:] == told
     assert seen == [line.decided for line in store.journal(drain) if not line.decided.startswith("later")]
+
+
+@pytest.mark.parametrize("key", [-2, 10**30, "line", None])
+def test_a_forged_cursor_of_a_journal_gets_no_more_than_a_page(site: Site, key: object) -> None:  # noqa: F811
+    drain = proposed(site)["id"]
+    site.house.store.add_journal([JournalEntry(drain, NOON, "", f"line {n}") for n in range(10)])
+    cursor = base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
+    answer = site.client.get(f"/api/v1/drains/{drain}/journal?limit=3&cursor={cursor}")
+    assert answer.status_code in (200, 422)
+    assert len(answer.json().get("items", ())) <= 3
 
 
 def test_every_list_says_what_is_next_and_has_an_etag(site: Site) -> None:  # noqa: F811
