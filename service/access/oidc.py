@@ -103,6 +103,13 @@ class Provider:
         self._keys: Any = None
         self._fetched = 0.0
 
+    def greet(self) -> str:
+        """The provider's own description and its keys, without anybody signing in; its issuer. Raises ProviderAway."""
+        with self._lock:
+            self._describe()
+            self._fetch()
+        return self._issuer
+
     def begin(self, back: str) -> tuple[str, str]:
         """Where to send a browser, and what it must keep meanwhile. Raises ProviderAway."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
@@ -183,20 +190,24 @@ class Provider:
 
     def _known_keys(self, token: str) -> Any:
         """The provider's keys; fetched anew for a key that is not among them, but not for every forged one."""
-        from joserfc.jwk import KeySet
-
         named = _key_of(token)
         with self._lock:
             known = self._keys is not None and any(key.kid == named for key in self._keys.keys)
             if self._keys is None or (not known and time.monotonic() - self._fetched > KEYS_SECONDS):
-                request = urllib.request.Request(self._describe().jwks_uri)  # noqa: S310
-                found = self._ask(request)
-                try:
-                    self._keys = KeySet.import_key_set(found)  # type: ignore[arg-type]
-                except (ValueError, KeyError, TypeError) as error:
-                    raise ProviderAway(f"the keys of {self._issuer} cannot be read: {error}") from error
-                self._fetched = time.monotonic()
+                self._fetch()
             return self._keys
+
+    def _fetch(self) -> None:
+        """The provider's keys. With the lock."""
+        from joserfc.jwk import KeySet
+
+        request = urllib.request.Request(self._describe().jwks_uri)  # noqa: S310
+        found = self._ask(request)
+        try:
+            self._keys = KeySet.import_key_set(found)  # type: ignore[arg-type]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ProviderAway(f"the keys of {self._issuer} cannot be read: {error}") from error
+        self._fetched = time.monotonic()
 
     def _description(self) -> _Discovered:
         with self._lock:

@@ -1,4 +1,4 @@
-"""What is on other machines: Kafka, PostgreSQL, the mail server, the webhook."""
+"""What is on other machines: Kafka, PostgreSQL, the mail server, the webhook, who people sign in with."""
 
 from __future__ import annotations
 
@@ -111,6 +111,13 @@ def webhook(settings: Settings, clock: Clock) -> Iterator[Finding]:
     if channel is not None:
         channel.greet()
         yield Finding("webhook", "ok", "can be reached; nothing was sent (--send does)")
+
+
+def oidc(settings: Settings, clock: Clock) -> Iterator[Finding]:
+    """Whether the provider describes itself and shows its keys. Nobody signs in."""
+    provider = settings.oidc.provider("", clock)
+    if provider is not None:
+        yield Finding("sign-in", "ok", f"{provider.greet()} answers, and its keys can be read")
 
 
 def test_message(settings: Settings, clock: Clock) -> Iterator[Finding]:

@@ -28,6 +28,7 @@ LOOKS: tuple[tuple[str, Look], ...] = (
     ("collectors", running.collectors),
     ("mail", away.mail),
     ("webhook", away.webhook),
+    ("sign-in", away.oidc),
 )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from service.tables.secret import secret
+from service.tables.secret import secret, trusting
 
 if TYPE_CHECKING:
     from data.clock import Clock
@@ -77,11 +77,10 @@ class OidcTable(BaseModel):
         return self
 
     def provider(self, returning: str, clock: Clock) -> Provider | None:
-        """Who says who people are, sending them back to `returning`; None where nobody is set. Raises NoSecret."""
+        """Who says who people are, sending them back to `returning`; None where nobody is set. Raises NoSecret,
+        NoAuthority."""
         if not self.issuer:
             return None
-        import ssl
-
         from service.access.oidc import Grants, Provider
         from service.tokens import Scope
 
@@ -96,5 +95,5 @@ class OidcTable(BaseModel):
             Grants(self.claim, by_scope),
             returning,
             clock,
-            ssl.create_default_context(cafile=self.ca) if self.ca else None,
+            trusting(self.ca, "ca of [oidc]") if self.ca else None,
         )

@@ -1,10 +1,14 @@
-"""Secrets are in files of their own, never in the settings."""
+"""Secrets, and certificates of who is trusted, are in files of their own, never in the settings."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from data.refusal import Refusal
+
+if TYPE_CHECKING:
+    import ssl
 
 
 class NoSecret(Refusal):
@@ -26,3 +30,20 @@ def secret(file: Path, key: str) -> str:
     if not found:
         raise NoSecret(f"{file} is empty; give {key} a file with the secret in it")
     return found
+
+
+class NoAuthority(Refusal):
+    """A file with an authority's certificate cannot be used."""
+
+
+def trusting(file: Path, key: str) -> ssl.SSLContext:
+    """Trusts whom the authority in `file` vouches for. key: what names the file, `ca of [mail]`. Raises NoAuthority."""
+    import ssl
+
+    try:
+        return ssl.create_default_context(cafile=file)
+    except OSError as error:  # ssl.SSLError is one
+        raise NoAuthority(
+            f"the authority's certificate {file} cannot be used ({error.strerror or error}); give {key} a PEM file "
+            "that our user may read"
+        ) from error

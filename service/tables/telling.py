@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from service.tables.secret import secret
+from service.tables.secret import secret, trusting
 
 if TYPE_CHECKING:
     from service.telling.daily import Daily
@@ -65,7 +65,8 @@ class MailTable(BaseModel):
         return self
 
     def digest(self, cluster: str, address: str) -> Callable[[Notes], Daily] | None:
-        """What sends a digest, once it is given where to remember; None where none is set. Raises NoSecret."""
+        """What sends a digest, once it is given where to remember; None where none is set. Raises NoSecret,
+        NoAuthority."""
         mail, hour = self.channel(cluster, address), self.digest_hour
         if mail is None or hour is None:
             return None
@@ -75,9 +76,11 @@ class MailTable(BaseModel):
         return lambda notes: Daily(notes, mail, Hour(hour, _zone(self.time_zone)))
 
     def channel(self, cluster: str, address: str) -> Mail | None:
-        """The way out; None where none is set. Raises NoSecret."""
+        """The way out; None where none is set. Raises NoSecret, NoAuthority."""
         if not self.host:
             return None
+        if self.ca:
+            trusting(self.ca, "ca of [mail]")
         from service.telling.cause import Severity
         from service.telling.mail import Mail
 
@@ -142,9 +145,11 @@ class WebhookTable(BaseModel):
         return self
 
     def channel(self, cluster: str, address: str, now: Callable[[], datetime]) -> Webhook | None:
-        """The way out; None where none is set. Raises NoSecret."""
+        """The way out; None where none is set. Raises NoSecret, NoAuthority."""
         if not self.url or self.secret_file is None:
             return None
+        if self.ca:
+            trusting(self.ca, "ca of [webhook]")
         from service.telling.cause import Severity
         from service.telling.webhook import Webhook
 

@@ -77,7 +77,7 @@ def test_a_look_that_hangs_or_breaks_is_told_and_holds_no_other_up(
 
 
 def test_what_is_not_set_is_not_looked_for(told: Told) -> None:
-    assert not {"certificate", "kafka topics", "postgresql", "mail", "webhook"} & told().keys()
+    assert not {"certificate", "kafka topics", "postgresql", "mail", "webhook", "sign-in"} & told().keys()
 
 
 def test_wrong_ends_with_1_and_every_line_is_there_for_programs(

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from data.clock import SystemClock
 from service.cli import main
 from service.house import House
 from service.scoring.watch import Cause as Doubt
 from service.scoring.watch import Concern, Health
 from service.settings import Settings, load
-from service.tables.secret import NoSecret
+from service.tables.secret import NoAuthority, NoSecret
 from service.up import _channels
 from tests.service.conftest import Place, Serve, Site, shut, smart_reading, week_of
 from tests.service.telling.test_channels import Post, post_office
@@ -212,3 +213,31 @@ def test_a_secret_that_is_not_there_is_told_with_its_key(tmp_path: Path) -> None
     settings = settings_of(tmp_path, f'[webhook]\nurl = "https://a"\nsecret_file = "{tmp_path}/none"\n')
     with pytest.raises(NoSecret, match=r"secret_file of \[webhook\]"):
         _channels(settings)
+
+
+OF_TABLES = {
+    "mail": 'host = "a"\nsender = "a@b"\nto = ["a@b"]',
+    "webhook": 'url = "https://a"\nsecret_file = "{secret}"',
+    "oidc": 'issuer = "https://a"\nclient_id = "a"\nread = ["*"]',
+}
+
+
+@pytest.mark.parametrize("table", OF_TABLES)
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_an_authority_that_cannot_be_used_is_told_with_its_key_at_the_start(
+    tmp_path: Path, table: str, content: str | None
+) -> None:
+    ca, secret = tmp_path / "ca.pem", tmp_path / "secret"
+    secret.write_text("a secret")
+    if content is not None:
+        ca.write_text(content)
+    keys = OF_TABLES[table].format(secret=secret)
+    text = f'[service]\naddress = "https://b"\n[{table}]\n{keys}\nca = "{ca}"\n'
+    settings = settings_of(tmp_path, text)
+
+    def begin() -> None:
+        _channels(settings)
+        settings.oidc.provider("https://b/sign-in/return", SystemClock())
+
+    with pytest.raises(NoAuthority, match=rf"{ca} cannot be used .*give ca of \[{table}\] a PEM file"):
+        begin()

@@ -18,7 +18,8 @@ from actions.policy import Policy
 from data.clock import SystemClock
 from data.log.sqlite import SqliteLog
 from data.store.sqlite import SqliteStore
-from service.access.oidc import local
+from service.access.oidc import ProviderAway, local
+from service.examining import away
 from service.house import House, Ports
 from service.listening import Server, bind
 from service.rest.guarding import WORD_HEADER
@@ -243,6 +244,16 @@ def test_a_provider_that_is_away_is_said_and_tokens_still_let_in(door: Door, pro
     assert answer.status_code == 503
     assert "set issuer of [oidc]" in answer.json()["detail"]
     assert door.browser.post("/api/v1/session", json={"token": door.token}).status_code == 204
+
+
+def test_the_doctor_says_whether_people_can_sign_in(provider: LocalProvider) -> None:
+    table = OidcTable(issuer=provider.issuer, client_id=CLIENT, read=("*",))
+    settings = Settings(service=ServiceTable(address="http://127.0.0.1:8080"), oidc=table)
+    (found,) = away.oidc(settings, SystemClock())
+    assert (found.state, found.told) == ("ok", f"{provider.issuer} answers, and its keys can be read")
+    elsewhere = table.model_copy(update={"issuer": f"{provider.issuer}/nowhere"})
+    with pytest.raises(ProviderAway, match="nowhere answered 404"):
+        list(away.oidc(settings.model_copy(update={"oidc": elsewhere}), SystemClock()))
 
 
 def test_keys_that_the_provider_changed_are_fetched_and_forged_ones_fetch_nothing(
