@@ -158,6 +158,15 @@ def test_a_pod_that_ends_at_once_replaces_none_that_works() -> None:
 
 
 @pytest.mark.system
+def test_every_pod_that_is_scraped_answers_to_its_own_address() -> None:
+    for pod in (one["spec"] for one in templates("Deployment").values()):
+        (container,) = pod["containers"]
+        words = container["args"]
+        assert words[words.index("--host") + 1] == "$(POD_IP)"
+        assert {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}} in container["env"]
+
+
+@pytest.mark.system
 def test_every_pod_is_behind_the_network_policy_and_two_reach_ceph() -> None:
     policies = {one["metadata"]["name"]: one["spec"] for one in rendered() if one["kind"] == "NetworkPolicy"}
 
