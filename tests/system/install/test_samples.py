@@ -163,7 +163,9 @@ def test_every_pod_that_is_scraped_answers_to_its_own_address() -> None:
         (container,) = pod["containers"]
         words = container["args"]
         assert words[words.index("--host") + 1] == "$(POD_IP)"
-        assert {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}} in container["env"]
+        assert {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}} in container[
+            "env"
+        ]
 
 
 @pytest.mark.system

@@ -124,7 +124,7 @@ def _where(labels: dict[str, str]) -> str:
 
 
 def test_a_service_that_is_away_is_one_message_whatever_else_follows_from_it(desk: Desk) -> None:
-    desk.send(desk.alert("PredrainAway", "critical", instance="a:8080"))
+    desk.send(desk.alert("PredrainAway", "critical", instance="a:8080", left="none"))
     away = frozenset({("PredrainAway", "")})
     desk.told(away)
     follows = [desk.alert("PredrainHostSilent", host=f"stor-{n}") for n in range(30)]
@@ -133,6 +133,16 @@ def test_a_service_that_is_away_is_one_message_whatever_else_follows_from_it(des
     other["labels"]["cluster"] = "another"
     desk.send(other)
     assert desk.told(frozenset({("PredrainHalted", "")})) == [away, frozenset({("PredrainHalted", "")})]
+
+
+def test_a_process_that_is_away_while_others_answer_hides_nothing_of_what_they_say(desk: Desk) -> None:
+    desk.send(
+        desk.alert("PredrainAway", "critical", instance="predrain-worker-2:8081", left="others"),
+        desk.alert("PredrainStoreAway", "critical", instance="predrain-worker-1:8081", left="others"),
+    )
+    desk.told(frozenset({("PredrainAway", "")}))
+    desk.send(desk.alert("PredrainDrainFailed", "critical"))
+    desk.told(frozenset({("PredrainDrainFailed", "")}))
 
 
 def test_what_is_wrong_with_one_hosts_disks_is_one_message(desk: Desk) -> None:
