@@ -25,6 +25,7 @@ from service.tables import collector
 from service.tables.access import AccessTable, OidcTable
 from service.tables.collector import NOT_SETTINGS, PREFIX
 from service.tables.kafka import KafkaTable
+from service.tables.spans import endless
 from service.tables.store import StoreTable
 from service.tables.telling import MailTable, WebhookTable
 
@@ -236,10 +237,15 @@ def load(file: Path | None = None, environment: Mapping[str, str] | None = None)
     _check_variables(variables)
     written = _read(path) if path else {}
     try:
-        return Settings(**written)
+        settings = Settings(**written)
     except ValidationError as error:
         known = [f"{table}.{key}" for table, key, _, _ in keys()]
         raise BadSettings(_sentence(error, path, known, variables)) from error
+    for table in Settings.model_fields:
+        for key, value in dict(getattr(settings, table)).items():
+            if why := endless(key, value):
+                raise BadSettings(f"{path or 'the environment'}: {table}.{key}: {why}")
+    return settings
 
 
 def read_policy(file: Path) -> Policy:

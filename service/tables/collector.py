@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from data.refusal import Refusal
 from service.state import default_state
+from service.tables.spans import endless
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -215,7 +216,11 @@ def _table(
     except msgspec.ValidationError as error:
         told = str(error).replace("`$.", f"`{name}.")
         raise BadCollectorSettings(f"{source}: {told[:1].lower()}{told[1:]}; correct it") from error
-    return msgspec.structs.replace(strict, **{key: getattr(lax, key) for key in said if key in known})
+    found = msgspec.structs.replace(strict, **{key: getattr(lax, key) for key in said if key in known})
+    for key in known:
+        if why := endless(key, getattr(found, key)):
+            raise BadCollectorSettings(f"{source}: {name}.{key}: {why}")
+    return found
 
 
 def _said(text: str) -> object:

@@ -286,6 +286,7 @@ def test_variables_win_over_the_file_and_other_tables_are_left_alone(tmp_path: P
         ("[collector]\nspool_day = 3", "did you mean collector.spool_days"),
         ('[collector]\nspool_days = "x"', "collector.spool_days"),
         ("[collector]\nspool_days = -1", "collector.spool_days"),
+        ("[collector]\nspool_days = inf", r"collector\.spool_days: a century, 36525, is the longest"),
         ("collector = 3", r"write \[collector\]"),
         ("[collector", "is not TOML"),
         ('[colector]\nurl = "https://predrain.example.org"', "unknown key colector; did you mean collector?"),

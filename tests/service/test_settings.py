@@ -14,6 +14,7 @@ from actions.policy import Policy
 from service.cli import main
 from service.limits import PolicyTable
 from service.settings import BadSettings, load
+from tests.service.conftest import NOON
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -57,6 +58,28 @@ def test_an_unknown_table_is_an_error(tmp_path: Path) -> None:
 def test_a_value_out_of_range_says_what_would_do(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"service\.port: .*65535.*given: 70000"):
         load(written(tmp_path, "[service]\nport = 70000"), {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[retention]\nhistory_days = inf",
+        "[retention]\nhistory_days = 1_000_000",
+        "[forecast]\nreading_interval_hours = inf",
+        "[policy]\nwithdraw_after_days = 1e12",
+        "[access]\nrequests_per_second = inf",
+        "[collector]\nspool_days = inf",
+    ],
+)
+def test_a_time_without_an_end_is_refused_before_a_calendar_breaks_over_it(tmp_path: Path, text: str) -> None:
+    table, key = text.partition(" =")[0].strip("[").split("]\n")
+    with pytest.raises(BadSettings, match=rf"{table}.*{key}: (a century, 36525|it must be)|{key}.*(876600)"):
+        load(written(tmp_path, text), {})
+
+
+def test_a_century_is_as_good_as_for_ever(tmp_path: Path) -> None:
+    kept = load(written(tmp_path, "[retention]\nhistory_days = 36525"), {}).retention
+    assert NOON - timedelta(days=kept.history_days) < NOON
 
 
 def test_a_file_that_is_no_toml_names_the_line(tmp_path: Path) -> None:
