@@ -25,6 +25,9 @@ from data.smart.values import (
 
 _SECTOR_BYTES = 512
 _OWN_BITS = 56  # an attribute's raw field has 6 bytes, 7 on some drives
+_MOST_HOURS = 30 * 8766
+"""More years than there are drives that count them. A drive that the database does not know may count minutes or
+half minutes under the same name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,13 +228,13 @@ def _power_on_hours(
     document: JsonObject, attributes: Mapping[int, Attribute], statistics: Mapping[tuple[int, str], int]
 ) -> int | None:
     """`power_on_time` first: smartctl has divided by the drive's own unit there, which may be minutes."""
-    hours = count(member(document, "power_on_time"), "hours")
-    if hours is not None:
-        return hours
     attribute = attributes.get(9)
-    if attribute is not None and attribute.raw >= 0 and "power_on" in attribute.name.lower():
-        return attribute.raw
-    return statistics.get((1, "Power-on Hours"))
+    told = (
+        count(member(document, "power_on_time"), "hours"),
+        attribute.raw if attribute is not None and "power_on" in attribute.name.lower() else None,
+        statistics.get((1, "Power-on Hours")),
+    )
+    return next((hours for hours in told if hours is not None and 0 <= hours <= _MOST_HOURS), None)
 
 
 def _temperature(document: JsonObject, attributes: Mapping[int, Attribute]) -> int | None:

@@ -109,6 +109,6 @@ def serial(document: JsonObject) -> str | None:
 
 
 def temperature(node: JsonObject, key: str) -> int | None:
-    """Degrees Celsius under `key`. A drive without a sensor answers 0; no sensor reads beyond -60..150."""
+    """Degrees Celsius under `key`. A drive without a sensor answers 0, 127 or 128; no drive lives beyond -60..120."""
     value = integer(node, key)
-    return value if value is not None and value != 0 and -60 <= value <= 150 else None
+    return value if value is not None and value != 0 and -60 <= value <= 120 else None

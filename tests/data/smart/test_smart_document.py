@@ -191,7 +191,7 @@ def _sane(document: SmartDocument) -> None:
         value = getattr(smart.counters, counter.name)
         assert value is None or (type(value) is int and 0 <= value < 2**63), counter.name
     assert smart.passed in (True, False, None)
-    assert smart.temperature_c is None or -60 <= smart.temperature_c <= 150
+    assert smart.temperature_c is None or -60 <= smart.temperature_c <= 120
     for number, row in smart.attributes.items():
         assert 1 <= number <= 255
         assert type(row.raw) is int

@@ -197,6 +197,25 @@ def test_a_count_at_the_place_of_a_temperature_is_none(name: str) -> None:
     assert attributes(row(190, name, 5)).temperature_c is None
 
 
+def test_hours_that_no_drive_can_have_are_of_another_unit_and_so_unknown() -> None:
+    """Half minutes of a Samsung SP80A4H in 5.38, which said only that `-F samsung` might be needed; its self-tests
+    tell of 9,965 hours."""
+    smart = attributes(row(9, "Power_On_Hours", 1196196))
+    assert (smart.power_on_hours, smart.attributes[9].raw) == (None, 1196196)
+    assert attributes(row(9, "Power_On_Hours", 102880)).power_on_hours == 102880
+    told = {"device": {"protocol": "ATA"}, "model_name": "X", "power_on_time": {"hours": 1196196}}
+    assert decode(json.dumps(told).encode()).smart.power_on_hours is None
+
+
+@pytest.mark.parametrize(("printed", "celsius"), [("128 (Min/Max 127/129)", None), (127, None), (83, 83)])
+def test_a_temperature_that_no_drive_survives_is_a_missing_sensor(
+    printed: int | str, celsius: int | None
+) -> None:
+    """SandForce's controllers say 128 where no sensor is fitted (text/ata-076)."""
+    told = attributes(f"194 Temperature_Celsius     -O---K   128   129   000    -    {printed}")
+    assert told.temperature_c == celsius
+
+
 def test_the_table_of_the_first_releases_has_a_column_less() -> None:
     smart = attributes(
         "  5 Reallocated_Sector_Ct   0x0033   253   253   063    Pre-fail -           2",
