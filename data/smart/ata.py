@@ -246,6 +246,8 @@ def _temperature(document: JsonObject, attributes: Mapping[int, Attribute]) -> i
             return current
     for number in (194, 190):
         attribute = attributes.get(number)
-        if attribute is not None and not _NO_TEMPERATURE.search(attribute.name):
-            return temperature({"current": attribute.raw}, "current")
+        if attribute is None or _NO_TEMPERATURE.search(attribute.name):
+            continue
+        if (current := temperature({"current": attribute.raw}, "current")) is not None:
+            return current
     return None

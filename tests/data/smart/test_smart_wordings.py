@@ -216,6 +216,11 @@ def test_a_temperature_that_no_drive_survives_is_a_missing_sensor(
     assert told.temperature_c == celsius
 
 
+def test_a_194_without_a_sensor_leaves_it_to_190_as_smartctl_does() -> None:
+    rows = (row(190, "Airflow_Temperature_Cel", 31), row(194, "Temperature_Celsius", 0))
+    assert attributes(*rows).temperature_c == 31
+
+
 def test_the_table_of_the_first_releases_has_a_column_less() -> None:
     smart = attributes(
         "  5 Reallocated_Sector_Ct   0x0033   253   253   063    Pre-fail -           2",
