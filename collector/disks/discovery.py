@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from collector.disks.kernel import slots
+from collector.disks.kernel import is_sata, slots
 from collector.disks.look import Failed, look
 from collector.disks.process import Ended, Job, Programs
 from collector.disks.smartctl import Smartctl, Spot
@@ -74,7 +74,7 @@ def search(smartctl: Smartctl, programs: Programs, seconds: float, root: Path) -
         whole = whole or source != _PYSMART
         refused.extend(sentence for sentence in odd if sentence not in refused)
         for spot in spots:
-            typed = Spot(spot.path) if source == _UNOPENED and spot.type in _NO_TYPE else spot
+            typed = _typed(spot, source, root)
             found.setdefault(typed.place, typed)
     spots, all_asked = _in_slots(smartctl, programs, seconds, root)
     found.update({spot.place: spot for spot in spots})
@@ -89,6 +89,17 @@ def search(smartctl: Smartctl, programs: Programs, seconds: float, root: Path) -
     return Listing(
         tuple(sorted(found.values()))[:_MOST_DISKS], tuple(refused), tuple(trouble), whole and all_asked
     )
+
+
+def _typed(spot: Spot, source: str, root: Path) -> Spot:
+    """A SATA drive that did not identify itself while the list was made is listed as `scsi`. Asked so, it never tells
+    its name; asked as what it is, it does, or smartctl says why not.
+    """
+    if spot.type not in _NO_TYPE:
+        return spot
+    if is_sata(spot, root):
+        return Spot(spot.path, "sat")
+    return Spot(spot.path) if source == _UNOPENED else spot
 
 
 class _Silent(Exception):

@@ -56,6 +56,14 @@ def kernel_id(spot: Spot, root: Path) -> str | None:
     return None
 
 
+def is_sata(spot: Spot, root: Path) -> bool:
+    """Whether the kernel met a SATA drive there: INQUIRY's vendor is `ATA` then (SAT-4, 8.2)."""
+    for name in block_names(spot, root):
+        with contextlib.suppress(OSError):
+            return (root / "sys/block" / name / "device/vendor").read_bytes()[:_LONGEST_ID].strip() == b"ATA"
+    return False
+
+
 def translated_names(spots: Iterable[Spot], root: Path) -> Mapping[str, DeviceId]:
     """By serial number, what Ceph calls SATA drives of which udev asked the SCSI layer alone (the rules of sg3_utils
     do): by the model that fits into INQUIRY.

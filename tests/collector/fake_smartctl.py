@@ -227,6 +227,13 @@ def plant_controllers(root: Path) -> None:
         (card / "proc_name").write_text(f"{driver}\n")
 
 
+def plant_vendor(root: Path, block: str, vendor: str) -> None:
+    """What the disk `sda` answered to the kernel's INQUIRY."""
+    device = root / "sys/block" / block / "device"
+    device.mkdir(parents=True, exist_ok=True)
+    (device / "vendor").write_text(f"{vendor}\n")
+
+
 def plant_wwid(root: Path, block: str, wwid: str) -> None:
     """What the kernel of a host calls the disk `sda`."""
     device = root / "sys/block" / block / "device"

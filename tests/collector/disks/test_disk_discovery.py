@@ -16,7 +16,7 @@ from collector.disks.kernel import slots
 from data.clock import SystemClock
 from data.ids import HostName
 from tests.collector.disks.conftest import ALPHA, BETA, Host, by_device
-from tests.collector.fake_smartctl import Disk, plant_controllers
+from tests.collector.fake_smartctl import Disk, plant_controllers, plant_vendor
 
 Made = Callable[[Iterable[Disk]], Host]
 
@@ -48,6 +48,17 @@ def test_when_no_list_comes_what_was_known_is_still_asked_and_nothing_is_gone(ho
 def test_a_disk_that_cannot_be_opened_is_found_all_the_same(host: Made) -> None:
     made = host([replace(ALPHA, how="gone")])
     assert made.watch().rescan().found == (Spot("/dev/sda", "sat"),)
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_sata_drive_that_does_not_identify_itself_is_asked_as_a_sata_drive(host: Made, hangs: bool) -> None:
+    """`--scan-open` and `--scan` list it as they list a SAS drive."""
+    made = host([replace(ALPHA, type="scsi"), replace(BETA, type="scsi")])
+    for block, vendor in (("sda", "ATA     "), ("sdb", "SEAGATE ")):
+        plant_vendor(made.root, block, vendor)
+    made.smartctl.hang_scan(opened=hangs)
+    found = made.watch(seconds=1).rescan().found
+    assert found == (Spot("/dev/sda", "sat"), Spot("/dev/sdb", "auto" if hangs else "scsi"))
 
 
 def test_a_disk_that_came_later_is_found_by_the_next_scan(host: Made) -> None:

@@ -126,3 +126,20 @@ def test_a_drive_that_fails_to_tell_its_state_has_failed_though_it_has_a_name(
 )  # fmt: skip
 def test_a_drive_that_has_no_state_to_tell_or_tells_some_has_not_failed(answer: dict[str, object]) -> None:
     assert isinstance(look(Ended(4, json.dumps(answer).encode())), SmartDocument)
+
+
+@pytest.mark.parametrize("told", [{}, {"smart_status": {"passed": True}, "temperature": {"current": 31}}])
+def test_a_sata_drive_that_only_the_scsi_layer_answers_for_has_failed(told: dict[str, object]) -> None:
+    """Keys as in netdata/netdata#18249: smartctl leaves out a vendor `ATA`, and the product with it."""
+    answer = {
+        "smartctl": {"version": [7, 4], "exit_status": 0},
+        "device": {"name": "/dev/sda", "type": "scsi", "protocol": "SCSI"},
+        "logical_unit_id": "0x5000cca267e3c39c",
+        "serial_number": "JEJJNYMN",
+        "smart_support": {"available": False},
+        **told,
+    }
+    seen = look(Ended(0, json.dumps(answer).encode()))
+    assert isinstance(seen, Failed)
+    assert seen.document is None
+    assert "the SCSI layer" in seen.why
