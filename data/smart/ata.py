@@ -25,7 +25,7 @@ from data.smart.values import (
 
 _SECTOR_BYTES = 512
 _OWN_BITS = 56  # an attribute's raw field has 6 bytes, 7 on some drives
-_MOST_HOURS = 30 * 8766
+_MOST_HOURS = 350_400  # forty years, as data.wire.acceptance has it
 """More years than there are drives that count them. A drive that the database does not know may count minutes or
 half minutes under the same name."""
 
@@ -51,7 +51,8 @@ _PENDING = (_Meaning(197, _called(r"^(?!bogus).*pend|unknown_attribute")),)
 _OFFLINE_UNCORRECTABLE = (_Meaning(198, _called(r"off-?l|uncorrectable_sector|unc_sect|unknown_attribute")),)
 _REPORTED_UNCORRECTABLE = (
     _Meaning(187, _called(r"uncor|reported|_ue_|unknown_attribute"), LARGEST_REPORTED_UNCORRECTABLE),
-    _Meaning(195, _called(r"^uncorrectable_error")),
+    _Meaning(195, _called(r"^uncorrectable_err")),
+    _Meaning(160, _called(r"^uncorrectable_(error|sector)|^uecc_sector")),
 )
 _COMMAND_TIMEOUTS = (_Meaning(188, _called(r"time-?_?out|unknown_attribute")),)
 _CRC_ERRORS = (_Meaning(199, _called(r"crc|unknown_attribute")), _Meaning(210, _called(r"sata_crc")))

@@ -176,6 +176,10 @@ def test_a_row_without_a_threshold_has_none(altered: Altered) -> None:
         (187, "Reported_Uncorrect", "reported_uncorrectable", 7),
         (187, "Uncorrectable_Error_Cnt", "reported_uncorrectable", 7),  # text/ata-024, Samsung
         (195, "Uncorrectable_Error_Cnt", "reported_uncorrectable", 7),  # ata-059
+        (195, "Uncorrectable_Err_Ct", "reported_uncorrectable", 7),  # SanDisk CloudSpeed, by drivedb.h
+        (160, "Uncorrectable_Error_Cnt", "reported_uncorrectable", 7),  # Silicon Motion, by drivedb.h
+        (160, "UECC_Sector_Count", "reported_uncorrectable", 7),  # Swissbit, by drivedb.h
+        (160, "Unknown_Attribute", "reported_uncorrectable", None),  # text/ata-030
         (195, "Hardware_ECC_Recovered", "reported_uncorrectable", None),
         (188, "Command_Timeout", "command_timeouts", 7),
         (188, "Unknown_SSD_Attribute", "command_timeouts", None),
