@@ -55,7 +55,10 @@ _REPORTED_UNCORRECTABLE = (
     _Meaning(160, _called(r"^uncorrectable_(error|sector)|^uecc_sector")),
 )
 _COMMAND_TIMEOUTS = (_Meaning(188, _called(r"time-?_?out|unknown_attribute")),)
-_CRC_ERRORS = (_Meaning(199, _called(r"crc|unknown_attribute")), _Meaning(210, _called(r"sata_crc")))
+_CRC_ERRORS = (
+    _Meaning(199, _called(r"crc|unknown_attribute")),
+    *(_Meaning(number, _called(r"crc_err")) for number in (210, 218)),
+)
 _END_TO_END = (_Meaning(184, _called(r"end.to.end|e2e|ioedc|io_error_detect|unknown_attribute")),)
 _UNSAFE_SHUTDOWNS = tuple(
     _Meaning(

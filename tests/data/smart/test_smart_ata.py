@@ -193,6 +193,8 @@ def test_a_row_without_a_threshold_has_none(altered: Altered) -> None:
         (199, "UDMA_CRC_Error_Count", "crc_errors", 7),
         (199, "CRC_Error_Count", "crc_errors", 7),
         (210, "SATA_CRC_Error_Count", "crc_errors", 7),  # text/ata-058
+        (218, "CRC_Error_Count", "crc_errors", 7),  # Phison and Kingston, by drivedb.h
+        (218, "Unknown_SSD_Attribute", "crc_errors", None),
         (174, "Unexpect_Power_Loss_Ct", "unsafe_shutdowns", 7),
         (192, "Unsafe_Shutdown_Count", "unsafe_shutdowns", 7),
         (192, "Power-Off_Retract_Count", "unsafe_shutdowns", None),
