@@ -19,7 +19,7 @@ from data.refusal import Refusal
 from data.smart import ata, nvme, scsi
 from data.smart.exit_status import COMMAND_FAILED, VERDICT_FAILED, exit_bits, read_failed
 from data.smart.json_text import LARGEST_DOCUMENT, NotJsonError, first_object
-from data.smart.text import NotTextError, is_text, transcript
+from data.smart.text import NotTextError, is_text, stops, transcript
 from data.smart.values import JsonObject, count, integer, member, members, text
 
 __all__ = ["LARGEST_DOCUMENT", "SmartDocument", "Undecodable", "decode"]
@@ -110,6 +110,8 @@ _CURES: tuple[tuple[str, str], ...] = (
     ("Unknown USB bridge", "name the bridge's type with -d"),
     ("Unknown device type", "name a type that this smartctl knows with -d"),
     ("Unable to detect device type", "name the device type with -d"),
+    ("Probable ATA device", "name the device type with -d sat, and check the disk if that is not answered"),
+    ("Standard Inquiry", "check the disk and its cable"),
     ("No such ", "check the device's name"),
 )
 
@@ -233,11 +235,7 @@ def _tells_state(smart: Smart) -> bool:
 
 def _failure(found: JsonObject, messages: tuple[str, ...], bits: tuple[int, ...] | None) -> str | None:
     """How a drive that keeps a state failed to tell it, in smartctl's words, which `--json=o` brings along."""
-    printed = member(found, "smartctl").get("output")
-    lines = (
-        *messages,
-        *(line for line in (printed if isinstance(printed, list) else ()) if isinstance(line, str)),
-    )
+    lines = (*messages, *_printed(found))
     if bits is None or COMMAND_FAILED not in bits or any(_NO_STATE.search(line) for line in lines):
         return None
     return next((line[:_LONGEST_MESSAGE] for line in lines if _STATE_FAILED.match(line)), None)
@@ -276,12 +274,21 @@ def _asleep(found: JsonObject, messages: tuple[str, ...]) -> bool:
     )
 
 
+def _printed(found: JsonObject) -> list[str]:
+    """The text that `--json=o` brings along."""
+    lines = member(found, "smartctl").get("output")
+    return [line for line in lines if isinstance(line, str)] if isinstance(lines, list) else []
+
+
 def _messages(found: JsonObject) -> tuple[str, ...]:
-    """smartctl's messages, errors first; where Ceph's agent could not run it, what the agent says."""
+    """smartctl's messages, errors first; of a SAS drive that stopped it only its text tells. Where Ceph's agent could
+    not run it, what the agent says.
+    """
     said = list(members(member(found, "smartctl"), "messages"))
     said.sort(key=lambda message: message.get("severity") != "error")
     told = [part for message in said if (part := text(message, "string", _LONGEST_MESSAGE))]
     scrape = [part for key in ("error", "smartctl_output") if (part := text(found, key, _LONGEST_MESSAGE))]
+    told = told or [line[:_LONGEST_MESSAGE] for line in _printed(found) if stops(line)]
     return tuple(told) or ((": ".join(scrape),) if scrape else ())
 
 

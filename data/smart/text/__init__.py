@@ -7,6 +7,6 @@ the same either way. One file a protocol (ata, scsi, nvme), `logs` for all three
 """
 
 from data.smart.text.lines import is_text, runs
-from data.smart.text.transcript import NotTextError, transcript
+from data.smart.text.transcript import NotTextError, stops, transcript
 
-__all__ = ["NotTextError", "is_text", "runs", "transcript"]
+__all__ = ["NotTextError", "is_text", "runs", "stops", "transcript"]

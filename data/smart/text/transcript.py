@@ -24,7 +24,8 @@ _NOTHING_READ = re.compile(
     r"Smartctl open device: .* failed|.*: Unable to detect device type|.*: Unknown USB bridge|Device is in \w+ mode"
     r"|A mandatory SMART command failed: exiting|Read Device Identity failed|.*: Unknown device type|NO MEDIUM present"
     r"|(?:>> )?Terminate command early|=======> (?:INVALID ARGUMENT|UNRECOGNIZED OPTION)|ERROR: smartctl requires"
-    r"|Short INQUIRY response, skip"
+    r"|Short INQUIRY response, skip|Standard Inquiry \(64 bytes\) failed|device is NOT READY|device becoming ready"
+    r"|device Test Unit Ready|Probable ATA device behind a SAT layer"
 )
 _FARM = "Seagate Field Access Reliability Metrics log"
 _ATA_SIGNS = (
@@ -39,6 +40,11 @@ _MOST_SAID = 32
 
 class NotTextError(Exception):
     """The text is not one run's of one disk; the text of this is the reason and the cure."""
+
+
+def stops(line: str) -> bool:
+    """Whether smartctl says here why it read nothing more of the disk."""
+    return _NOTHING_READ.match(line) is not None
 
 
 def transcript(document: bytes) -> tuple[JsonObject, bool]:

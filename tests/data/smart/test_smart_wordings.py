@@ -115,6 +115,8 @@ def test_the_oldest_ok_is_ok(line: str, passed: bool) -> None:
     [
         ("Short INQUIRY response, skip product id", "cable"),
         (">> Terminate command early due to bad response to IEC mode page", "cable"),
+        ("Standard Inquiry (64 bytes) failed [No such device or address]", "cable"),
+        ("Probable ATA device behind a SAT layer", "-d sat"),
         ("=======> INVALID ARGUMENT TO -d: foo", "arguments that it knows"),
         ("=======> UNRECOGNIZED OPTION: j", "options that it knows"),
         ("ERROR: smartctl requires a device name as the final command-line argument.", "name the device"),
@@ -129,6 +131,38 @@ def test_what_stopped_smartctl_is_quoted_with_its_cure(line: str, cure: str) -> 
     told = refused(f"smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)\n{line}\n")
     assert line.rstrip(".") in told
     assert cure in told
+
+
+@pytest.mark.parametrize(
+    ("line", "identity"),
+    [
+        ("Standard Inquiry (64 bytes) failed [No such device or address]", {}),
+        (
+            "device is NOT READY (e.g. spun down, busy)",
+            {"scsi_vendor": "HGST", "scsi_product": "HUH721212AL5200"},
+        ),
+        ("device Test Unit Ready  [medium or hardware error (serious)]", {"scsi_vendor": "HGST"}),
+    ],
+)
+def test_what_stopped_a_sas_drives_reading_is_quoted_from_the_text_that_comes_along(
+    line: str, identity: dict[str, str]
+) -> None:
+    """These are in no message of smartctl's JSON (scsiprint.cpp prints them only)."""
+    program = {
+        "exit_status": 2,
+        "output": [
+            "=== START OF INFORMATION SECTION ===",
+            line,
+            "A mandatory SMART command failed: exiting.",
+        ],
+    }
+    answer = {"smartctl": program, "device": {"protocol": "SCSI"}, "serial_number": "D5G7WG8L", **identity}
+    if not identity:
+        del answer["serial_number"]
+        assert line in refused(json.dumps(answer))
+        return
+    found = decode(json.dumps(answer).encode())
+    assert found.untold == f"smartctl read nothing but the disk's name ({line})"
 
 
 def test_a_verdict_after_an_answer_that_was_cut_short_counts_as_a_failed_read() -> None:
