@@ -99,6 +99,8 @@ def _named_only(*lines: str, protocol: str = "ATA", status: int = 4, **told: obj
         ("ATA", "A mandatory SMART command failed: exiting. To continue, add one or more '-T permissive' options."),
         ("ATA", "Read SMART Data failed: scsi error medium or hardware error (serious)"),
         ("NVMe", "Read NVMe SMART/Health Information failed: NVME_IOCTL_ADMIN_CMD: Input/output error"),
+        ("NVMe", "Read NVMe SMART/Health Information failed: NVMe Status 0x4006"),
+        ("NVMe", "Read NVMe SMART/Health Information failed: Internal Error (0x006)"),
     ],
 )  # fmt: skip
 def test_a_drive_that_fails_to_tell_its_state_has_failed_though_it_has_a_name(
@@ -118,9 +120,9 @@ def test_a_drive_that_fails_to_tell_its_state_has_failed_though_it_has_a_name(
             "SMART support is: Unavailable - device lacks SMART capability.",
             "A mandatory SMART command failed: exiting.",
         ),
-        _named_only(
-            "Read NVMe SMART/Health Information failed: NVMe Status 0x4002", protocol="NVMe"
-        ),
+        _named_only("Read NVMe SMART/Health Information failed: NVMe Status 0x4002", protocol="NVMe"),
+        _named_only("Read NVMe SMART/Health Information failed: NVMe Status 0x02", protocol="NVMe"),
+        _named_only("Read NVMe SMART/Health Information failed: Invalid Log Page (0x109)", protocol="NVMe"),
         _named_only("SMART support is:     Unavailable - device lacks SMART capability.", protocol="SCSI"),
     ],
 )  # fmt: skip
