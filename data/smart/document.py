@@ -91,6 +91,7 @@ class SmartDocument:
 
 _STATE_FAILED = re.compile(
     r"A mandatory SMART command failed\b|Read SMART Data failed\b"
+    r"|(?:Log|Request) Sense failed, .*\[(?:device not ready|medium or hardware error|aborted command)"
     # An invalid opcode, field, namespace or log page (NVMe Base 2.0, 3.3.3.2) says that it keeps none.
     r"|Read NVMe SMART/Health Information\b.* failed: (?!Invalid|NVMe Status 0x(?:4?0*)(?:1|2|b|109)\b)"
 )

@@ -101,6 +101,7 @@ def _named_only(*lines: str, protocol: str = "ATA", status: int = 4, **told: obj
         ("NVMe", "Read NVMe SMART/Health Information failed: NVME_IOCTL_ADMIN_CMD: Input/output error"),
         ("NVMe", "Read NVMe SMART/Health Information failed: NVMe Status 0x4006"),
         ("NVMe", "Read NVMe SMART/Health Information failed: Internal Error (0x006)"),
+        ("SCSI", "Log Sense failed, IE page [medium or hardware error (serious)]"),
     ],
 )  # fmt: skip
 def test_a_drive_that_fails_to_tell_its_state_has_failed_though_it_has_a_name(
@@ -124,6 +125,7 @@ def test_a_drive_that_fails_to_tell_its_state_has_failed_though_it_has_a_name(
         _named_only("Read NVMe SMART/Health Information failed: NVMe Status 0x02", protocol="NVMe"),
         _named_only("Read NVMe SMART/Health Information failed: Invalid Log Page (0x109)", protocol="NVMe"),
         _named_only("SMART support is:     Unavailable - device lacks SMART capability.", protocol="SCSI"),
+        _named_only("Log Sense failed, IE page [unsupported scsi opcode]", protocol="SCSI"),
     ],
 )  # fmt: skip
 def test_a_drive_that_has_no_state_to_tell_or_tells_some_has_not_failed(answer: dict[str, object]) -> None:
