@@ -152,22 +152,38 @@ def vector(state: DriveState, day: int) -> NDArray[np.float32]:
 
 def matrix(states: Sequence[DriveState], day: int) -> NDArray[np.float32]:
     """(drives, features) of many drives on one day, not before any one's newest reading."""
-    if any(not len(state.latest) or state.day > day for state in states):
-        raise ValueError("a drive has no reading on or before that day, or a later one")
-    counts = np.array([len(state.past) + 1 for state in states], dtype=np.int64)
-    start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-    last = start[1:] - 1
-    rows = {name: np.full(int(start[-1]), np.nan) for name in COLUMNS}
+    if not all(len(state.latest) for state in states):
+        raise ValueError("a drive has no reading yet")
     now = np.array([state.latest for state in states]).reshape(len(states), len(COLUMNS))
+    if (now[:, AT["day"]] > day).any():
+        raise ValueError("a drive has a reading of a later day")
+    past = np.concatenate([*(state.past for state in states), now[:, _PAST_AT]])
+    held = _held([len(state.past) for state in states], past[:, 0].astype(np.int64), day)
+    rows = dict(zip(PAST, np.ascontiguousarray(past[held.ravel()].T), strict=True))
     for column, name in enumerate(COLUMNS):
-        rows[name][last] = now[:, column]
-    earlier = np.ones(int(start[-1]), dtype=bool)
-    earlier[last] = False
-    past = np.concatenate([state.past for state in states]) if states else np.empty((0, len(PAST)))
-    for column, name in enumerate(PAST):
-        rows[name][earlier] = past[:, column]
-    drives = np.arange(len(states), dtype=np.int64)
-    return vectors(Ledger(start, rows), drives, np.full(len(states), day, dtype=np.int64))
+        if name not in rows:
+            rows[name] = np.full(held.size, np.nan)
+            rows[name][held.shape[1] - 1 :: held.shape[1]] = now[:, column]
+    drives = np.arange(len(states) + 1, dtype=np.int64)
+    ledger = Ledger(drives * held.shape[1], rows)
+    return vectors(ledger, drives[:-1], np.full(len(states), day, dtype=np.int64))
+
+
+def _held(sizes: Sequence[int], days: NDArray[np.int64], day: int) -> NDArray[np.int64]:
+    """(drives, windows + 1) rows that features look at: those that held before each window, or the first; the latest.
+
+    days: of all past rows, so many a drive, and then of each drive's latest.
+    """
+    drives, many, stride = np.arange(len(sizes), dtype=np.int64), np.array(sizes, dtype=np.int64), 1 << 20
+    end = np.cumsum(many)
+    latest = len(days) - len(sizes) + drives
+    first = np.where(many > 0, end - many, latest)
+    key = np.repeat(drives, many) * stride + days[: len(days) - len(sizes)]
+    held = []
+    for window in sorted(WINDOWS, reverse=True):
+        then = np.searchsorted(key, drives * stride + day - window, side="right") - 1
+        held.append(np.where(days[latest] <= day - window, latest, np.maximum(then, first)))
+    return np.stack([*held, latest], axis=1)
 
 
 def values_of(smart: Smart) -> dict[int, float]:
