@@ -77,10 +77,10 @@ class BundledForecaster:
         return state
 
     def outlooks(
-        self, states: Mapping[DeviceId, DriveState], now: datetime, before: Mapping[DeviceId, Outlook]
+        self, states: Sequence[DriveState], now: datetime, before: Mapping[DeviceId, Outlook]
     ) -> Sequence[Outlook]:
-        """One outlook a device, as of its newest reading."""
-        return outlooks(self._bundle, list(states.values()), now, before)
+        """One outlook a state, as of its newest reading."""
+        return outlooks(self._bundle, states, now, before)
 
     def family(self, state: DriveState) -> tuple[float, ...] | None:
         """The curve of drives of the same model and age, whatever this one's counters say."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from models.drift import FamilyDrift
 
 State = TypeVar("State")
+Seen = tuple[Reading, State]
+"""A reading, and what is remembered of its device after it."""
 
 
 class Forecaster(Protocol[State]):
@@ -49,9 +51,12 @@ class Forecaster(Protocol[State]):
         ...
 
     def outlooks(
-        self, states: Mapping[DeviceId, State], now: datetime, before: Mapping[DeviceId, Outlook]
+        self, states: Sequence[State], now: datetime, before: Mapping[DeviceId, Outlook]
     ) -> Sequence[Outlook]:
-        """One outlook a device, as of its newest reading; trust counts on from the ones `before`."""
+        """One outlook a state, as of its newest reading; trust counts on from the ones `before`.
+
+        Of a device that was read several times on the day of `now`, the older states stand first.
+        """
         ...
 
     def family(self, state: State) -> tuple[float, ...] | None:
@@ -73,19 +78,27 @@ class Patient(Generic[State]):
     def __init__(self, forecaster: Forecaster[State]) -> None:
         self._forecaster = forecaster
 
-    def outlooks(
-        self, states: Mapping[DeviceId, State], now: datetime, before: Mapping[DeviceId, Outlook]
-    ) -> Sequence[Outlook]:
-        """As the forecaster's; a device that cannot be scored is `unknown` and says why."""
+    def outlooks(self, scene: Sequence[Seen[State]], before: Mapping[DeviceId, Outlook]) -> Sequence[Outlook]:
+        """As the forecaster's, of readings of one day; a device that cannot be scored is `unknown` and says why."""
+        now = max(reading.taken_at for reading, _ in scene)
         try:
-            return self._forecaster.outlooks(states, now, before)
+            return self._forecaster.outlooks([state for _, state in scene], now, before)
         except Exception:  # noqa: BLE001  (whatever it is, the other devices must be scored)
-            if len(states) > 1:
-                each = [{device: state} for device, state in states.items()]
-                return [outlook for one in each for outlook in self.outlooks(one, now, before)]
-            device = next(iter(states))
-            structlog.get_logger().exception("a device cannot be scored", device=device)
-            return [unscored(device, now)]
+            if len(scene) > 1:
+                return self._one_by_one(scene, before)
+            (reading, _), *_ = scene
+            structlog.get_logger().exception("a device cannot be scored", device=reading.device)
+            return [unscored(reading.device, reading.taken_at)]
+
+    def _one_by_one(
+        self, scene: Sequence[Seen[State]], before: Mapping[DeviceId, Outlook]
+    ) -> Sequence[Outlook]:
+        last, made = dict(before), list[Outlook]()
+        for one in scene:
+            (outlook,) = self.outlooks([one], last)
+            last[outlook.device] = outlook
+            made.append(outlook)
+        return made
 
 
 def unscored(device: DeviceId, as_of: datetime) -> Outlook:

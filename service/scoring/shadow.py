@@ -6,7 +6,7 @@ Nothing here reaches an outlook, an announcement or a drain. Whatever goes wrong
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date
 from typing import Any
 
 import structlog
@@ -16,12 +16,12 @@ from data.outlook import Outlook
 from data.reading import Reading, Smart
 from data.refusal import Refusal
 from data.scorebook import Line, Scorebook
-from service.scoring.forecasting import Forecaster, Patient
+from service.scoring.forecasting import Forecaster, Patient, Seen
 
 EPOCH = date(1970, 1, 1)
 
-Scene = tuple[Mapping[DeviceId, Any], datetime]
-"""States of devices that were scored together, and when."""
+Scene = Sequence[Seen[Any]]
+"""What was scored together."""
 
 
 class Shadow:
@@ -47,8 +47,8 @@ class Shadow:
             self._scorebook.write(self.champion, _lines(outlooks, models))
             if self.challenger is not None:
                 patient = Patient(self.challenger)
-                for states, now in scenes:
-                    lines = _lines(patient.outlooks(states, now, {}), models)
+                for scene in scenes:
+                    lines = _lines(patient.outlooks(scene, {}), models)
                     self._scorebook.write(self.challenger.fingerprint, lines)
             self.trouble = None
         except Refusal as refusal:

@@ -31,7 +31,7 @@ from data.wire import DeadLetter, accept
 from service.alerts import Announcements
 from service.memory import recall_announcements
 from service.scoring.deadletters import opened
-from service.scoring.forecasting import Forecaster, Patient
+from service.scoring.forecasting import Forecaster, Patient, Seen
 from service.scoring.latest import Latest
 from service.scoring.sender import Sender
 from service.scoring.shadow import Scene, Shadow
@@ -224,7 +224,9 @@ class Worker(Generic[State]):
                 letters.append(DeadLetter.of(Topic.READINGS, record, refusal, now))
         return sorted(readings, key=lambda reading: reading.taken_at), letters
 
-    def _score(self, readings: Sequence[Reading]) -> tuple[dict[DeviceId, State], list[Outlook], list[Scene]]:
+    def _score(
+        self, readings: Sequence[Reading]
+    ) -> tuple[dict[DeviceId, State], list[Outlook], Sequence[Scene]]:
         """States after `readings`, and one outlook for each, so that none depends on how they were batched; and
         the scenes that were scored.
 
@@ -247,20 +249,17 @@ class Worker(Generic[State]):
             elif device in self._states:
                 states[device] = self._states[device]
         found: list[Outlook] = []
-        scenes: list[Scene] = []
         last = {device: before for device, new in due.items() if (before := self._before(device, new[0]))}
-        for turn in range(max(map(len, due.values()), default=0)):
-            by_day: dict[date, dict[DeviceId, Reading]] = defaultdict(dict)
-            for device, new in due.items():
-                if turn < len(new):
-                    states[device] = self._forecaster.fold(states.get(device), new[turn : turn + 1])
-                    by_day[new[turn].taken_at.date()][device] = new[turn]
-            for _, of_day in sorted(by_day.items()):
-                now = max(reading.taken_at for reading in of_day.values())
-                scenes.append(({device: states[device] for device in of_day}, now))
-                told = self._patient.outlooks(scenes[-1][0], now, last)
-                last.update((outlook.device, outlook) for outlook in told)
-                found += told
+        by_day: dict[date, list[Seen[State]]] = defaultdict(list)
+        for device, new in due.items():
+            for reading in new:
+                states[device] = self._forecaster.fold(states.get(device), [reading])
+                by_day[reading.taken_at.date()].append((reading, states[device]))
+        scenes = [by_day[day] for day in sorted(by_day)]
+        for scene in scenes:
+            told = self._patient.outlooks(scene, last)
+            last.update((outlook.device, outlook) for outlook in told)
+            found += told
         return states, sorted(found, key=lambda outlook: outlook.as_of), scenes
 
     def _before(self, device: DeviceId, reading: Reading) -> Outlook | None:

@@ -162,7 +162,7 @@ def one_reading() -> Work:
             seconds = work.seconds
             with work.timed():
                 state = forecaster.fold(state, [reading])
-                (outlook,) = forecaster.outlooks({device: state}, reading.taken_at, before)
+                (outlook,) = forecaster.outlooks([state], reading.taken_at, before)
             before = {device: outlook}
             took.append(work.seconds - seconds)
     work.amount = len(took)

@@ -57,8 +57,8 @@ def started(store: SqliteStore, forecaster: BundledForecaster) -> Worker:
 def told(made: Worker, forecaster: BundledForecaster) -> list[Outlook]:
     """What it would say of every device, now and after one more reading."""
     states = made._states
-    now = forecaster.outlooks(states, NOON, {})
-    more = {d: forecaster.fold(s, [smart_reading(d.split("_")[1], NOON + HOUR)]) for d, s in states.items()}
+    now = forecaster.outlooks(list(states.values()), NOON, {})
+    more = [forecaster.fold(s, [smart_reading(d.split("_")[1], NOON + HOUR)]) for d, s in states.items()]
     return [*now, *forecaster.outlooks(more, NOON + HOUR, {})]
 
 

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data.ids import DeviceId
 from data.log.memory import MemoryLog
 from data.log.port import Record, Topic
 from data.outlook import Outlook, Status
 from data.store.sqlite import SqliteStore
 from data.wire import DeadLetter, decode
+from features.state import DriveState
 from service.house import House
 from service.scoring.deadletters import replay, standing
 from tests.service.conftest import NOON, Place, SetClock, shut, smart_reading, week_of
@@ -246,6 +248,19 @@ def test_a_device_that_cannot_be_scored_is_unknown_and_the_others_are_scored(pla
     shut(house)
 
 
+def test_what_is_told_of_a_device_that_cannot_be_scored_is_told_as_of_its_own_readings(place: Place) -> None:
+    house = place.house()
+    house.start()
+    worker = house.scorer._worker
+    assert worker is not None
+    worker._patient._forecaster = Fragile(place.forecaster)
+    times = [NOON - timedelta(hours=hours) for hours in (3, 2)]
+    house.ingest([*(smart_reading("BROKEN", at) for at in times), smart_reading("A")])
+    work(house)
+    assert [one.as_of for one in house.store.outlooks(DeviceId("ST4000DM000_BROKEN"))] == times
+    shut(house)
+
+
 class Fragile:
     """The real forecaster, with one device that it fails on."""
 
@@ -255,7 +270,7 @@ class Fragile:
     def __getattr__(self, name: str) -> object:
         return getattr(self._real, name)
 
-    def outlooks(self, states: dict, now: object, before: object) -> object:
-        if any("BROKEN" in device for device in states):
+    def outlooks(self, states: list[DriveState], now: object, before: object) -> object:
+        if any("BROKEN" in state.device for state in states):
             raise ZeroDivisionError
         return self._real.outlooks(states, now, before)  # type: ignore[attr-defined]
