@@ -1,4 +1,4 @@
-"""Long lists as JSON that is written once a change, and of it only the rows of which something changed.
+"""Long lists as JSON that is written once a change, and of it only rows that are shown and of which something changed.
 
 A list of thousands is asked for by every open page several times a second while readings stream in, and writing a row
 costs a hundred times what it costs to see that it is the same.
@@ -34,9 +34,10 @@ an answer for each."""
 @dataclass(slots=True)
 class _Row:
     made_of: MadeOf
-    text: bytes
     turn: int
-    """The list's turn at which this text came."""
+    """The list's turn at which it came to be made of this."""
+    text: bytes = b""
+    """Empty until it is shown."""
 
 
 class Listing(Generic[Key]):
@@ -114,10 +115,8 @@ class Listing(Generic[Key]):
                     self._gone[key] = turn
                     moved = True
             elif row is None or row.made_of != made_of:
-                text = self._write(*made_of).model_dump_json(by_alias=True).encode()
-                other = row is None or row.text != text
-                rows[key] = _Row(made_of, text, turn if row is None or other else row.turn)
-                news, moved = news or other, moved or row is None
+                rows[key] = _Row(made_of, turn)
+                news, moved = True, moved or row is None
                 self._gone.pop(key, None)
         if moved:
             self._order = sorted(rows)
@@ -162,6 +161,9 @@ class Listing(Generic[Key]):
         return self._written(rows, None, self._end(gone, whole=False))
 
     def _written(self, rows: list[_Row], following: str | None, end: bytes) -> bytes:
+        for row in rows:
+            if not row.text:
+                row.text = self._write(*row.made_of).model_dump_json(by_alias=True).encode()
         items = b",".join([row.text for row in rows])
         return b'{"items":[%b],"next":%b%b}' % (items, msgspec.json.encode(following), end)
 

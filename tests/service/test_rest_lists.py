@@ -142,7 +142,7 @@ def test_a_since_of_another_start_of_the_service_is_answered_with_the_whole(site
     assert (answer["whole"], len(answer["items"])) == (True, 12)
 
 
-def test_a_row_of_which_nothing_changed_is_not_written_again(tmp_path: Path) -> None:
+def test_a_row_is_written_when_it_is_shown_and_again_once_something_of_it_changed(tmp_path: Path) -> None:
     watched, written = Watched(tmp_path), list[int]()
     inner = watched.list._write
 
@@ -156,7 +156,9 @@ def test_a_row_of_which_nothing_changed_is_not_written_again(tmp_path: Path) -> 
     watched.become({**dict.fromkeys(range(12), True), 5: False})
     watched.page(10, None)
     watched.page(10, None)
-    assert written == [*range(12), 5]
+    assert written == [*range(10), 5]
+    watched.page(12, None)
+    assert written == [*range(10), 5, 10, 11]
     watched.house.store.close()
 
 
