@@ -15,7 +15,7 @@ from service.house import DemoStatus, House
 from service.rest import caching
 from service.rest.bodies import Body
 from service.rest.guarding import Reader
-from service.rest.within import TheHouse, TheSight, kept
+from service.rest.within import TheHouse, TheSight, kept, made_once
 from service.tally import Tally, tally
 
 router = APIRouter(tags=["status"])
@@ -85,14 +85,32 @@ class Counting:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._counted: tuple[Sight, int, Tally] | None = None
+        self._counted: tuple[Sight, datetime, Tally] | None = None
 
-    def at(self, sight: Sight, now: datetime) -> Tally:
-        """As of `now`, to the second."""
-        known, second = self._counted, int(now.timestamp())
-        if known is None or known[0] is not sight or known[1] != second:
-            known = self._counted = sight, second, tally(sight, now, self._house.stale_after)
-        return known[2]
+    def ready(self, sight: Sight, asked: datetime) -> Tally | None:
+        """The sums of this sight in the second in which they were asked for, or any that were begun after that."""
+        if self._counted is None:
+            return None
+        of, begun, counted = self._counted
+        same = of is sight and int(begun.timestamp()) == int(asked.timestamp())
+        return counted if same or begun > asked else None
+
+    def count(self) -> Tally:
+        """As of now."""
+        begun, sight = self._house.clock.now(), self._house.sight()
+        counted = tally(sight, begun, self._house.stale_after)
+        self._counted = sight, begun, counted
+        return counted
+
+
+async def _counted(
+    request: Request,
+    house: TheHouse,
+    sight: TheSight,
+    counting: Annotated[Counting, Depends(kept("counting", Counting))],
+) -> Tally:
+    asked = house.clock.now()
+    return await made_once(request, "the sums", lambda: counting.ready(sight, asked), counting.count)
 
 
 @router.get("/status", response_model=StatusBody, responses=caching.polled(401))
@@ -101,15 +119,14 @@ def status(
     house: TheHouse,
     _: Reader,
     sight: TheSight,
-    counting: Annotated[Counting, Depends(kept("counting", Counting))],
+    counted: Annotated[Tally, Depends(_counted)],
 ) -> Response:
     """Cluster, forecast, freshness, and whether drains may act."""
-    return caching.answer(request, _body(house, sight, counting))
+    return caching.answer(request, _body(house, sight, counted))
 
 
-def _body(house: House, sight: Sight, counting: Counting) -> StatusBody:
+def _body(house: House, sight: Sight, counted: Tally) -> StatusBody:
     now, view = house.clock.now(), house.fleet.view  # a look that changed nothing is still a look
-    counted = counting.at(sight, now)
     return StatusBody(
         cluster=house.settings.service.cluster_name,
         now=now,

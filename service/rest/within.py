@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
@@ -13,6 +13,8 @@ from starlette.responses import Response
 from service.fleet import Sight
 from service.house import SIGHT, House
 from service.rest.caching import Answer
+
+Made = TypeVar("Made")
 
 
 async def _house(request: Request) -> House:  # no thread is needed to hand it over
@@ -34,10 +36,10 @@ def kept(name: str, make: Callable[[House], Any]) -> Callable[[Request], Any]:
     return found
 
 
-async def in_turn(
-    request: Request, name: str, ready: Callable[[], Answer | None], make: Callable[[], Answer]
-) -> Response:
-    """The answer that stands, else the one that `make` makes, which takes a while.
+async def made_once(
+    request: Request, name: str, ready: Callable[[], Made | None], make: Callable[[], Made]
+) -> Made:
+    """What stands, else what `make` makes, which takes a while.
 
     After a change hundreds ask at once for what one has to make. The others wait here: each in a thread of its own,
     they would keep every other request out of them.
@@ -48,19 +50,25 @@ async def in_turn(
         async with turn:
             found = ready()
             if found is None:
-                return await run_in_threadpool(lambda: make().to(request))
-    return found.to(request)
+                found = await run_in_threadpool(make)
+    return found
+
+
+async def in_turn(
+    request: Request, name: str, ready: Callable[[], Answer | None], make: Callable[[], Answer]
+) -> Response:
+    """The response to the answer that stands, else to the one that `make` makes."""
+
+    def standing() -> Response | None:
+        found = ready()
+        return None if found is None else found.to(request)
+
+    return await made_once(request, name, standing, lambda: make().to(request))
 
 
 async def _sight(request: Request) -> Sight:
     house: House = request.app.state.house
-    found: Sight | None = house.made(SIGHT)
-    if found is not None:
-        return found
-    turn: asyncio.Lock = await kept("turn at the sight", lambda _: asyncio.Lock())(request)
-    async with turn:
-        found = house.made(SIGHT)
-        return found if found is not None else await run_in_threadpool(house.sight)
+    return await made_once(request, "the sight", lambda: house.made(SIGHT), house.sight)
 
 
 TheHouse = Annotated[House, Depends(_house)]

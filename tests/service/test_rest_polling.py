@@ -13,7 +13,9 @@ import msgspec
 import pytest
 
 from service.house import House
+from service.rest import status
 from service.rest.listing import Listing
+from service.tally import Tally, tally
 from tests.service.conftest import Serve, Site, smart_reading
 from tests.service.test_worker import work
 
@@ -128,6 +130,32 @@ def test_whoever_waits_for_a_list_that_is_written_anew_keeps_no_other_request_ou
             go_on.set()
         assert {each.result().status_code for each in asked} == {200}
     assert not begun.acquire(blocking=False), "one writes it, for all"
+
+
+def test_sums_over_all_disks_are_counted_by_one_for_all_who_ask_at_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.house.ingest([smart_reading("A")])
+    work(site.house)
+    begun, go_on = threading.Semaphore(0), threading.Event()
+
+    def slowly(*given: Any) -> Tally:
+        begun.release()
+        assert go_on.wait(60)
+        return tally(*given)
+
+    monkeypatch.setattr(status, "tally", slowly)
+    with ThreadPoolExecutor(60) as people:
+        asked = [
+            people.submit(httpx2.get, f"{site.client.base_url}/api/v1/status", timeout=60) for _ in range(60)
+        ]
+        try:
+            assert begun.acquire(timeout=30)
+            assert site.client.get("/api/v1/forecast", timeout=30).status_code == 200
+        finally:
+            go_on.set()
+        assert {each.result().json()["readings"]["total"] for each in asked} == {1}
+    assert not begun.acquire(blocking=False), "one counts, for all"
 
 
 def test_an_answer_is_the_same_bytes_however_often_it_is_asked_for(site: Site) -> None:
