@@ -19,6 +19,8 @@ from service.rest.within import TheHouse
 
 router = APIRouter(tags=["events"])
 HEARTBEAT_SECONDS = 10.0
+LOOKS = 8
+"""Of a listener in the time between two changes that it may hear of."""
 
 
 class ChangedBody(Body):
@@ -58,5 +60,7 @@ async def _changes(changes: Changes, seen: int, clock: Clock) -> AsyncIterator[S
         elif quiet >= HEARTBEAT_SECONDS:
             quiet = 0.0
             yield ServerSentEvent(comment="still here")
-        await asyncio.sleep(SOONEST_SECONDS)
-        quiet += SOONEST_SECONDS
+        # Two hundred who looked four times a second would take a twelfth of the time of all who ask.
+        rest = max(SOONEST_SECONDS, changes.pace / LOOKS)
+        await asyncio.sleep(rest)
+        quiet += rest
