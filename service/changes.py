@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 
@@ -30,7 +30,8 @@ class Changes:
 
     def __init__(self, remembered: int = 1024) -> None:
         self._told: deque[tuple[int, frozenset[Kind]]] = deque(maxlen=remembered)
-        self._lock = threading.Lock()
+        self._lock, self._telling = threading.Lock(), threading.Lock()
+        self._preparing: list[Callable[[int], None]] = []
         self._number = 0
         self._closed = False
         self._listeners = 0
@@ -63,11 +64,21 @@ class Changes:
         """
         return min(LONGEST_SECONDS, max(SOONEST_SECONDS, APART_SECONDS * self._listeners))
 
+    def prepare(self, step: Callable[[int], None]) -> None:
+        """Call `step` with the number of each change before anybody hears of it, in the thread of who tells of it."""
+        self._preparing.append(step)
+
     def tell(self, *kinds: Kind) -> None:
         """Something of these kinds changed."""
-        with self._lock:
-            self._number += 1
-            self._told.append((self._number, frozenset(kinds)))
+        with self._telling:
+            number = self._number + 1
+            try:
+                for step in self._preparing:
+                    step(number)
+            finally:
+                with self._lock:
+                    self._number = number
+                    self._told.append((number, frozenset(kinds)))
 
     def since(self, number: int) -> tuple[int, frozenset[Kind]]:
         """The newest number, and what changed after `number`; every kind when that is too long ago."""

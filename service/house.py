@@ -213,15 +213,15 @@ class House:
             return f"holding: halted ({halted})" if halted else "in another process; this one shows"
         return self.faults.get("controller") or self._control.says()
 
-    def sight(self) -> Sight:
-        """Everything known now; the same object until something changes."""
-        return self.derived(SIGHT, lambda sight: sight)
+    def sight(self, change: int | None = None) -> Sight:
+        """Everything known now; the same object until something changes. change: one that is about to be told."""
+        return self.derived(SIGHT, lambda sight: sight, change)
 
-    def derived(self, name: str, build: Callable[[Sight], Built]) -> Built:
+    def derived(self, name: str, build: Callable[[Sight], Built], change: int | None = None) -> Built:
         """What `build` makes of the sight, made once a change however many ask for it."""
         with self._building:
-            number = self.changes.number
-            if self._seen is None or self._seen[0] != number:
+            number = self.changes.number if change is None else change
+            if self._seen is None or self._seen[0] < number:
                 self._seen = number, {SIGHT: self.fleet.sight(self.halted())}
             made = self._seen[1]
             if name not in made:
@@ -231,7 +231,7 @@ class House:
 
     def made(self, name: str) -> Any:
         """What `derived` made under that name, unless something changed since; else None. Waits for nobody."""
-        return seen[1].get(name) if (seen := self._seen) and seen[0] == self.changes.number else None
+        return seen[1].get(name) if (seen := self._seen) and seen[0] >= self.changes.number else None
 
     def halted(self) -> str | None:
         """Why everything stands still: halted in the store or in the cluster itself; None when it is not."""

@@ -39,9 +39,12 @@ class Answer:
     def __init__(self, content: bytes) -> None:
         self.content, self._tag = content, tag(content)
         self._packed: bytes | None = None
+        self.given = False
+        """Whether anybody asked for it."""
 
     def to(self, request: Request) -> Response:
         """All of it, packed for who can unpack, or 304 for who has it."""
+        self.given = True
         headers = {"ETag": self._tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
         if matches(request.headers.get("if-none-match"), self._tag):
             return Response(status_code=304, headers=headers)

@@ -1,7 +1,8 @@
 """Long lists as JSON that is written once a change, and of it only rows that are shown and of which something changed.
 
 A list of thousands is asked for by every open page several times a second while readings stream in, and writing a row
-costs a hundred times what it costs to see that it is the same.
+costs a hundred times what it costs to see that it is the same. What was asked for since the change before is written
+by whoever tells of a change, before anybody hears of it: who asks need not wait for it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import secrets
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 import msgspec
 from pydantic import BaseModel
@@ -40,6 +41,12 @@ class _Row:
     """Empty until it is shown."""
 
 
+class _Page(NamedTuple):
+    limit: int
+    cursor: str | None
+    group: str | None
+
+
 class Listing(Generic[Key]):
     """One list of one service. Thread-safe: who asks first after a change brings it up to date, the others wait."""
 
@@ -60,16 +67,17 @@ class Listing(Generic[Key]):
         self._order: list[Key] = []
         self._gone: dict[Key, int] = {}
         self._start, self._turn, self._forgotten = secrets.token_hex(4), 0, 0
-        self._seen: int | None = None
+        self._seen = -1
         self._before: Sight | None = None
         self._answers: dict[Hashable, Answer] = {}
         self._many: set[int] = set()
         """Turns since which most rows changed."""
         self._lock = threading.Lock()
+        house.changes.prepare(self._prepare)
 
     def ready(self, limit: int, cursor: str | None, group: str | None = None) -> Answer | None:
         """The answer of `page` where nothing has to be done for it; waits for nobody."""
-        return self._answers.get((limit, cursor, group)) if self._current() else None
+        return self._answers.get(_Page(limit, cursor, group)) if self._current() else None
 
     def followed_ready(self, limit: int, cursor: str | None, since: str | None) -> Answer | None:
         """The same of `followed`."""
@@ -81,8 +89,8 @@ class Listing(Generic[Key]):
     def page(self, limit: int, cursor: str | None, group: str | None = None) -> Answer:
         """`items` (at most `limit`, of one group or of all, in the order of their keys) and `next`."""
         with self._lock:
-            self._renew()
-            return self._kept((limit, cursor, group), lambda: self._paged(limit, cursor, group))
+            self._renew(self._house.changes.number)
+            return self._kept(_Page(limit, cursor, group), lambda: self._paged(limit, cursor, group))
 
     def followed(self, limit: int, cursor: str | None, since: str | None) -> Answer:
         """As `page`, and besides `at`, which says as of which change that is.
@@ -92,7 +100,7 @@ class Listing(Generic[Key]):
         most rows changed, counts as none.
         """
         with self._lock:
-            self._renew()
+            self._renew(self._house.changes.number)
             turn = self._turn_of(since) if since and not cursor else None
             if turn is not None and self._few(turn):
                 return self._kept(turn, lambda: self._changed(turn))
@@ -100,13 +108,19 @@ class Listing(Generic[Key]):
             return self._kept((limit, cursor), lambda: self._paged(limit, cursor, None, end))
 
     def _current(self) -> bool:
-        return self._seen == self._house.changes.number
+        return self._seen >= self._house.changes.number
 
-    def _renew(self) -> None:
-        number = self._house.changes.number
-        if number == self._seen:
+    def _prepare(self, number: int) -> None:
+        with self._lock:
+            given = [name for name, answer in self._answers.items() if answer.given]
+            if given:
+                self._renew(number, given)
+
+    def _renew(self, number: int, given: Sequence[Hashable] = ()) -> None:
+        """Be as of change `number`, told or about to be. given: names of answers that will be asked for again."""
+        if self._seen >= number:
             return
-        sight, turn, rows = self._house.sight(), self._turn + 1, self._rows
+        sight, turn, rows = self._house.sight(number), self._turn + 1, self._rows
         news = moved = False
         for key, made_of in self._touched(sight, self._before).items():
             row = rows.get(key)
@@ -124,10 +138,18 @@ class Listing(Generic[Key]):
                 self._gone, self._forgotten = {}, turn
         if news or moved:
             self._turn = turn
-            self._answers.clear()
             self._many.clear()
+            self._answers = self._again(given)
         # Last: from now on answers are taken without the lock.
         self._before, self._seen = sight, number
+
+    def _again(self, given: Sequence[Hashable]) -> dict[Hashable, Answer]:
+        pages = [name for name in given if isinstance(name, _Page)]
+        if len(pages) < len(
+            given
+        ):  # of those who follow, everyone needs other rows, but only those that changed
+            self._write_out([row for row in self._rows.values() if row.turn == self._turn])
+        return {name: Answer(self._paged(*name)) for name in pages}
 
     def _kept(self, name: Hashable, make: Callable[[], bytes]) -> Answer:
         if name not in self._answers:
@@ -161,11 +183,14 @@ class Listing(Generic[Key]):
         return self._written(rows, None, self._end(gone, whole=False))
 
     def _written(self, rows: list[_Row], following: str | None, end: bytes) -> bytes:
+        self._write_out(rows)
+        items = b",".join([row.text for row in rows])
+        return b'{"items":[%b],"next":%b%b}' % (items, msgspec.json.encode(following), end)
+
+    def _write_out(self, rows: list[_Row]) -> None:
         for row in rows:
             if not row.text:
                 row.text = self._write(*row.made_of).model_dump_json(by_alias=True).encode()
-        items = b",".join([row.text for row in rows])
-        return b'{"items":[%b],"next":%b%b}' % (items, msgspec.json.encode(following), end)
 
     def _end(self, gone: list[Key], *, whole: bool) -> bytes:
         told = {"gone": gone, "whole": whole, "at": f"{self._start}-{self._turn}"}

@@ -12,6 +12,8 @@ import httpx2
 import msgspec
 import pytest
 
+from data.store.faults import StoreBusy
+from service.changes import Kind
 from service.house import House
 from service.rest import status
 from service.rest.listing import Listing
@@ -156,6 +158,29 @@ def test_sums_over_all_disks_are_counted_by_one_for_all_who_ask_at_once(
             go_on.set()
         assert {each.result().json()["readings"]["total"] for each in asked} == {1}
     assert not begun.acquire(blocking=False), "one counts, for all"
+
+
+def test_a_list_that_is_asked_for_is_written_anew_before_anybody_hears_of_the_change(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.house.ingest([smart_reading("A")])
+    work(site.house)
+    assert len(site.client.get("/api/v1/devices").json()["items"]) == 1
+    site.house.ingest([smart_reading("B")])
+    work(site.house)
+    monkeypatch.setattr(Listing, "page", None)  # whoever had to write it would fail
+    assert len(site.client.get("/api/v1/devices").json()["items"]) == 2
+
+
+def test_a_change_is_told_even_where_a_list_cannot_be_written(house: House) -> None:
+    def broken(number: int) -> None:
+        raise StoreBusy(f"change {number} cannot be looked at")
+
+    house.changes.prepare(broken)
+    before = house.changes.number
+    with pytest.raises(StoreBusy):
+        house.changes.tell(Kind.DEVICES)
+    assert house.changes.since(before) == (before + 1, frozenset({Kind.DEVICES}))
 
 
 def test_an_answer_is_the_same_bytes_however_often_it_is_asked_for(site: Site) -> None:
