@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 
 SOONEST_SECONDS, LONGEST_SECONDS = 0.25, 5.0
@@ -72,13 +72,14 @@ class Changes:
         """Something of these kinds changed."""
         with self._telling:
             number = self._number + 1
-            try:
-                for step in self._preparing:
+            for step in self._preparing:
+                with suppress(
+                    Exception
+                ):  # who asks for it meets what is wrong; who changed something is not told off
                     step(number)
-            finally:
-                with self._lock:
-                    self._number = number
-                    self._told.append((number, frozenset(kinds)))
+            with self._lock:
+                self._number = number
+                self._told.append((number, frozenset(kinds)))
 
     def since(self, number: int) -> tuple[int, frozenset[Kind]]:
         """The newest number, and what changed after `number`; every kind when that is too long ago."""
