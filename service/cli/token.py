@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from data.refusal import Refusal
 from service.cli.options import HERE, AsJson, Where, person, print_json
@@ -20,14 +21,31 @@ class NoStore(Refusal):
     """The state directory holds no store, so there is no book of tokens."""
 
 
+LONGEST = 256
+"""Characters of a name; a host's is no longer in readings."""
+
+
+def _one_line(_type: object, name: str) -> None:
+    if not (name.strip() and name.isprintable() and len(name) <= LONGEST):
+        raise ValueError(f"a name is one line of {LONGEST} printable characters at most")
+
+
+def _lines(type_: object, names: tuple[str, ...]) -> None:
+    for name in names:
+        _one_line(type_, name)
+
+
 def make(
     *,
-    name: Annotated[str, Parameter(help="Who will hold it; journals name it so.")],
+    name: Annotated[str, Parameter(help="Who will hold it; journals name it so.", validator=_one_line)],
     scope: Annotated[
         tuple[Literal["read", "ingest", "act", "hand", "admin"], ...], Parameter(help="What it may do.")
     ],
     days: Annotated[
-        float | None, Parameter(help="Days that it stands; until it is revoked if not said.")
+        float | None,
+        Parameter(
+            help="Days that it stands; until it is revoked if not said.", validator=Number(gt=0, lte=36_525)
+        ),
     ] = None,
     where: Where = HERE,
 ) -> int:
@@ -89,8 +107,15 @@ def revoke(
 
 
 def enrol(
-    *hosts: Annotated[str, Parameter(help="Hosts as their readings name them.")],
-    hours: Annotated[float, Parameter(help="Hours within which a collector must use it.")] = 24.0,
+    hosts: Annotated[tuple[str, ...], Parameter(help="Hosts as their readings name them.", validator=_lines)],
+    /,
+    *,
+    hours: Annotated[
+        float,
+        Parameter(
+            help="Hours within which a collector must use it.", validator=Number(gt=0, lte=24 * 36_525)
+        ),
+    ] = 24.0,
     where: Where = HERE,
 ) -> int:
     """Print a one-time token for each host: `predrain collect --enrol TOKEN` there exchanges it for one of its own.

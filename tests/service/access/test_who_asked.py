@@ -17,7 +17,7 @@ from service.cli import main
 from service.rest.guarding import WORD_HEADER
 from service.tables.collector import CollectorSettings, CollectorTable, KafkaTable
 from service.tokens import Scope, read
-from tests.service.conftest import Place, Site, envelope, smart_reading
+from tests.service.conftest import Place, SetClock, Site, envelope, smart_reading
 
 HALT = "/api/v1/halt"
 
@@ -98,6 +98,28 @@ def test_a_token_is_made_used_and_revoked_beside_the_running_service(
     until(lambda: halt() == 401)
     calls = [asked for caller, asked, _ in record(site) if caller.startswith("cli:")]
     assert calls == ["make token anna with act", "revoke anna"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "make --scope read --name a --days -1",
+        "make --scope read --name a --days 0",
+        "make --scope read --name a --days nan",
+        "make --scope read --name a --days 1e9",
+        "make --scope read --name= ",
+        "make --scope read --name=a\nb",
+        "enrol",
+        "enrol stor-01 --hours 1e12",
+        "enrol stor-01 --hours -3",
+    ],
+)
+def test_a_token_that_could_not_be_used_or_told_apart_is_not_made(
+    site: Site, place: Place, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    assert main(["token", *words.split(" "), "--state", str(place.state.path)]) == 2
+    assert "unexpected" not in capsys.readouterr().err
+    assert Book(site.house.store, SetClock()).all() == ()
 
 
 def test_a_token_cannot_be_made_where_no_service_ever_was(
