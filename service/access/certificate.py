@@ -11,6 +11,8 @@ import structlog
 from data.refusal import Refusal
 
 SOON = timedelta(days=14)
+NO_CHECK_TIME = 0x200000
+"""OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python has no name for."""
 
 
 class CertificateUnusable(Refusal):
@@ -57,14 +59,14 @@ class Certificate:
 
 
 def own(chain: Path) -> ssl.SSLContext:
-    """Trusts this very certificate and no other, whatever names it bears: for who speaks to the service on its own
-    machine. Raises CertificateUnusable."""
+    """Trusts this very certificate and no other, whatever names it bears, and also when it has ended: for who speaks to
+    the service on its own machine, and may have to stop a drain then. Raises CertificateUnusable."""
     try:
         context = ssl.create_default_context(cafile=chain)
     except OSError as error:
         raise CertificateUnusable(_unusable(chain, error)) from error
     context.check_hostname = False
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | NO_CHECK_TIME
     return context
 
 

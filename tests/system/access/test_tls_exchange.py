@@ -123,33 +123,34 @@ def test_a_new_certificate_is_taken_up_while_it_runs_and_a_bad_one_is_not(
         assert client.get("/healthz").status_code == 200, "who was connected stays so"
 
 
+def record(folder: Path, chain: Path) -> subprocess.CompletedProcess[str]:
+    """What a command on the same machine says, which takes `chain` for the service's certificate."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PREDRAIN_")}
+    tls = {"PREDRAIN_SERVICE__TLS_CERTIFICATE": str(chain), "PREDRAIN_SERVICE__TLS_KEY": str(chain)}
+    return subprocess.run(
+        [PREDRAIN, "audit", "--state", str(folder / "state")],
+        env=variables | tls,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
 def test_commands_on_the_same_machine_trust_the_service_s_own_certificate_and_no_other(
     authority: trustme.CA, tmp_path: Path
 ) -> None:
     put(authority.issue_cert("predrain.example.org"), tmp_path)
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("PREDRAIN_")}
     with running(tmp_path):
-
-        def asked(chain: Path) -> subprocess.CompletedProcess[str]:
-            tls = {"PREDRAIN_SERVICE__TLS_CERTIFICATE": str(chain), "PREDRAIN_SERVICE__TLS_KEY": str(chain)}
-            return subprocess.run(
-                [PREDRAIN, "audit", "--state", str(tmp_path / "state")],
-                env=variables | tls,
-                capture_output=True,
-                text=True,
-                timeout=120,
-            )
-
-        right = asked(tmp_path / "chain.pem")
+        right = record(tmp_path, tmp_path / "chain.pem")
         assert (right.returncode, right.stdout) == (0, "nothing is on record\n"), right.stderr
         other = tmp_path / "other"
         other.mkdir()
-        wrong = asked(put(authority.issue_cert("predrain.example.org"), other)[0])
+        wrong = record(tmp_path, put(authority.issue_cert("predrain.example.org"), other)[0])
         assert wrong.returncode == 1
         assert "CERTIFICATE_VERIFY_FAILED" in wrong.stderr
 
 
-def test_an_expired_certificate_says_so_at_the_start_and_a_new_one_cures_it(
+def test_an_expired_certificate_says_so_stops_no_command_of_this_machine_and_a_new_one_cures_it(
     authority: trustme.CA, tmp_path: Path
 ) -> None:
     past = datetime.now(UTC) - timedelta(days=1)
@@ -158,6 +159,8 @@ def test_an_expired_certificate_says_so_at_the_start_and_a_new_one_cures_it(
         until(lambda: "every client refuses it" in (tmp_path / "said.txt").read_text())
         with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
             ends_of(url, authority)
+        typed = record(tmp_path, tmp_path / "chain.pem")
+        assert (typed.returncode, typed.stdout) == (0, "nothing is on record\n"), typed.stderr
         put(authority.issue_cert("127.0.0.1"), tmp_path)
 
         def good() -> bool:
