@@ -16,7 +16,7 @@ BLANK = "***"
 
 def blanked(text: str, settings: Settings) -> str:
     """The settings file's text without the secrets that `settings` hold; a single comment where one is left in it."""
-    secrets = [secret for value in _values(settings) for secret in _secrets(value.get_secret_value())]
+    secrets = [secret for value in _values(settings) for secret in _secrets(value)]
     for secret in secrets:
         text = text.replace(secret, BLANK)
     # A secret that is written with escapes is not found as text.
@@ -39,11 +39,14 @@ def _secrets(value: str) -> Iterator[str]:
         yield password
 
 
-def _values(table: BaseModel) -> Iterator[SecretStr]:
+def _values(table: BaseModel) -> Iterator[str]:
+    """Secret settings, and other addresses: a webhook's or a registry's may have a password in it, too."""
     for name in type(table).model_fields:
         value = getattr(table, name)
         for one in value if isinstance(value, tuple) else (value,):
             if isinstance(one, SecretStr):
+                yield one.get_secret_value()
+            elif isinstance(one, str) and "://" in one:
                 yield one
             elif isinstance(one, BaseModel):
                 yield from _values(one)

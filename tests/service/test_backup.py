@@ -175,6 +175,8 @@ def test_a_backup_is_for_its_owner_only_and_holds_no_secret(
     settings.write_text(
         f"[service]\nstate = '{state.path}'\nport = 9000\n"
         "[store]\nurl = 'postgresql://predrain:pa55word@db.example.org/history'\n"
+        "[forecast]\ntracking = 'postgresql://mlflow:s3same@db.example.org/mlflow'\n"
+        f"[webhook]\nurl = 'https://jo:swordfish@example.org/hook'\nsecret_file = '{settings}'\n"
     )
     assert main(["backup", "--out", str(out), "--config", str(settings)]) == 0
     told = capsys.readouterr().out
@@ -183,7 +185,7 @@ def test_a_backup_is_for_its_owner_only_and_holds_no_secret(
     assert out.stat().st_mode & 0o777 == 0o600
     raw = gzip.decompress(out.read_bytes())
     assert b"port = 9000" in raw
-    for secret in (b"pa55word", b"hunter2", state.token.read_bytes().strip()):
+    for secret in (b"pa55word", b"s3same", b"swordfish", b"hunter2", state.token.read_bytes().strip()):
         assert secret not in raw
     assert main(["restore", str(out), "--state", str(tmp_path / "new")]) == 0
 
