@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -138,6 +139,14 @@ class WebhookTable(BaseModel):
 
     @model_validator(mode="after")
     def _whole(self) -> WebhookTable:
+        try:
+            parts = urlsplit(self.url)
+            (parts.hostname or "").encode("idna")
+            usable = self.url.isascii() and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ValueError("url is no address: write https://HOST[:PORT]/PATH, in ASCII")
         if self.url and self.secret_file is None:
             raise ValueError(
                 "url needs secret_file: who receives must be able to tell our messages from others'"

@@ -200,6 +200,10 @@ def test_settings_make_the_channels(tmp_path: Path) -> None:
         ("[mail]\ndigest_hour = 24", "mail.digest_hour"),
         ('[webhook]\nurl = "https://a"', "url needs secret_file"),
         ('[webhook]\nurl = "file:///etc/passwd"', "webhook.url"),
+        ('[webhook]\nurl = "https://[oncall"', "url is no address"),
+        ('[webhook]\nurl = "https://oncall:99999/"', "url is no address"),
+        ('[webhook]\nurl = "https://oncall..example.org/"', "url is no address"),
+        ('[webhook]\nurl = "https://oncall/caf\u00e9"', "url is no address"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_at_the_start(tmp_path: Path, text: str, why: str) -> None:
