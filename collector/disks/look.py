@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from collector.disks.process import Ended
 from collector.disks.smartctl import ASLEEP
-from data.reading import NOT_RUN, Protocol
+from data.reading import NOT_RUN
 from data.smart import SmartDocument, Undecodable, decode
 from data.smart.exit_status import exit_bits
 
@@ -16,7 +16,6 @@ _LONGEST_WORDS = 300
 _NO_RIGHT = ("Permission denied", "Operation not permitted")
 _NO_SUCH_OPTION, _LONGEST_GREETING = b"UNRECOGNIZED OPTION", 1024
 _SLACK = timedelta(seconds=2)  # smartctl's local_time has whole seconds
-_SPOKEN_FOR = "it does not say who it is, and the SCSI layer before it knows nothing of its state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +47,10 @@ def look(ended: Ended) -> Look:
         return Asleep() if reason.standby else Failed(_explained(str(reason), ended))
     if document.untold is not None:
         return Asleep() if document.standby else Failed(document.untold, document)
-    if _spoken_for(document):
-        return Failed(_SPOKEN_FOR)
     if document.smart.exit_bits is None:
         smart = dataclasses.replace(document.smart, exit_bits=exit_bits(ended.status))
         return dataclasses.replace(document, smart=smart)
     return document
-
-
-def _spoken_for(document: SmartDocument) -> bool:
-    """Whether the SCSI layer answers for a SATA drive.
-
-    smartctl falls back on it where a drive does not answer IDENTIFY DEVICE, and leaves INQUIRY's vendor and product out
-    where the vendor is `ATA` (scsiprint.cpp, `scsiGetDriveInfo`). A verdict and a temperature may be made up there.
-    """
-    return document.smart.protocol is Protocol.SCSI and document.smart.identity.model is None
 
 
 def taken_at(document: SmartDocument, now: datetime, seconds: float) -> datetime:

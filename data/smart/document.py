@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from data.device_id import device_id
 from data.ids import DeviceId
-from data.reading import Protocol, Smart
+from data.reading import Counters, Protocol, Smart
 from data.refusal import Refusal
 from data.smart import ata, nvme, scsi
 from data.smart.exit_status import COMMAND_FAILED, VERDICT_FAILED, exit_bits, read_failed
@@ -82,7 +82,9 @@ class SmartDocument:
 
     @property
     def untold(self) -> str | None:
-        """Why the drive told its name and nothing of its state; None where it told some."""
+        """Why the drive told nothing of its state, and at most its name; None where it told some."""
+        if not self.read_failed and _spoken_for(self.smart):
+            return "it does not say who it is, and the SCSI layer before it knows nothing of its state"
         if not self.read_failed or _tells_state(self.smart):
             return None
         said = self.messages[0].rstrip(".") if self.messages else "it does not say why"
@@ -228,6 +230,17 @@ def _verdict(found: JsonObject, bits: tuple[int, ...] | None) -> bool | None:
 def _tells_something(smart: Smart) -> bool:
     who = smart.identity
     return _tells_state(smart) or any(part is not None for part in (who.model, who.serial, who.wwn))
+
+
+def _spoken_for(smart: Smart) -> bool:
+    """Whether the SCSI layer answers for a SATA drive.
+
+    smartctl falls back on it where a drive does not answer IDENTIFY DEVICE, and leaves INQUIRY's vendor and product out
+    where the vendor is `ATA` (scsiprint.cpp, `scsiGetDriveInfo`). A verdict and a temperature are that layer's own.
+    """
+    who = smart.identity
+    named = who.model is not None or (who.serial or who.wwn) is None
+    return smart.protocol is Protocol.SCSI and not named and smart.counters == Counters()
 
 
 def _tells_state(smart: Smart) -> bool:

@@ -156,6 +156,21 @@ def test_an_output_that_tells_a_disks_name_alone_is_no_reading_that_it_was_well(
     assert "A mandatory SMART command failed" in output.why
 
 
+def test_what_the_scsi_layer_says_for_a_silent_sata_drive_is_no_reading(tmp_path: Path) -> None:
+    answer = {
+        "smartctl": {"version": [7, 1], "exit_status": 0},
+        "device": {"protocol": "SCSI"},
+        "serial_number": "Z4Z1",
+        "smart_status": {"passed": True},
+    }
+    file = tmp_path / "health.json"
+    file.write_text(json.dumps({"20240531-120000": answer}))
+    [part] = ceph.parts([file], HOST, DeviceId("ST2000DM006-2DM164_Z4Z1"))
+    [scrape] = part.items(0)
+    assert isinstance(scrape, NoScrape)
+    assert "the SCSI layer" in scrape.why
+
+
 def test_what_telemetry_keeps_needs_the_device_to_be_named(tmp_path: Path) -> None:
     old = {"5": {"name": "Reallocated_Sector_Ct", "val_norm": 100, "val_raw": 2}}
     file = tmp_path / "predict.json"

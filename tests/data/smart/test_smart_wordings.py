@@ -141,7 +141,7 @@ def test_what_stopped_smartctl_is_quoted_with_its_cure(line: str, cure: str) -> 
             "device is NOT READY (e.g. spun down, busy)",
             {"scsi_vendor": "HGST", "scsi_product": "HUH721212AL5200"},
         ),
-        ("device Test Unit Ready  [medium or hardware error (serious)]", {"scsi_vendor": "HGST"}),
+        ("device Test Unit Ready  [medium or hardware error (serious)]", {"scsi_product": "HUH721212AL5200"}),
     ],
 )
 def test_what_stopped_a_sas_drives_reading_is_quoted_from_the_text_that_comes_along(
