@@ -124,9 +124,12 @@ class FakeSmartctl:
             (folder / "answer.text").write_text(json.dumps({**answer, "smartctl": program}))
             (folder / "status").write_text(f"{answer.get('smartctl', {}).get('exit_status', 0)}\n")
             (folder / "how").write_text(f"{disk.how}\n")
-            auto = self._folder(disk.path, "auto")
-            if not auto.exists():
-                auto.symlink_to(folder)
+            for kind in (
+                "auto",
+                "sat",
+            ):  # what smartctl detects by itself, and what the kernel may know better
+                if not (other := self._folder(disk.path, kind)).exists():
+                    other.symlink_to(folder)
         self._list()
 
     def unplug(self, path: str, type: str = "sat") -> None:  # noqa: A002 - smartctl's word
