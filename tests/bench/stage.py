@@ -22,6 +22,8 @@ from tests.bench.plumbing import documents
 PARTITIONS = 12
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 DRIVES_A_HOST = OSDS_A_HOST = 60
+DURABLE = ("fsync = on", "full_page_writes = on", "shared_buffers = '128MB'")
+"""As PostgreSQL is installed, and as nobody should be without; tests do without them."""
 TICK = os.sysconf("SC_CLK_TCK")
 PATIENCE = 300.0
 LOOK_SECONDS = 1.0
@@ -57,11 +59,10 @@ def stage(folder: Path, *settings: str) -> Iterator[Stage]:
     try:
         kafka.start()
         with running() as server:
-            for setting in settings:
+            for setting in (*DURABLE, *settings):
                 server.run(f"ALTER SYSTEM SET {setting}")
-            if settings:
-                server.stop()
-                server.start()
+            server.stop()
+            server.start()
             url = server.url(server.database())
             migrated(url)
             shapes = dict.fromkeys(Topic, Shape(PARTITIONS, timedelta(days=1)))

@@ -1,6 +1,6 @@
 """A throw-away PostgreSQL: real, alone, on a free port, gone with the process that started it.
 
-What a commit has said is safe against kill -9 of the server, though not of the machine (fsync is off).
+What a commit has said is safe against kill -9 of the server, though not of the machine, unless `fsync` is set anew.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ import psycopg
 import pytest
 
 USER = "postgres"
-SETTINGS = (
-    *("fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=60", "log_statement=none"),
-    "listen_addresses=127.0.0.1",
-)
+SETTINGS = """fsync = off
+full_page_writes = off
+shared_buffers = 32MB
+max_connections = 60
+log_statement = none
+listen_addresses = '127.0.0.1'
+"""
 HBA = """host all wary 127.0.0.1/32 scram-sha-256
 host all stranger 127.0.0.1/32 reject
 host all all 127.0.0.1/32 trust
@@ -56,6 +59,8 @@ class Server:
         how = ("-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
         self._run("initdb", "-D", str(self._data), "-U", USER, *how)
         (self._data / "pg_hba.conf").write_text(HBA)
+        with (self._data / "postgresql.conf").open("a") as file:
+            file.write(SETTINGS)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -65,11 +70,10 @@ class Server:
         """Start it, unless it runs, and wait until it answers."""
         if self._process is not None:
             return
-        settings = [word for setting in SETTINGS for word in ("-c", setting)]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*self._as_user("INT"), str(self._bin / "postgres"), "-D", str(self._data),
-                 "-p", str(self.port), "-k", str(self._folder), *settings],
+                 "-p", str(self.port), "-k", str(self._folder)],
                 cwd="/", stdout=log, stderr=log,
             )  # fmt: skip
         end = time.monotonic() + 60
