@@ -70,14 +70,17 @@ def explained(
 ) -> list[Explanation]:
     """One explanation a drive. x: (drives, features), each measured on its `day`; young: too few days of readings."""
     holds, told = holding(x), reported(x)
-    silent = holds.sum(axis=1) == 0
+    held_by = holds.sum(axis=1)
+    silent = held_by == 0
     flagged = np.flatnonzero((forecast.status == Status.WARNING) | (forecast.status == Status.BAD))
     pushes: dict[int, list[float]] = {}
     clears = [""] * len(x)
-    if len(flagged):
-        pushed = bundle.contributions(x[flagged], model[flagged])
+    several = flagged[held_by[flagged] > 1]  # a single fact is told whatever it added
+    if len(several):
+        pushed = bundle.contributions(x[several], model[several])
         by_fact = np.column_stack([pushed[:, list(fact.columns)].sum(axis=1) for fact in FACTS])
-        pushes = dict(zip(flagged.tolist(), by_fact.tolist(), strict=True))
+        pushes = dict(zip(several.tolist(), by_fact.tolist(), strict=True))
+    if len(flagged):
         said = clearing(bundle, x[flagged], model[flagged], ~silent[flagged])
         for place, sentence in zip(flagged, said, strict=True):
             clears[place] = sentence
