@@ -17,10 +17,14 @@ import "./style/rooms.css";
 
 followLinks();
 followKeys();
-void begin();
 
+/** The frame stands by then, whoever has not answered. */
+const FRAME_MS = 250;
 const mount = document.getElementById("page");
-if (mount) render(<Frame />, mount);
+void Promise.race([begin(), new Promise((late) => setTimeout(late, FRAME_MS))]).then(() => {
+  // Behind the timer that asks for the lists: drawn before it, the frame would keep them waiting.
+  setTimeout(() => mount && render(<Frame />, mount));
+});
 
 async function begin(): Promise<void> {
   const token = tokenInAddress();

@@ -1,9 +1,10 @@
 /** The width that an element has now, in CSS pixels: charts and the map are drawn to it. */
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 export function useWidth(frame: { current: HTMLElement | null }): number {
   const [width, setWidth] = useState(0);
-  useEffect(() => {
+  // Before the first paint: what is drawn to it would else come a frame later.
+  useLayoutEffect(() => {
     const element = frame.current;
     if (!element) return undefined;
     const measure = (): void => setWidth(Math.floor(element.clientWidth));

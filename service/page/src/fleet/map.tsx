@@ -1,5 +1,5 @@
 /** The map of all disks: one canvas for the eye, a grid of the focused rack over it for keys and screen readers. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Osd } from "../api/contract.ts";
 import { condition } from "../condition.ts";
 import { onLetter } from "../keys.ts";
@@ -39,7 +39,7 @@ export function FleetMap({ osds, sorted, shown, byOutlook, now }: Props) {
   const focusedIndex = focused === null ? null : (indexOf.get(focused) ?? null);
   const hoveredIndex = hovered === null ? null : (indexOf.get(hovered) ?? null);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const sheet = canvas.current;
     if (!sheet || !layout) return undefined;
     const drawing = requestAnimationFrame(() => {

@@ -103,8 +103,9 @@ function hostAway(host: string, disks: readonly Osd[], now: string | null): Need
 }
 
 function needOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known): Need | null {
-  const state = osd.drain?.state;
-  const whole: Need = {
+  const own = askedOf(osd, shape, drain, known);
+  if (own === null) return null;
+  return {
     key: `osd ${osd.osd}`,
     shape,
     href: osdLink(osd),
@@ -118,41 +119,46 @@ function needOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known): 
     buttonHref: osdLink(osd),
     primary: false,
     rank: osd.p_fail_30d ?? 0.6,
+    ...own,
   };
+}
+
+/** What a disk asks of a person besides what every row says; null where it asks nothing, as nearly all do. */
+function askedOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known): Partial<Need> | null {
+  const state = osd.drain?.state;
   if (state === "failed") {
     const why = drain?.ended_why || drain?.held_by[0] || "";
-    return { ...whole, shape: "bad", next: `The drain stopped and needs a person. ${why}`, button: "See why", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 2 };
+    return { shape: "bad", next: `The drain stopped and needs a person. ${why}`, button: "See why", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 2 };
   }
   if (state === "holding" && drain && (seconds(drain.updated_at, known.now) ?? 0) > LONG_HOLD_SECONDS) {
     const why = drain.held_by.at(-1) ?? "a guard refuses";
     const next = `Its drain is held since ${moment(drain.updated_at, known.now)}: ${sentence(why)}`;
-    return { ...whole, next, button: "See why", buttonHref: drainLink(drain.id), rank: 1 + (osd.p_fail_30d ?? 0.6) };
+    return { next, button: "See why", buttonHref: drainLink(drain.id), rank: 1 + (osd.p_fail_30d ?? 0.6) };
   }
-  if (state === "proposed") return startsByItself(drain, known.status) ? null : { ...whole, ...proposed(osd, drain) };
+  if (state === "proposed") return startsByItself(drain, known.status) ? null : proposed(osd, drain);
   if (state === "verified") {
     const next = "All copies are counted elsewhere. Swap the disk, then hand over; the OSD keeps its id.";
-    return { ...whole, next, button: "Hand over", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 0.05 };
+    return { next, button: "Hand over", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 0.05 };
   }
-  if (shape === "bad") return startsByItself(null, known.status) ? null : { ...whole, next: nothingProposed(osd, known.status) };
+  if (shape === "bad") return startsByItself(null, known.status) ? null : { next: nothingProposed(osd, known.status) };
   if (shape === "down") {
     const next = "Ceph rebuilds its data from the other copies. Replace the disk.";
-    return { ...whole, sure: "The OSD is down", before: "", likely: osd.in ? "still in: recovery has not begun" : "out: its data is being rebuilt", next, rank: 0.9 };
+    return { sure: "The OSD is down", before: "", likely: osd.in ? "still in: recovery has not begun" : "out: its data is being rebuilt", next, rank: 0.9 };
   }
-  if (shape === "old" || (shape === "unknown" && osd.unreadable)) {
-    const since = osd.unreadable ? `No reading since ${moment(osd.unreadable.since, known.now)}: ${osd.unreadable.why}` : null;
-    const next = `${osd.prescription ? sentence(osd.prescription) : ""} An unknown disk is never drained.`.trim();
-    return {
-      ...whole,
-      why: since ? `${sentence(since)} OSD ${osd.up ? "up" : "down"}.` : whole.why,
-      sure: shape === "old" ? `Old, as of ${moment(osd.as_of, known.now)}` : "Unknown",
-      before: osd.p_fail_30d_week_ago === null ? "" : `, was ${percent(osd.p_fail_30d_week_ago)} a week ago`,
-      likely: osd.unreadable ? "a failed probe is evidence, not a gap" : "",
-      next,
-      button: "What to check",
-      rank: 0.4,
-    };
-  }
-  return null;
+  return shape === "old" || (shape === "unknown" && osd.unreadable) ? notRead(osd, shape, known.now) : null;
+}
+
+function notRead(osd: Osd, shape: Condition, now: string | null): Partial<Need> {
+  const since = osd.unreadable ? `No reading since ${moment(osd.unreadable.since, now)}: ${osd.unreadable.why}` : null;
+  return {
+    ...(since ? { why: `${sentence(since)} OSD ${osd.up ? "up" : "down"}.` } : {}),
+    sure: shape === "old" ? `Old, as of ${moment(osd.as_of, now)}` : "Unknown",
+    before: osd.p_fail_30d_week_ago === null ? "" : `, was ${percent(osd.p_fail_30d_week_ago)} a week ago`,
+    likely: osd.unreadable ? "a failed probe is evidence, not a gap" : "",
+    next: `${osd.prescription ? sentence(osd.prescription) : ""} An unknown disk is never drained.`.trim(),
+    button: "What to check",
+    rank: 0.4,
+  };
 }
 
 /** Who asks for the drains that no person asked for. */
