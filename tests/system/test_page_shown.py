@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.system.browsing import DESK, Opened, chromium, settled
+from tests.system.browsing import DESK, PHONE, Opened, chromium, settled, violations
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
@@ -25,6 +28,40 @@ def desk(browser: Browser, base_url: str) -> Iterator[Opened]:
     context.close()
 
 
+@pytest.fixture
+def phone(browser: Browser, base_url: str) -> Iterator[Opened]:
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    yield Opened(context, base_url)
+    context.close()
+
+
+def answering(page: Page, path: str, body: Any) -> None:
+    """Let the service answer this instead."""
+
+    def fulfil(route: Route) -> None:
+        route.fulfill(status=200, content_type="application/json", body=json.dumps(body))
+
+    page.route(re.compile(rf"/api/v1/{path}(\?.*)?$"), fulfil)
+
+
+def many(opened: Opened, count: int, a_host: int, **told: Any) -> dict[str, Any]:
+    """So many disks like the first one, so many a host, five hosts a rack."""
+    body: dict[str, Any] = opened.api("osds")
+    first = body["items"][0]
+    body["items"] = [
+        first
+        | {"osd": n, "host": f"stor-{n // a_host:04}", "rack": f"r{n // a_host // 5}", "slot": n % a_host}
+        | told
+        for n in range(count)
+    ]
+    return body
+
+
+def fits(page: Page) -> bool:
+    """Whether nothing of the page lies beside the window."""
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
 def test_the_frame_stands_before_the_service_has_answered(desk: Opened) -> None:
     waiting: list[Route] = []
     desk.page.route("**/api/v1/**", lambda route: waiting.append(route))
@@ -33,3 +70,36 @@ def test_the_frame_stands_before_the_service_has_answered(desk: Opened) -> None:
     assert len(waiting) == 1, "who is in is asked first, and nothing else before that is known"
     page.unroute("**/api/v1/**")  # what waits goes on
     settled(page)
+
+
+def test_thousands_of_new_disks_are_counted_and_listed_in_the_table_only(desk: Opened) -> None:
+    new = {"status": "unknown", "advice": "nothing", "drain": None, "unreadable": None}
+    answering(desk.page, "osds", many(desk, 6_000, 20, **new))
+    page = settled(desk.go("/fleet"))
+    hand = page.locator(".hand")
+    hand.get_by_role("button", name="5,996 more").click()
+    expect(hand.get_by_role("link", name="all 6,000 in the table")).to_be_visible()
+    assert hand.locator("li").count() < 100
+
+
+def test_a_dead_disk_is_not_to_be_drained_on_its_own_page_either(desk: Opened, token: str) -> None:
+    body = desk.api("osds")
+    dead = next(osd for osd in body["items"] if osd["device"])
+    dead |= {"up": False, "in": False, "drain": None, "prescription": "Drain it now and replace the disk."}
+    answering(desk.page, "osds", body)
+    page = settled(desk.go(f"/devices/{dead['device']}", token))
+    expect(page.locator(".device-head")).to_contain_text("Replace the disk.")
+    expect(page.locator(".device-head")).not_to_contain_text("Likely")
+    expect(page.get_by_role("button", name="Propose a drain")).to_have_attribute("aria-disabled", "true")
+
+
+def test_what_can_wait_is_called_so_on_the_fleet_and_among_the_alerts(desk: Opened) -> None:
+    warned = [osd for osd in desk.api("osds")["items"] if osd["status"] == "warning"]
+    assert warned, "the demo has disks to be replaced soon"
+    page = settled(desk.go("/fleet"))
+    waits = page.locator(".hand").filter(has_text="Can wait")
+    expect(waits).to_contain_text("plan to replace it soon")
+    expect(page.locator("h1")).to_have_text("No disk needs you")
+    page = settled(desk.go("/alerts"))
+    expect(page.locator(".alert-list > li").filter(has_text="can wait")).to_have_count(len(warned))
+    expect(page.locator("main")).not_to_contain_text("needs a person now")

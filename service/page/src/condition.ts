@@ -83,6 +83,13 @@ export function brief(osd: Osd, shown: Condition): string {
   }
 }
 
+/** What becomes of an OSD that is down: its forecast is over, whatever it said. */
+export function whenDown(osd: Osd): string {
+  return osd.in
+    ? "Ceph rebuilds its data once it is out, unless it comes back. See to its disk and its host."
+    : "Ceph rebuilds its data from the other copies. Replace the disk.";
+}
+
 export function fullness(osd: Osd): number | null {
   return osd.size_bytes && osd.used_bytes !== null ? osd.used_bytes / osd.size_bytes : null;
 }

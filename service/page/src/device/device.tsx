@@ -1,6 +1,6 @@
 /** One disk: what is forecast and what to do, in a sentence; then its history, why, how sure, and what was done. */
 import type { Device as DeviceFacts, History, Osd, Outlook } from "../api/contract.ts";
-import { condition, type Condition } from "../condition.ts";
+import { condition, whenDown, type Condition } from "../condition.ts";
 import { evenOdds, life, percent, seconds, sentence, span, within30 } from "../format.ts";
 import { HoldAll } from "../frame/halt.tsx";
 import { Acting, At, Loading, Refused, WhyOff } from "../pieces.tsx";
@@ -46,7 +46,7 @@ export function Device({ id }: { id: string }) {
             <Shape of={shown} size={24} /> <Verdict name={osd ? `osd.${osd.osd}` : id} outlook={outlook} osd={osd} loaded={data !== null} shown={shown} />
           </h1>
           <p class="lead">
-            <Lead outlook={outlook} facts={data} />
+            <Lead outlook={outlook} facts={data} down={shown === "down" ? osd : null} />
           </p>
         </div>
         <Buttons osd={osd} status={data?.status ?? null} />
@@ -103,19 +103,20 @@ function Verdict({ name, outlook, osd, loaded, shown }: VerdictProps) {
   );
 }
 
-function Lead({ outlook, facts }: { outlook: Outlook | null; facts: DeviceFacts | null }) {
+function Lead({ outlook, facts, down }: { outlook: Outlook | null; facts: DeviceFacts | null; down: Osd | null }) {
   const parts: string[] = [];
-  if (outlook?.p_fail_30d != null && outlook.life) {
+  const todo = down ? whenDown(down) : (outlook?.prescription ?? "");
+  if (!down && outlook?.p_fail_30d != null && outlook.life) {
     const odds = evenOdds(outlook.life.p50);
     parts.push(`Likely ${life(outlook.life.p10, outlook.life.p90)}${odds ? `, ${odds}` : ""}.`);
   }
   const old = seconds(facts?.taken_at ?? null, now.value);
   return (
     <>
-      {parts.join(" ")} {outlook?.prescription && <b>{sentence(outlook.prescription)}</b>}{" "}
+      {parts.join(" ")} {todo && <b>{sentence(todo)}</b>}{" "}
       {facts?.unreadable ? (
         <>
-          No reading since <At time={facts.unreadable.since} />: {sentence(facts.unreadable.why)}
+          No reading since <At time={facts.unreadable.since} /> UTC: {sentence(facts.unreadable.why)}
         </>
       ) : facts?.taken_at ? (
         <>
@@ -142,7 +143,9 @@ function Buttons({ osd, status }: { osd: Osd | null; status: string | null }) {
   return (
     <div class="buttons">
       <WhyOff />
-      <Acting onPress={() => void proposeDrain(osd.osd, "asked for on the page")}>Propose a drain</Acting>
+      <Acting off={osd.up || osd.in ? null : "it is down and out: nothing is left to drain"} onPress={() => void proposeDrain(osd.osd, "asked for on the page")}>
+        Propose a drain
+      </Acting>
     </div>
   );
 }

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { tellOutcome } from "../act.ts";
 import type { Device, Drain, Osd, Outlook } from "../api/contract.ts";
-import { moved, movedText } from "../condition.ts";
+import { moved, movedText, whenDown } from "../condition.ts";
 import { about, sentence, tib } from "../format.ts";
 import { Acting, At, Question, WhyOff } from "../pieces.tsx";
 import { drainLink } from "../links.ts";
@@ -22,7 +22,10 @@ export function Done({ facts }: { facts: Device }) {
   ].sort((a, b) => b.at.localeCompare(a.at));
   return (
     <section class="card">
-      <h2>What was done</h2>
+      <div class="card-head">
+        <h2>What was done</h2>
+        {lines.length > 0 && <span class="muted small">times are UTC</span>}
+      </div>
       {lines.length === 0 ? (
         <p class="muted">Nothing yet: no alert, no drain, no outcome.</p>
       ) : (
@@ -103,9 +106,9 @@ function nextSentence(outlook: Outlook | null, osd: Osd | null, drain: Drain | n
     default:
       break;
   }
-  if (osd && !osd.up) return "The OSD is down: Ceph rebuilds its data from the other copies.";
+  if (osd && !osd.up) return `The OSD is down. ${whenDown(osd)}`;
   if (outlook?.status === "bad") return status.value?.mode === "observe" ? "In mode observe nothing is proposed." : "A drain is proposed once further readings confirm it.";
-  if (outlook?.status === "warning") return "It is watched. A warning proposes no drain by itself.";
+  if (outlook?.status === "warning") return `${outlook.prescription ? sentence(outlook.prescription) : "It is watched."} A warning proposes no drain by itself.`;
   if (outlook === null || outlook.status === "unknown") return "An unknown disk is never drained. Check that it can be read.";
   return "Nothing: it is read again at the next interval.";
 }

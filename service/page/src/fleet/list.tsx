@@ -1,12 +1,16 @@
 /** The list of what needs a person: a table on a desk, cards on a phone; below it, in one line, what is in hand. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { HoldAll } from "../frame/halt.tsx";
+import { count } from "../format.ts";
 import { lettersOn, onLetter } from "../keys.ts";
+import { withQuery } from "../route.ts";
 import { Shape } from "../shape.tsx";
 import type { InHand, Need } from "./needs.ts";
 
 const ROWS = 4;
 const IN_HAND = 4;
+/** A new fleet is in hand as a whole: thousands of lines would stop the page for a second at every change. */
+const MOST_IN_HAND = 60;
 
 /** Rows never move under pointer or focus: while held, the order stands and arrivals are counted. */
 function useSteady(needs: readonly Need[]): { rows: Need[]; arrived: number; hold: (held: boolean) => void; release: () => void } {
@@ -63,7 +67,7 @@ export function NeedsList({ needs, inHand }: { needs: Need[]; inHand: InHand[] }
       <div class="in-hand">
         {rest > 0 && (
           <button type="button" class="button link" onClick={() => setAll(true)}>
-            {rest} more {rest === 1 ? "needs" : "need"} you
+            {count(rest)} more {rest === 1 ? "needs" : "need"} you
           </button>
         )}
         {all && steady.rows.length > ROWS && (
@@ -127,14 +131,26 @@ function Row({ need }: { need: Need }) {
 }
 
 function InHandList({ items }: { items: InHand[] }) {
-  const [open, setOpen] = useState(false);
   if (items.length === 0) return <span class="muted">Nothing else is in hand.</span>;
-  const shown = open ? items : items.slice(0, IN_HAND);
   return (
     <>
+      <Hand title="Can wait" items={items.filter((item) => item.waits)} />
+      <Hand title="In hand, nothing to do" items={items.filter((item) => !item.waits)} />
+    </>
+  );
+}
+
+function Hand({ title, items }: { title: string; items: InHand[] }) {
+  const [open, setOpen] = useState(false);
+  if (items.length === 0) return null;
+  const shown = items.slice(0, open ? MOST_IN_HAND : IN_HAND);
+  return (
+    <div class="hand">
       <b>
-        <span class="wide">In hand, nothing to do:</span>
-        <span class="narrow">{items.length} in hand, nothing to do</span>
+        <span class="wide">{title}:</span>
+        <span class="narrow">
+          {count(items.length)} {title.charAt(0).toLowerCase() + title.slice(1)}
+        </span>
       </b>
       <ul>
         {shown.map((item) => (
@@ -145,11 +161,16 @@ function InHandList({ items }: { items: InHand[] }) {
         {items.length > IN_HAND && (
           <li>
             <button type="button" class="button link" aria-expanded={open} onClick={() => setOpen(!open)}>
-              {open ? "fewer" : `${items.length - IN_HAND} more`}
+              {open ? "fewer" : `${count(items.length - IN_HAND)} more`}
             </button>
           </li>
         )}
+        {open && items.length > MOST_IN_HAND && (
+          <li>
+            <a href={withQuery({ table: "1" })}>all {count(items.length)} in the table</a>
+          </li>
+        )}
       </ul>
-    </>
+    </div>
   );
 }

@@ -83,3 +83,19 @@ test("a rule's outlook shows the rule and no probability", () => {
   const scored = seen([osd(5, { status: "bad", source: "rule:spare", p_fail_30d: null, rule_score: 0.9 })]);
   assert.equal(scored.needs[0]?.likely, "evidence 0.90 of 1, a rule, no probability");
 });
+
+test("what a warning asks for is told as what can wait, never as nothing to do", () => {
+  const warned = osd(48, { status: "warning", p_fail_30d: 0.19, advice: "replace-soon", prescription: "Plan to replace it soon, and run a long self-test." });
+  const { needs, inHand } = seen([...fleet(20), warned, osd(60, { status: "warning", p_fail_30d: 0.04, advice: "watch" })]);
+  assert.equal(needs.length, 0);
+  assert.deepEqual(inHand.map((item) => [item.name, item.waits, item.text]), [
+    ["osd.48", true, "19 %, plan to replace it soon"],
+    ["osd.60", false, "4 %, watched"],
+  ]);
+});
+
+test("an OSD that is down is told as the other view tells it, and is not to be drained", () => {
+  const dead = osd(416, { ...bad, up: false, in: false, prescription: "Drain it now and replace the disk." });
+  assert.equal(seen([dead]).needs[0]?.next, "Ceph rebuilds its data from the other copies. Replace the disk.");
+  assert.match(seen([{ ...dead, in: true }]).needs[0]?.next ?? "", /once it is out/);
+});

@@ -1,6 +1,6 @@
 /** What needs a person now, most probable loss first, and what is in hand without one. Pure: lists in, rows out. */
-import type { ClusterStatus, Drain, Osd } from "../api/contract.ts";
-import { brief, condition, moved, movedText, type Condition } from "../condition.ts";
+import type { Advice, ClusterStatus, Drain, Osd } from "../api/contract.ts";
+import { brief, condition, moved, movedText, whenDown, type Condition } from "../condition.ts";
 import { about, clockOf, evenOdds, life, moment, percent, sentence, span, seconds, tib, within30 } from "../format.ts";
 import { drainLink, hostLink, osdLink } from "../links.ts";
 
@@ -24,12 +24,24 @@ export interface Need {
   rank: number;
 }
 
+/** What a disk asks for that can wait, as its prescription says it at length. */
+const CAN_WAIT: Partial<Record<Advice, string>> = {
+  "replace-soon": "plan to replace it soon",
+  "swap-worn": "worn, plan its swap",
+  "check-cable": "check cable or backplane",
+  "self-test": "run a long self-test",
+  cool: "look to its cooling",
+  look: "look whether it is there",
+};
+
 export interface InHand {
   key: string;
   shape: Condition;
   href: string;
   name: string;
   text: string;
+  /** A person has something to do about it, though not now; else nothing at all. */
+  waits: boolean;
   rank: number;
 }
 
@@ -142,8 +154,7 @@ function askedOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known):
   }
   if (shape === "bad") return startsByItself(null, known.status) ? null : { next: nothingProposed(osd, known.status) };
   if (shape === "down") {
-    const next = "Ceph rebuilds its data from the other copies. Replace the disk.";
-    return { sure: "The OSD is down", before: "", likely: osd.in ? "still in: recovery has not begun" : "out: its data is being rebuilt", next, rank: 0.9 };
+    return { sure: "The OSD is down", before: "", likely: osd.in ? "still in: recovery has not begun" : "out: its data is being rebuilt", next: whenDown(osd), rank: 0.9 };
   }
   return shape === "old" || (shape === "unknown" && osd.unreadable) ? notRead(osd, shape, known.now) : null;
 }
@@ -202,7 +213,7 @@ function howSure(osd: Osd): Pick<Need, "sure" | "before" | "likely"> {
 }
 
 function handOf(osd: Osd, shape: Condition, drain: Drain | null): InHand {
-  const item = { key: `osd ${osd.osd}`, shape, href: osdLink(osd), name: `osd.${osd.osd}`, rank: osd.p_fail_30d ?? 0 };
+  const item = { key: `osd ${osd.osd}`, shape, href: osdLink(osd), name: `osd.${osd.osd}`, waits: false, rank: osd.p_fail_30d ?? 0 };
   if (shape === "draining" && osd.drain) {
     const done = moved(osd.drain);
     const eta = drain?.plan?.eta_hours;
@@ -213,11 +224,13 @@ function handOf(osd: Osd, shape: Condition, drain: Drain | null): InHand {
   if (shape === "drained" && osd.drain) {
     return { ...item, href: drainLink(osd.drain.id), text: osd.drain.state === "drained" ? "drained, being verified" : "handed over", rank: 2 };
   }
-  if (shape === "unknown") return { ...item, text: brief(osd, shape), rank: -1 };
-  if (shape === "slow") return { ...item, text: `${brief(osd, shape)} its host's other disks`, rank: 1.5 };
   if (osd.drain?.state === "proposed") return { ...item, href: drainLink(osd.drain.id), text: `${brief(osd, shape)}, its drain starts by itself`, rank: 2.5 };
   if (shape === "bad") return { ...item, text: `${brief(osd, shape)}, drained once confirmed`, rank: 2.5 };
-  return { ...item, text: `${brief(osd, shape)}${osd.p_fail_30d === null ? "" : ", watched"}` };
+  const todo = (osd.advice && CAN_WAIT[osd.advice]) ?? null;
+  const what = shape === "slow" ? `${brief(osd, shape)} its host's other disks` : brief(osd, shape);
+  const then = todo ?? (shape === "warning" && osd.p_fail_30d !== null ? "watched" : null);
+  const rank = shape === "unknown" ? -1 : shape === "slow" ? 1.5 : item.rank;
+  return { ...item, waits: todo !== null, text: [what, then].filter(Boolean).join(", "), rank };
 }
 
 /** "3 disks need you", or that none does. */

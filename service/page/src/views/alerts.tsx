@@ -1,4 +1,4 @@
-/** What needs a person now, and what was told of disks, on change only: what, why, how sure, what predrain does about it. */
+/** What stands now, at once or when there is time, and what was told of disks, on change only: what, why, how sure, what predrain does about it. */
 import { sentence, statement } from "../format.ts";
 import { At, DiskLink, Loading } from "../pieces.tsx";
 import { Shape } from "../shape.tsx";
@@ -13,11 +13,11 @@ export function Alerts() {
         <h1 id="alerts-head">Alerts</h1>
         <p class="lead">One message a cause, by mail and webhook where they are set; told again when it grows or gets worse, and once when it is over.</p>
       </div>
-      <h2>What needs a person now</h2>
+      <h2>What stands now</h2>
       <Causes />
       <div class="headline">
         <h2>{all?.length ? `${all.length} ${all.length === 1 ? "announcement" : "announcements"} of disks, newest first` : "Announcements of disks"}</h2>
-        <p class="lead">Sent on change only: status up, or a probability that doubled above 5 %. Down after three readings.</p>
+        <p class="lead">Sent on change only: status up, or a probability that doubled above 5 %. Down after three readings. Times are UTC.</p>
       </div>
       {all === null ? (
         <Loading lines={5} />

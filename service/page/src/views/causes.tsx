@@ -1,4 +1,4 @@
-/** What needs a person now, one card a cause, and what nobody wants to hear of for a while. */
+/** What a person has to do, at once or when there is time, one card a cause, and what nobody wants to hear of for a while. */
 import { useState } from "preact/hooks";
 import { liftSilence, silence } from "../act.ts";
 import type { Cause, Silence } from "../api/contract.ts";
@@ -23,7 +23,7 @@ export function Causes() {
     <>
       {standing.length === 0 ? (
         <div class="card empty">
-          <p>Nothing needs a person now.</p>
+          <p>Nothing stands: no disk and no part of predrain needs a person.</p>
         </div>
       ) : (
         <ul class="alert-list">
@@ -122,7 +122,7 @@ function Silences({ standing }: { standing: readonly Silence[] }) {
           <li class="card" key={one.id}>
             <div>
               <p>
-                <b>{[one.cause, one.host, one.model, one.name].filter(Boolean).join(", ")}</b> until <At time={one.until} />
+                <b>{[one.cause, one.host, one.model, one.name].filter(Boolean).join(", ")}</b> until <At time={one.until} /> UTC
               </p>
               <p class="muted">
                 {one.why}, said by {one.by}
