@@ -72,6 +72,26 @@ def test_the_frame_stands_before_the_service_has_answered(desk: Opened) -> None:
     settled(page)
 
 
+def test_a_phone_that_lost_the_service_still_shows_all_of_its_header(phone: Opened) -> None:
+    page = settled(phone.go("/drains"))
+    page.route("**/api/v1/**", lambda route: route.abort())
+    expect(page.locator(".live.lost")).to_contain_text("UTC, trying", timeout=30_000)
+    assert fits(page)
+    expect(page.locator("header .scope")).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("rack", ["", "?rack=r1"])
+def test_hosts_of_sixty_disks_are_moved_under_a_phone_s_window(phone: Opened, rack: str) -> None:
+    answering(phone.page, "osds", many(phone, 600, 60))
+    page = settled(phone.go(f"/fleet{rack}"))
+    assert fits(page)
+    width = "sheet => sheet.getBoundingClientRect().width"
+    cells = page.locator('.rack-grid [role="gridcell"]')
+    last = cells.nth(59).evaluate("cell => parseFloat(cell.style.left)")
+    assert page.locator(".map canvas").evaluate(width) > last, "the last disk of a host is drawn, too"
+    assert violations(page) == []
+
+
 def test_thousands_of_new_disks_are_counted_and_listed_in_the_table_only(desk: Opened) -> None:
     new = {"status": "unknown", "advice": "nothing", "drain": None, "unreadable": None}
     answering(desk.page, "osds", many(desk, 6_000, 20, **new))
@@ -80,6 +100,14 @@ def test_thousands_of_new_disks_are_counted_and_listed_in_the_table_only(desk: O
     hand.get_by_role("button", name="5,996 more").click()
     expect(hand.get_by_role("link", name="all 6,000 in the table")).to_be_visible()
     assert hand.locator("li").count() < 100
+
+
+def test_a_button_that_is_off_says_why_to_a_finger_too(phone: Opened) -> None:
+    page = settled(phone.go("/fleet"))
+    page.get_by_role("button", name="Hold all drains").first.click(force=True)
+    expect(page.locator(".banner.refused")).to_have_text(re.compile("Nothing was done: sign in to act\\."))
+    expect(page.locator(".banner.refused")).to_be_in_viewport(ratio=1)
+    assert phone.api("halt")["halted"] is None
 
 
 def test_a_dead_disk_is_not_to_be_drained_on_its_own_page_either(desk: Opened, token: str) -> None:

@@ -1,9 +1,9 @@
 /** Small pieces that every view uses: times, links to disks, states of loading, a button that says why it is off. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { bothClocks, moment } from "./format.ts";
+import { bothClocks, moment, sentence } from "./format.ts";
 import { deviceLink, osdLink } from "./links.ts";
-import { actingOff, now, osds } from "./state.ts";
+import { actingOff, notice, now, osds } from "./state.ts";
 
 /** An instant in UTC; hover or focus adds the reader's own clock. */
 export function At({ time, wide = false }: { time: string | number | null; wide?: boolean }) {
@@ -57,7 +57,9 @@ export function Acting(props: {
       aria-disabled={off ? "true" : undefined}
       title={off ?? undefined}
       onClick={() => {
-        if (!off) props.onPress();
+        if (off === null) props.onPress();
+        // A finger does not hover: without this the button would seem broken.
+        else notice.value = { kind: "refused", text: `Nothing was done: ${sentence(off)}` };
       }}
     >
       {props.children}

@@ -84,8 +84,8 @@ function Table({ title, drains: rows }: { title: string; drains: readonly Drain[
               <th scope="col">State</th>
               <th scope="col" class="number">Data</th>
               <th scope="col" class="number">Moved</th>
-              <th scope="col" class="number">Time</th>
-              <th scope="col">Last change</th>
+              <th scope="col" class="number">Planned time</th>
+              <th scope="col">Last change, UTC</th>
               <th scope="col">Said</th>
             </tr>
           </thead>
@@ -107,7 +107,7 @@ function Table({ title, drains: rows }: { title: string; drains: readonly Drain[
                 <td class="nowrap">
                   <At time={drain.updated_at} />
                 </td>
-                <td class="muted">{statement(drain.ended_why || drain.held_by[0] || drain.reason)}</td>
+                <td class="muted said">{statement(drain.ended_why || drain.held_by[0] || drain.reason)}</td>
               </tr>
             ))}
           </tbody>

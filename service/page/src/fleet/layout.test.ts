@@ -74,3 +74,11 @@ test("a rack too large to be looked at is parted, under its name", () => {
   const layout = layOut(huge, 1232, null);
   assert.deepEqual(layout.blocks.map((block) => block.rack), ["r1 h0 to 19", "r1 h20 to 39", "r1 h40 to 59", "r1 h60 to 79", "r1 h80 to 99"]);
 });
+
+test("hosts of sixty disks are wider than a phone, and none of their disks is left out", () => {
+  const dense = Array.from({ length: 600 }, (_, n) => osd(n, { host: `h${Math.floor(n / 60)}`, slot: n % 60, rack: "r1" }));
+  for (const zoom of [null, "r1"]) {
+    const layout = layOut(dense, 358, zoom);
+    for (const cell of layout.cells) assert.ok(cell.x + layout.pitch / 2 <= layout.width, `${cell.x} of ${layout.width}`);
+  }
+});

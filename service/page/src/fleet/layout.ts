@@ -201,7 +201,9 @@ function place(racks: Rack[], many: number, plan: Plan): Layout {
     });
     top += HEAD + tallest * plan.rowPitch + 4;
   }
-  return { style: plan.style, pitch: plan.pitch, rowPitch: plan.rowPitch, blocks, width: plan.width, height: top, cells };
+  // Hosts of very many disks are wider than a phone: the sheet is as wide as they are, and is moved under the window.
+  const width = Math.max(plan.width, ...blocks.map((block) => block.cellsEnd));
+  return { style: plan.style, pitch: plan.pitch, rowPitch: plan.rowPitch, blocks, width, height: top, cells };
 }
 
 /** The cell under a point, snapping within 6 px to one that `isTrouble`. Null beside the map. */

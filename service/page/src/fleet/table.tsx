@@ -52,7 +52,7 @@ export function FleetTable({ osds, now }: { osds: readonly Osd[]; now: string | 
               <td class="number">{ratio(osd.latency_ratio)}</td>
               <td class="number">{share(fullness(osd))}</td>
               <td class="number nowrap">{age(osd.age_days)}</td>
-              <td class="muted">{osd.why[0] ?? ""}</td>
+              <td class="muted said">{osd.why[0] ?? ""}</td>
             </tr>
           ))}
         </tbody>

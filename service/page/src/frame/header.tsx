@@ -84,7 +84,7 @@ function Live() {
       <span class="live lost" role="status">
         <span class="dot" />
         Not live{since !== null && since >= 60 ? ` for ${span(since)}` : ""}
-        {now.value ? `, data of ${clockOf(now.value)}` : ""}
+        {now.value ? `, data of ${clockOf(now.value)} UTC` : ""}
         {wait > 0 ? `, trying in ${wait} s` : ", trying"}
       </span>
     );
