@@ -110,6 +110,18 @@ def test_a_button_that_is_off_says_why_to_a_finger_too(phone: Opened) -> None:
     assert phone.api("halt")["halted"] is None
 
 
+def test_a_journal_that_could_not_be_read_is_told_and_takes_nothing_away(desk: Opened) -> None:
+    page = settled(desk.go("/events"))
+    drain = desk.api("drains")["items"][0]
+    lines = page.locator(".happenings li").filter(has=page.locator(f'a[href="/drains/{drain["id"]}"]'))
+    expect(lines.first).to_be_visible()
+    before = lines.count()
+    page.route("**/journal", lambda route: route.abort())
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # asks for everything again
+    expect(page.locator(".refused-line")).to_contain_text("could not be read", timeout=30_000)
+    assert lines.count() == before
+
+
 def test_a_dead_disk_is_not_to_be_drained_on_its_own_page_either(desk: Opened, token: str) -> None:
     body = desk.api("osds")
     dead = next(osd for osd in body["items"] if osd["device"])
@@ -131,3 +143,13 @@ def test_what_can_wait_is_called_so_on_the_fleet_and_among_the_alerts(desk: Open
     page = settled(desk.go("/alerts"))
     expect(page.locator(".alert-list > li").filter(has_text="can wait")).to_have_count(len(warned))
     expect(page.locator("main")).not_to_contain_text("needs a person now")
+
+
+def test_a_drain_that_is_not_known_is_said_as_a_heading(desk: Opened) -> None:
+    page = desk.go("/drains/nope")
+    expect(page.get_by_role("heading", level=1)).to_have_text("No drain nope is known")
+
+
+@pytest.mark.parametrize("path", ["/fleet", "/drains", "/events", "/alerts", "/forecast"])
+def test_every_view_with_times_names_their_zone(phone: Opened, path: str) -> None:
+    expect(settled(phone.go(path)).locator("main")).to_contain_text("UTC")

@@ -47,7 +47,7 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
             <Shape of={osd?.status ?? "unknown"} size={16} /> Drain {target}?
           </Title>
           <p class="muted">
-            {drain.id}, proposed {moment(drain.created_at, now.value)} by {drain.asked_by}. {plan ? sentence(`${capital(plan.mechanic)}: ${plan.why}`) : ""}
+            {drain.id}, proposed {moment(drain.created_at, now.value)} UTC by {drain.asked_by}. {plan ? sentence(`${capital(plan.mechanic)}: ${plan.why}`) : ""}
           </p>
         </header>
         <Compared facts={factsOf(drain, osd)} />

@@ -25,9 +25,16 @@ export function DrainView({ id }: { id: string }) {
 /** `journal`: how many lines beside it; null for all, below it. */
 export function DrainPanel({ id, journal, heading = false }: { id: string; journal: number | null; heading?: boolean }) {
   const { data: drain, refused, missing } = useResource<DrainWhole>(`drains/${encodeURIComponent(id)}`);
-  if (missing) return <p class="refused-line">No drain {id} is known. {refused}</p>;
-  if (!drain) return refused ? <Refused sentence={refused} /> : <Loading lines={6} />;
   const Title = heading ? "h1" : "h2";
+  if (missing) {
+    return (
+      <>
+        <Title>No drain {id} is known</Title>
+        <Refused sentence={refused ?? ""} />
+      </>
+    );
+  }
+  if (!drain) return refused ? <Refused sentence={refused} /> : <Loading lines={6} />;
   if (drain.state === "proposed") {
     return (
       <>

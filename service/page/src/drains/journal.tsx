@@ -56,7 +56,7 @@ export function Journal({ id, most, all = false, boxed = false }: Props) {
           ))}
         </ol>
       )}
-      <p class="muted small">seen, then decided, then what the cluster answered</p>
+      <p class="muted small">seen, then decided, then what the cluster answered; times are UTC</p>
     </section>
   );
 }

@@ -61,13 +61,13 @@ function Reign({ health }: { health: ForecastHealth }) {
         )}
       </h2>
       <p>
-        {since === null ? "Since when it scores here is not reported." : <>It scores here since <At time={since} />{before ? ` in place of ${before}` : ""}.</>}{" "}
+        {since === null ? "Since when it scores here is not reported." : <>It scores here since <At time={since} /> UTC{before ? ` in place of ${before}` : ""}.</>}{" "}
         {still && (
           <b>
-            Nothing is proposed by itself until <At time={quiet} />: the bundle is new.{" "}
+            Nothing is proposed by itself until <At time={quiet} /> UTC: the bundle is new.{" "}
           </b>
         )}
-        {looked === null ? "Nobody has looked yet whether it is still right." : <>Looked at <At time={looked} />{health.concerns.length === 0 ? ": no concern." : "."}</>}
+        {looked === null ? "Nobody has looked yet whether it is still right." : <>Looked at <At time={looked} /> UTC{health.concerns.length === 0 ? ": no concern." : "."}</>}
       </p>
       {(health.concerns.length > 0 || troubles.length > 0) && (
         <ul class="concerns">

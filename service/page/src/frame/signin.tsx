@@ -1,7 +1,7 @@
 /** Who is signed in here: with a token, or at the provider that the service trusts. Where reading needs a name, it asks. */
 import { useState } from "preact/hooks";
 import { enter, leave } from "../act.ts";
-import { clockOf } from "../format.ts";
+import { moment } from "../format.ts";
 import { Modal } from "../pieces.tsx";
 import { mayAct, session } from "../state.ts";
 
@@ -25,7 +25,7 @@ function Leave({ onDone }: { onDone: () => void }) {
   return (
     <Modal title={`Signed in as ${who?.name ?? "nobody"}`} onClose={onDone}>
       <p>
-        May: {who?.scopes.join(", ")}.{who?.ends_at ? ` Until ${clockOf(who.ends_at)}.` : ""}
+        May: {who?.scopes.join(", ")}.{who?.ends_at ? ` Until ${moment(who.ends_at, Date.now())} UTC.` : ""}
       </p>
       <div class="buttons">
         <button type="button" class="button plain" onClick={() => void leave().then(onDone)}>

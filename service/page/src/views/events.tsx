@@ -6,7 +6,7 @@ import type { Condition } from "../condition.ts";
 import { STATE_SHAPE, targetOf } from "../drains/naming.ts";
 import { fold } from "../drains/fold.ts";
 import { moment, plural, sentence, statement } from "../format.ts";
-import { At, Loading } from "../pieces.tsx";
+import { At, Loading, Refused } from "../pieces.tsx";
 import { deviceLink, drainLink } from "../links.ts";
 import { route, withQuery } from "../route.ts";
 import { Shape } from "../shape.tsx";
@@ -27,11 +27,11 @@ const FIRST = 100;
 const SOONEST_MS = 2_000;
 
 export function Events() {
-  const journals = useJournals();
+  const { journals, missing } = useJournals();
   const device = route.value.query.get("device");
-  const all = happenings(journals).filter((one) => !device || one.device === device);
+  const all = happenings(journals ?? new Map()).filter((one) => !device || one.device === device);
   const [most, setMost] = useState(FIRST);
-  const loading = drains.value === null || alerts.value === null;
+  const loading = drains.value === null || alerts.value === null || journals === null;
   let day = "";
   return (
     <section class="view events" aria-labelledby="events-head">
@@ -43,10 +43,11 @@ export function Events() {
               Only {device}. <a href={withQuery({ device: null })}>All disks</a>
             </>
           ) : (
-            `Changes of outlook, and what the ${Math.min(JOURNALS, drains.value?.length ?? 0)} newest drains saw and did.`
+            `Changes of outlook, and what the ${Math.min(JOURNALS, drains.value?.length ?? 0)} newest drains saw and did. Times are UTC.`
           )}
         </p>
       </div>
+      {missing > 0 && <Refused sentence={`What ${plural(missing, "drain")} did could not be read: it is missing below, or old.`} />}
       {loading ? (
         <Loading lines={8} />
       ) : all.length === 0 ? (
@@ -112,31 +113,42 @@ function happenings(journals: ReadonlyMap<string, JournalLine[]>): Happening[] {
   return found.sort((a, b) => b.at.localeCompare(a.at));
 }
 
+interface Journals {
+  /** By drain; null until they were asked for once. */
+  journals: ReadonlyMap<string, JournalLine[]> | null;
+  /** How many could not be read when last asked for; what was read of them before stays. */
+  missing: number;
+}
+
 /** The journals of the newest drains, fetched anew when something changed; unchanged ones cost a 304. */
-function useJournals(): ReadonlyMap<string, JournalLine[]> {
-  const [journals, setJournals] = useState<ReadonlyMap<string, JournalLine[]>>(new Map());
+function useJournals(): Journals {
+  const [held, setHeld] = useState<Journals>({ journals: null, missing: 0 });
   const [askedAt, setAskedAt] = useState(0);
   const changed = round.value;
-  const newest = [...(drains.value ?? [])].sort((a, b) => b.updated_at.localeCompare(a.updated_at)).slice(0, JOURNALS);
+  const known = drains.value;
+  const newest = [...(known ?? [])].sort((a, b) => b.updated_at.localeCompare(a.updated_at)).slice(0, JOURNALS);
   const ids = newest.map((drain) => drain.id).join(" ");
   useEffect(() => {
-    if (!ids) return undefined;
+    if (known === null) return undefined;
     const timer = setTimeout(
       () => {
         setAskedAt(Date.now());
-        void Promise.all(
-          ids.split(" ").map(async (id): Promise<[string, JournalLine[]]> => {
-            const items = await get<{ items: JournalLine[] }>(`drains/${encodeURIComponent(id)}/journal`).then(
-              (body) => body.items,
-              () => [],
-            );
-            return [id, items];
-          }),
-        ).then((all) => setJournals(new Map(all)));
+        void Promise.all(ids.split(" ").filter(Boolean).map(journalOf)).then((all) =>
+          setHeld((old) => ({
+            journals: new Map(all.map(([id, lines]) => [id, lines ?? old.journals?.get(id) ?? []])),
+            missing: all.filter(([, lines]) => lines === null).length,
+          })),
+        );
       },
       Math.max(0, askedAt + SOONEST_MS - Date.now()),
     );
     return () => clearTimeout(timer);
-  }, [ids, changed]);
-  return journals;
+  }, [ids, changed, known === null]);
+  return held;
+}
+
+/** Null where it could not be read. */
+async function journalOf(id: string): Promise<[string, JournalLine[] | null]> {
+  const lines = get<{ items: JournalLine[] }>(`drains/${encodeURIComponent(id)}/journal`);
+  return lines.then((body): [string, JournalLine[] | null] => [id, body.items], () => [id, null]);
 }
