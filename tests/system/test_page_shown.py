@@ -153,3 +153,34 @@ def test_a_drain_that_is_not_known_is_said_as_a_heading(desk: Opened) -> None:
 @pytest.mark.parametrize("path", ["/fleet", "/drains", "/events", "/alerts", "/forecast"])
 def test_every_view_with_times_names_their_zone(phone: Opened, path: str) -> None:
     expect(settled(phone.go(path)).locator("main")).to_contain_text("UTC")
+
+
+def test_a_view_that_was_opened_by_key_has_the_focus_and_a_question_gives_it_back(
+    desk: Opened, token: str
+) -> None:
+    page = settled(desk.go("/alerts", token))
+    silence = page.get_by_role("button", name="Silence").first
+    silence.focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Leave it as it is").focus()
+    page.keyboard.press("Enter")
+    expect(silence).to_be_focused()
+    page.locator(".alert-list a").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/(devices|fleet|osds)"))
+    expect(page.locator("#view")).to_be_focused()
+
+
+def test_an_address_that_was_cut_off_says_that_nothing_is_there(desk: Opened) -> None:
+    page = desk.go("/devices/ST4000DM000%E2%80")
+    expect(page.locator("h1")).to_contain_text("No disk")
+
+
+def test_the_cluster_s_view_grows_old_while_nobody_answers(desk: Opened) -> None:
+    desk.page.clock.install()
+    page = settled(desk.go("/fleet"))
+    page.route("**/api/v1/**", lambda route: route.abort())
+    page.clock.fast_forward(30_000)
+    expect(page.locator(".live.lost")).to_be_visible(timeout=30_000)
+    page.clock.fast_forward("01:10:00")
+    expect(page.locator(".trust")).to_contain_text(re.compile("Cluster view: 1 h"))

@@ -1,6 +1,6 @@
 /** Small pieces that every view uses: times, links to disks, states of loading, a button that says why it is off. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { bothClocks, moment, sentence } from "./format.ts";
 import { deviceLink, osdLink } from "./links.ts";
 import { actingOff, notice, now, osds } from "./state.ts";
@@ -115,13 +115,17 @@ export function Question(props: {
 }
 
 export function Modal(props: { title: string; children: ComponentChildren; onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    const element = dialog.current;
+    element?.showModal();
+    return () => element?.close(); // gives the focus back to where it was
+  }, []);
   return (
     <dialog
       class="modal"
       aria-label={props.title}
-      ref={(element) => {
-        if (element && !element.open) element.showModal();
-      }}
+      ref={dialog}
       onClose={props.onClose}
       onClick={(event) => {
         if (event.target === event.currentTarget) props.onClose();

@@ -20,8 +20,17 @@ export interface Route {
   query: URLSearchParams;
 }
 
+/** A link that was cut in the middle of a sign leads to a view that says so, not to an empty page. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 export function parse(path: string, search: string): Route {
-  const [, room = "", id] = path.split("/").map(decodeURIComponent);
+  const [, room = "", id] = path.split("/").map(decoded);
   const query = new URLSearchParams(search);
   const rooms: Record<string, View> = {
     "": { name: "fleet" },

@@ -5,7 +5,7 @@ import { bothClocks, count, expected, longMoment, moment, plural, span } from ".
 import { Loading } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
 import { COLOURINGS, route, type Colouring } from "../route.ts";
-import { alerts, drainById, now, osds, status } from "../state.ts";
+import { alerts, clock, drainById, heardAt, now, osds, status, stream } from "../state.ts";
 import { answersTo, sortBy } from "./colouring.ts";
 import { Devices } from "./devices.tsx";
 import { Legend } from "./legend.tsx";
@@ -102,6 +102,7 @@ function Trust() {
   const known = status.value;
   if (!known) return null;
   const { fresh, total } = known.readings;
+  const lost = stream.value.kind === "lost" && heardAt.value !== null ? Math.max(0, (clock.value - heardAt.value) / 1_000) : 0;
   return (
     <footer class="trust">
       <span>
@@ -109,7 +110,7 @@ function Trust() {
       </span>
       <span>Forecast: {known.forecast.bundle ? `bundle ${known.forecast.bundle}` : "no bundle is loaded"}</span>
       <span>
-        Cluster view: {known.view_age_seconds === null ? "none, no drain can start" : `${span(known.view_age_seconds)} old`}
+        Cluster view: {known.view_age_seconds === null ? "none, no drain can start" : `${span(known.view_age_seconds + lost)} old`}
         {known.epoch === null ? "" : `, epoch ${known.epoch}`}
       </span>
       <span>

@@ -1,5 +1,5 @@
 /** What stands around every view: header, demo and halt banners, notices, the view itself, tabs on a phone. */
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { Device } from "../device/device.tsx";
 import { DrainView } from "../drains/drain.tsx";
 import { Drains } from "../drains/drains.tsx";
@@ -44,6 +44,7 @@ function CurrentView() {
   useEffect(() => {
     document.title = ["predrain", cluster, view.name === "fleet" ? null : view.name].filter(Boolean).join(" - ");
   }, [cluster, view.name]);
+  useFocusInView(JSON.stringify(view));
   switch (view.name) {
     case "fleet":
       return <Fleet />;
@@ -71,6 +72,16 @@ function CurrentView() {
         </section>
       );
   }
+}
+
+/** A link that was followed by key is gone with its view: the next Tab begins in the new one, not at the top of the page. */
+function useFocusInView(view: string): void {
+  const before = useRef(view);
+  useEffect(() => {
+    if (before.current === view) return;
+    before.current = view;
+    if (document.activeElement === document.body) document.getElementById("view")?.focus({ preventScroll: true });
+  }, [view]);
 }
 
 /** `/osds/217` leads to the device that is under it now. */
