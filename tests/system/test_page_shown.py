@@ -184,3 +184,14 @@ def test_the_cluster_s_view_grows_old_while_nobody_answers(desk: Opened) -> None
     expect(page.locator(".live.lost")).to_be_visible(timeout=30_000)
     page.clock.fast_forward("01:10:00")
     expect(page.locator(".trust")).to_contain_text(re.compile("Cluster view: 1 h"))
+
+
+def test_a_sign_in_that_was_waved_away_can_be_asked_for_again(desk: Opened) -> None:
+    nobody = {"name": None, "scopes": [], "word": None, "ends_at": None, "reads": False, "sign_in": None}
+    answering(desk.page, "session", nobody)
+    page = desk.go("/fleet")
+    expect(page.get_by_role("dialog", name="Sign in")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog", name="Sign in")).to_be_hidden()
+    page.get_by_role("button", name="read only").click()
+    expect(page.get_by_role("dialog", name="Sign in")).to_be_visible()

@@ -117,8 +117,10 @@ export function Question(props: {
 export function Modal(props: { title: string; children: ComponentChildren; onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
+    if (dialog.current?.open === false) dialog.current.showModal(); // again, where Esc closed what must be answered
+  });
+  useLayoutEffect(() => {
     const element = dialog.current;
-    element?.showModal();
     return () => element?.close(); // gives the focus back to where it was
   }, []);
   return (
