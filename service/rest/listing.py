@@ -139,15 +139,18 @@ class Listing(Generic[Key]):
         if news or moved:
             self._turn = turn
             self._many.clear()
-            self._answers = self._again(given)
+            fresh: dict[Hashable, Answer] = {}
+            try:
+                fresh.update(self._again(given))
+            finally:  # until then what stands is given, and never again, even where a row cannot be written
+                self._answers = fresh
         # Last: from now on answers are taken without the lock.
         self._before, self._seen = sight, number
 
     def _again(self, given: Sequence[Hashable]) -> dict[Hashable, Answer]:
         pages = [name for name in given if isinstance(name, _Page)]
-        if len(pages) < len(
-            given
-        ):  # of those who follow, everyone needs other rows, but only those that changed
+        if len(pages) < len(given):
+            # Of those who follow everyone needs other rows, but only such as changed.
             self._write_out([row for row in self._rows.values() if row.turn == self._turn])
         return {name: Answer(self._paged(*name)) for name in pages}
 

@@ -54,12 +54,16 @@ class Watched:
         self.house.changes.tell(Kind.OSDS)
 
     def page(self, limit: int, cursor: str | None) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.list.followed(limit, cursor, None).content)
+        answer = self.list.followed(limit, cursor, None)
+        answer.given = True
+        found: dict[str, Any] = json.loads(answer.content)
         OsdPage.model_validate_json(json.dumps(found).replace('"in":', '"in_":'))
         return found
 
     def since(self, at: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.list.followed(10_000, None, at).content)
+        answer = self.list.followed(10_000, None, at)
+        answer.given = True
+        found: dict[str, Any] = json.loads(answer.content)
         return found
 
 
@@ -159,6 +163,20 @@ def test_a_row_is_written_when_it_is_shown_and_again_once_something_of_it_change
     assert written == [*range(10), 5]
     watched.page(12, None)
     assert written == [*range(10), 5, 10, 11]
+    watched.house.store.close()
+
+
+def test_what_stood_before_is_not_given_again_where_a_row_could_not_be_written_in_advance(
+    tmp_path: Path,
+) -> None:
+    watched = Watched(tmp_path)
+    watched.become(dict.fromkeys(range(12), True))
+    watched.list.page(12, None).given = True
+    inner, watched.list._write = watched.list._write, None  # type: ignore[assignment]
+    watched.become({**dict.fromkeys(range(12), True), 5: False})
+    watched.list._write = inner
+    assert watched.list.ready(12, None) is None
+    assert b'"up":false' in watched.list.page(12, None).content
     watched.house.store.close()
 
 
