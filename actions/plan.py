@@ -95,7 +95,7 @@ def _by_walk(
 ) -> Draft:
     leaving = frozenset(drain.osds)
     found = routes(view, ordered, final, leaving, out, space)
-    why = "each PG goes straight to its final place and peers once, a few at a time; nothing else moves"
+    why = "each PG goes straight to its final place, a few at a time; nothing else moves"
     rejected = [_LADDER_BY_OVERRIDE, _LADDER_BY_WEIGHT]
     mechanic = Mechanic.UPMAP_WALK
     if sick := hurts(drain, context):
