@@ -42,7 +42,7 @@ help: ## this list
 	@touch $@
 
 .venv/.dev: .venv/.run
-	@.tools/bin/uv sync --quiet --frozen --all-extras --python .tools/bin/python
+	@.tools/bin/uv sync --quiet --frozen --all-extras --compile-bytecode --python .tools/bin/python
 	@touch $@
 
 $(PAGE)/node_modules/.ready: .tools/.ready $(PAGE)/package-lock.json

