@@ -69,9 +69,15 @@ def hand_over(view: ClusterView, drain: Drain, by: Orchestrator) -> HandOver:
     tasks: list[Task] = []
     for osd in drain.osds:
         tasks += _WAYS[by](view, osd, replaced)
+    refilled = replaced and by is not Orchestrator.ROOK
+    if refilled:
+        tasks.append(_kept_out(drain, "add-noin", "Keep Ceph from filling the new disk in one rush."))
     tasks.append(_pull(view, drain, replaced))
     if replaced:
         tasks += _put_in(drain, by)
+    if refilled:
+        tasks += [Task("Fill it again, gently.", f"predrain fill osd.{osd}") for osd in drain.osds]
+        tasks.append(_kept_out(drain, "rm-noin", "Once it is filled:"))
     return HandOver(drain.id, by, tuple(tasks))
 
 
@@ -126,17 +132,18 @@ def _pull(view: ClusterView, drain: Drain, replaced: bool) -> Task:
     return Task(f"{verb} {drain.device} in {hosts}. If its light is not lit:", lit)
 
 
+def _kept_out(drain: Drain, word: str, why: str) -> Task:
+    """The OSD keeps its id, so Ceph would take a new disk under it in at once, and fill it at its own speed."""
+    return Task(why, shlex.join(["ceph", "osd", word, *(f"osd.{osd}" for osd in drain.osds)]))
+
+
 def _put_in(drain: Drain, by: Orchestrator) -> list[Task]:
     if by is not Orchestrator.NONE:
-        made = [Task(f"Let {by.value} make the OSD on the new disk, by the specification that it has.")]
-    else:
-        made = [
-            Task(f"Make osd.{osd} on the new disk.", f"ceph-volume lvm create --osd-id {osd} --data /dev/NEW")
-            for osd in drain.osds
-        ]
-    if by is Orchestrator.ROOK:
-        return made
-    return made + [Task("Fill it again, gently.", f"predrain fill osd.{osd}") for osd in drain.osds]
+        return [Task(f"Let {by.value} make the OSD on the new disk, by the specification that it has.")]
+    return [
+        Task(f"Make osd.{osd} on the new disk.", f"ceph-volume lvm create --osd-id {osd} --data /dev/NEW")
+        for osd in drain.osds
+    ]
 
 
 def _host(view: ClusterView, osd: OsdId) -> str:

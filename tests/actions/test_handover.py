@@ -28,9 +28,26 @@ def test_cephadm_replaces_in_the_slot_and_then_it_is_filled() -> None:
     assert commands(Orchestrator.CEPHADM, Intent.REPLACE) == [
         "ceph orch osd rm 0 --replace",
         "ceph orch osd rm status",
+        "ceph osd add-noin osd.0",
         f"ceph device light on {device(0)} ident",
         "predrain fill osd.0",
+        "ceph osd rm-noin osd.0",
     ]
+
+
+@pytest.mark.parametrize("by", [Orchestrator.CEPHADM, Orchestrator.NONE])
+def test_ceph_is_kept_from_filling_a_new_disk_before_it_is_put_in_until_it_is_filled_gently(
+    by: Orchestrator,
+) -> None:
+    typed = commands(by, Intent.REPLACE, (0, 1))
+    kept, freed = (typed.index(f"ceph osd {word} osd.0 osd.1") for word in ("add-noin", "rm-noin"))
+    assert kept < typed.index(f"ceph device light on {device(0)} ident")
+    assert kept < typed.index("predrain fill osd.0") < typed.index("predrain fill osd.1") < freed
+    assert "noin" not in " ".join(commands(by, Intent.REMOVE))
+
+
+def test_rook_makes_an_osd_of_its_own_that_nothing_needs_to_be_kept_from() -> None:
+    assert "noin" not in " ".join(commands(Orchestrator.ROOK, Intent.REPLACE))
 
 
 def test_cephadm_removes_for_good() -> None:
