@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import pwd
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -62,6 +63,19 @@ class StateDir:
             )
         return self
 
+    def for_its_owner(self) -> StateDir:
+        """Refuse root in a directory of another user: the service could not read what root makes in it.
+
+        Raises StateUnusable.
+        """
+        if os.geteuid() == 0 and self.path.is_dir() and (owner := self.path.stat().st_uid):
+            who = _name(owner)
+            raise StateUnusable(
+                f"{self.path} belongs to {who}, who could not read what root makes in it; run it as that user "
+                f"(runuser -u {who} -- predrain ...)"
+            )
+        return self
+
     def say_url(self, url: str) -> None:
         """Write down where the service answers; who reads it meanwhile finds all of it or no file."""
         part = self.url.with_suffix(".part")
@@ -104,3 +118,10 @@ class StateDir:
         """Give the lock back."""
         self.url.unlink(missing_ok=True)
         self._held.close()
+
+
+def _name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)

@@ -23,7 +23,7 @@ def restore(file: Path, state: StateDir) -> Manifest:
     Databases are opened, and brought to this predrain's format, before they are put in their place. Raises Unusable,
     StateUnusable, StateInUse, and what a database of a newer predrain or a damaged one raises.
     """
-    state.make()
+    state.for_its_owner().make()
     with state.alone():
         there = sorted({one.name for one in state.path.iterdir()} - {"lock", state.restoring.name})
         if there:

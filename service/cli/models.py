@@ -114,7 +114,7 @@ def challenge(
 
     Example: predrain models challenge 3
     """
-    place = _place(where, track)
+    place = _changing(where, track)
     if bundle is None:
         place.shelf.challenge(None)
         print("no bundle is on trial any more")
@@ -140,7 +140,7 @@ def promote(
     """
     from models.shelf import NoSuchBundle
 
-    place = _place(where, track)
+    place = _changing(where, track)
     digest = place.shelf.roles().challenger if bundle is None else _installed(place, bundle)
     if digest is None:
         raise NoSuchBundle("There is no challenger here; name a version, an alias or a folder to promote.")
@@ -155,7 +155,7 @@ def rollback(*, where: Where = HERE, track: Track = None) -> int:
 
     Example: predrain models rollback
     """
-    place = _place(where, track)
+    place = _changing(where, track)
     roles = place.shelf.rollback()
     now = "the bundle of the settings" if roles.champion is None else _name(place, roles.champion)
     print(f"{now} is champion again. {FOLLOWS}.")
@@ -232,6 +232,13 @@ def _place(where: Where, track: str | None) -> Place:
         settings.forecast.bundle,
         settings,
     )
+
+
+def _changing(where: Where, track: str | None) -> Place:
+    """Where bundles are kept, for a command that writes there. Raises StateUnusable."""
+    place = _place(where, track)
+    place.state.for_its_owner()
+    return place
 
 
 def _installed(place: Place, word: str) -> str:
