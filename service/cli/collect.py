@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 def collect(
     *,
     once: Annotated[bool, Parameter(negative="", help="read every disk, print what they said, exit")] = False,
-    config: Annotated[Path | None, Parameter(help="Settings file.")] = None,
+    config: Annotated[
+        Path | None,
+        Parameter(help="settings file; /etc/predrain/collector.toml, else predrain.toml, where it is there"),
+    ] = None,
     as_json: Annotated[
         bool,
         Parameter(name="--json", negative="", help="with --once: an object a line, the collector's own last"),

@@ -39,7 +39,8 @@ def make(
     *,
     name: Annotated[str, Parameter(help="Who will hold it; journals name it so.", validator=_one_line)],
     scope: Annotated[
-        tuple[Literal["read", "ingest", "act", "hand", "admin"], ...], Parameter(help="What it may do.")
+        tuple[Literal["read", "ingest", "act", "hand", "admin"], ...],
+        Parameter(negative="", help="What it may do."),
     ],
     days: Annotated[
         float | None,

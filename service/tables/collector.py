@@ -19,7 +19,8 @@ from service.tables.spans import endless
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-SYSTEM_FILE = Path("/etc/predrain/predrain.toml")
+SYSTEM_FILES = (Path("/etc/predrain/collector.toml"), Path("/etc/predrain/predrain.toml"))
+"""The collector's own, which its unit names, else the service's, which may have its table too."""
 PREFIX = "PREDRAIN_"
 NOT_SETTINGS = frozenset({"PREDRAIN_DATA", "PREDRAIN_SIM_SEED", "PREDRAIN_SIM_SEEDS"})
 """Variables of tests and benchmarks, which are no settings."""
@@ -127,14 +128,14 @@ class CollectorSettings:
 
 
 def load(file: Path | None = None, environment: Mapping[str, str] | None = None) -> CollectorSettings:
-    """Settings from `file` (must exist), else from the system's file if there is one, under the variables
+    """Settings from `file` (must exist), else from the first of the system's files that is there, under the variables
     (`PREDRAIN_COLLECTOR__URL` sets `url`). What is in tables of the service is not judged here.
 
     Raises BadCollectorSettings for a file that cannot be read, an unknown table or key (naming the nearest one) or a
     bad value.
     """
     given = os.environ if environment is None else environment
-    path = file or (SYSTEM_FILE if SYSTEM_FILE.exists() else None)
+    path = file or next((one for one in SYSTEM_FILES if one.exists()), None)
     written = _read(path) if path else {}
     source = str(path) if path else "the environment"
     _check_tables(written, given, source)

@@ -30,6 +30,7 @@ from data.wire.bodies import READING
 from service.collecting import Host
 from service.house import House
 from service.settings import Settings
+from service.tables import collector as tables
 from service.tables.collector import OF_THE_SERVICE, TABLES, BadCollectorSettings, KafkaTable, load
 from tests.collector.fake_smartctl import FakeSmartctl, every_kind
 from tests.service.conftest import INGEST_TOKEN, Place, Serve, SetClock, Site, shut
@@ -298,6 +299,18 @@ def test_a_bad_setting_is_named_with_its_cure(tmp_path: Path, text: str, why: st
     file.write_text(text)
     with pytest.raises(BadCollectorSettings, match=why):
         load(file, {})
+
+
+def test_without_config_the_collectors_own_file_counts_before_the_services(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, services = tmp_path / "collector.toml", tmp_path / "predrain.toml"
+    monkeypatch.setattr(tables, "SYSTEM_FILES", (own, services))
+    assert load(environment={}).collector.host is None
+    services.write_text('[collector]\nhost = "of-the-service"')
+    assert load(environment={}).collector.host == "of-the-service"
+    own.write_text('[collector]\nhost = "its-own"')
+    assert load(environment={}).collector.host == "its-own"
 
 
 def test_a_misspelt_variable_does_not_leave_the_collector_with_a_default() -> None:
