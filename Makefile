@@ -17,7 +17,7 @@ JUDGES := systemd sudo python3-ceph-common python3-yaml
 export UV_PYTHON_DOWNLOADS := never
 export OMP_WAIT_POLICY := PASSIVE
 
-# ../shared/data is where this project's makers keep the source histories; PREDRAIN_DATA names it elsewhere.
+# The folder of source histories: PREDRAIN_DATA names it, else ../shared/data where that is there.
 DATA := $(or $(PREDRAIN_DATA),$(wildcard ../shared/data))
 HISTORY := $(addprefix $(DATA)/drives/,st4000dm000_2018h1_daily.parquet fleet_2013_2016q1_changes.parquet fleet_2013_2016q1_drives.parquet)
 PAGE := service/page
