@@ -41,6 +41,10 @@ def take(
 
     settings: text of the settings file, without secrets. elsewhere: what lies on servers. Raises CannotBackUp.
     """
+    if not os.access(out.parent, os.W_OK | os.X_OK):
+        raise CannotBackUp(
+            f"{out.parent} is no folder that this user may write; make it, or give --out another one"
+        )
     if out.exists():
         raise CannotBackUp(f"{out} is there already; give --out a name that is free")
     if not state.path.is_dir():

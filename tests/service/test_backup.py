@@ -190,6 +190,13 @@ def test_a_backup_is_for_its_owner_only_and_holds_no_secret(
     assert main(["restore", str(out), "--state", str(tmp_path / "new")]) == 0
 
 
+def test_a_folder_that_is_not_there_is_named_as_what_is_missing(tmp_path: Path) -> None:
+    state = StateDir(tmp_path / "state").make()
+    SqliteStore(state.store).close()
+    with pytest.raises(Refusal, match=r"/none is no folder that this user may write; make it"):
+        taken(state, tmp_path / "none" / "backup.tar.gz")
+
+
 def test_a_secret_that_is_written_with_escapes_takes_the_settings_with_it(tmp_path: Path) -> None:
     from service.backup.blanked import blanked
     from service.settings import load
