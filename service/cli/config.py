@@ -40,10 +40,11 @@ def show(*, config: Path | None = None, as_json: AsJson = False) -> int:
             [{**row, "value": _plain(row["value"]), "default": _plain(row["default"])} for row in rows]
         )
         return 0
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
-    table = Table("key", "value", "meaning", box=None)
+    folded = Column("value", overflow="fold"), Column("meaning", overflow="fold")
+    table = Table(Column("key", no_wrap=True), *folded, box=None)
     for row in rows:
         changed = row["value"] != row["default"] and row["default"] is not None
         table.add_row(str(row["key"]), Text(str(row["value"]), "bold" if changed else ""), str(row["means"]))

@@ -13,7 +13,7 @@ from cyclopts import App
 from actions.policy import Policy
 from service.cli import main
 from service.limits import PolicyTable
-from service.settings import BadSettings, load
+from service.settings import BadSettings, keys, load
 from tests.service.conftest import NOON
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
@@ -133,6 +133,16 @@ def test_a_misspelt_variable_is_an_error(name: str, near: str) -> None:
 
 def test_the_folder_of_test_data_is_no_setting() -> None:
     load(environment={"PREDRAIN_DATA": "somewhere", "HOME": "x"})
+
+
+def test_config_show_cuts_nothing_off_in_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["config", "show"]) == 0
+    shown = capsys.readouterr().out
+    assert "\u2026" not in shown
+    assert {f"{table}.{key}" for table, key, *_ in keys()} <= set(shown.split())
 
 
 def test_config_check_exits_with_1_and_one_sentence(
