@@ -14,7 +14,12 @@ from service.cli.options import HERE, AsJson, Where, print_json
 def auth(
     *,
     hands: Annotated[
-        bool, Parameter(negative="", help="The second user: device light, orchestrator.")
+        bool,
+        Parameter(
+            negative="",
+            help="A user for whoever carries out what `drain done` prints: device light, orchestrator. "
+            "The service does not use it.",
+        ),
     ] = False,
     reading: Annotated[
         bool, Parameter(negative="", help="For a service whose commands the mgr module carries out.")

@@ -18,7 +18,10 @@ from service.cli.connect import Reach
 from service.cli.options import AsJson, print_json, tebibytes, terminal
 from service.cli.planned import print_plan
 
-Intent = Literal["replace", "remove"]
+Intent = Annotated[
+    Literal["replace", "remove"],
+    Parameter(help="replace: the slot waits for a new disk; remove: the disk goes for good."),
+]
 HERE = Reach()
 DONE, OVER = frozenset({"verified", "handed_over"}), frozenset({"cancelled", "failed"})
 STUCK = frozenset({"holding", "paused", "approved"})
@@ -229,7 +232,14 @@ def done(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
     return 0
 
 
-def explain(drain: str, /, *, lines: int = 10, where: Reach = HERE, as_json: AsJson = False) -> int:
+def explain(
+    drain: str,
+    /,
+    *,
+    lines: Annotated[int, Parameter(help="How much of the journal's end.")] = 10,
+    where: Reach = HERE,
+    as_json: AsJson = False,
+) -> int:
     """Where a drain stands, what every guard says, and the end of its journal.
 
     Example: predrain drain explain osd.217-20180412-120000
