@@ -11,6 +11,7 @@ _ROW = re.compile(
     r"(\d{1,3}) +(\S(?:.*?\S)?) +(?:0x[0-9a-fA-F]{4}|[POSRCK-]{6}\+?) +(\d{1,3}|---) +(\d{1,3}|---) +(\d{1,3}|---) +"
     r"(?:(?:Pre-fail|Old_age) +(?:(?:Always|Offline) +)?)?(?:-|NOW|Past|FAILING_NOW|In_the_past) +(\S.*)"
 )
+_ROW_BEGINS = re.compile(r"\d{1,3} +\S+ +(?:0x[0-9a-fA-F]{4}|[POSRCK-]{6}\+?) .*")
 _STATISTIC = re.compile(
     r"(0x[0-9a-f]{2}|\d{1,3}) +0x([0-9a-f]{3}) +\d +(-?\d+)(~?) +(?:[NDC-]{3}~? +)?([A-Z].*)"
 )
@@ -46,7 +47,7 @@ def logs(lines: Sequence[str]) -> dict[str, object]:
     rows, pages = [], dict[int, list[dict[str, object]]]()
     found: dict[str, object] = {}
     for place, line in enumerate(lines):
-        if match := _ROW.fullmatch(line):
+        if match := _ROW.fullmatch(line) or _wrapped_row(line, lines[place + 1 : place + 2]):
             rows.append(_row(match))
         elif match := _STATISTIC.fullmatch(line):
             statistic = {"name": match[5].strip(), "value": int(match[3])}
@@ -62,6 +63,13 @@ def logs(lines: Sequence[str]) -> dict[str, object]:
             "pages": [{"number": number, "table": table} for number, table in pages.items()]
         }
     return found
+
+
+def _wrapped_row(line: str, following: Sequence[str]) -> re.Match[str] | None:
+    """A row that a mail program broke into two lines: it has over 80 columns."""
+    if not following or not _ROW_BEGINS.fullmatch(line) or _ROW_BEGINS.fullmatch(following[0]):
+        return None
+    return _ROW.fullmatch(f"{line} {following[0]}")
 
 
 def _row(match: re.Match[str]) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import quopri
 import re
 from collections.abc import Iterator
 
@@ -13,27 +14,34 @@ MOST_LINES = 200_000
 _COLOURS = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[@-Z=>])")
 _HEADER = re.compile(r"smartctl (?:version )?(?:pre-)?(\d+)\.(\d+)\b")
 _SIGNS = re.compile(
-    r"^[ \t$#>]*(?:smartctl (?:version )?(?:pre-)?\d+\.\d|=== START OF (?:INFORMATION|READ SMART|SMART DATA|OFFLINE)"
+    r"^[ \t$#]*(?:smartctl (?:version )?(?:pre-)?\d+\.\d|=== START OF (?:INFORMATION|READ SMART|SMART DATA|OFFLINE)"
     r"|SMART overall-health|SMART Health Status:|SMART Attributes Data Structure|SMART/Health Information"
     r"|ID# +ATTRIBUTE_NAME|Device Model: |Model Number: +\S|Error counter log:|Smartctl open device:"
     r"|Elements in grown defect list:|Vendor: +\S[^\n]*\r?\nProduct: )",
     re.MULTILINE,
 )
 _HEAD_CHARACTERS = 256 * 1024
+# smartctl itself begins one line so: `>> Terminate command early`.
+_QUOTED = re.compile(r"^[ \t]*(?!>> Terminate)(?:>[ \t]?)+", re.MULTILINE)
+_MAILED = b"=3D=3D=3D START OF "
 
 
 def characters(document: bytes) -> str:
-    """UTF-8, or UTF-16 as PowerShell writes it; what is neither becomes U+FFFD and is passed over in numbers."""
-    for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        if document.startswith(mark):
-            return document.decode("utf-16", "replace")
-    return document.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    """UTF-8, or UTF-16 as PowerShell writes it; what is neither becomes U+FFFD and is passed over in numbers.
+
+    Without terminal colours, and without what a mail program did: quoted-printable bytes and the marks of a quotation.
+    """
+    if document.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        written = document.decode("utf-16", "replace")
+    else:
+        mailed = quopri.decodestring(document) if _MAILED in document else document
+        written = mailed.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    return _QUOTED.sub("", _COLOURS.sub("", written).replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def is_text(document: bytes) -> bool:
     """Whether this is smartctl's text: one of its own lines stands at the beginning of a line."""
-    head = characters(document[:_HEAD_CHARACTERS])
-    return _SIGNS.search(_COLOURS.sub("", head)) is not None
+    return _SIGNS.search(characters(document[:_HEAD_CHARACTERS])) is not None
 
 
 def lines(document: bytes) -> list[str]:
@@ -41,10 +49,8 @@ def lines(document: bytes) -> list[str]:
 
     A last line that was never ended is dropped where it is a labelled number: the rest of the number may be missing.
     """
-    written = _COLOURS.sub("", characters(document)).replace("\r\n", "\n").replace("\r", "\n")
-    found = [
-        line[:LONGEST_LINE].expandtabs().strip() for line in written.split("\n", MOST_LINES)[:MOST_LINES]
-    ]
+    written = characters(document).split("\n", MOST_LINES)[:MOST_LINES]
+    found = [line[:LONGEST_LINE].expandtabs().strip() for line in written]
     if found and re.search(r"[:=]\s*[\d.,]+$", found[-1]):
         found.pop()
     return found
@@ -63,9 +69,7 @@ def runs(document: bytes) -> Iterator[bytes]:
     """
     part: list[str] = []
     told = False
-    pieces = re.split(
-        r"(?m)^(?=[ \t$#>]*smartctl (?:version )?(?:pre-)?\d+\.\d)", _COLOURS.sub("", characters(document))
-    )
+    pieces = re.split(r"(?m)^(?=[ \t$#]*smartctl (?:version )?(?:pre-)?\d+\.\d)", characters(document))
     for piece in pieces:
         who = re.search(
             r"(?mi)^\s*(?:Serial Number|Device Model|Model Number|Product|Device|Smartctl open device):",

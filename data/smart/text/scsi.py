@@ -51,9 +51,11 @@ def logs(told: dict[str, str], lines: Sequence[str]) -> dict[str, object]:
     found["scsi_environmental_reports"] = {"temperature_1": {"current": next(reported, None)}}
     pages: dict[str, object] = {}
     hours = factory = None
-    for line in lines:
-        if (match := _PAGE.fullmatch(line)) and (page := _page(match[2])):
-            pages[match[1]] = page
+    for place, line in enumerate(lines):
+        if match := _PAGE.fullmatch(line):
+            # A mail program breaks the line, which has over 80 columns.
+            page = _page(match[2]) or _page(" ".join((match[2], *lines[place + 1 : place + 2])))
+            pages |= {match[1]: page} if page else {}
         elif match := _PENDING.match(line):
             found["scsi_pending_defects"] = {"count": int(match[1])}
         elif match := _FACTORY_HOURS.fullmatch(line):

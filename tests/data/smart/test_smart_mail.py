@@ -1,0 +1,106 @@
+"""Outputs as mail and forums hand them on: quoted, wrapped, encoded, of several disks; excerpts of public mails."""
+
+from __future__ import annotations
+
+import quopri
+
+import pytest
+
+from data.smart import SmartDocument, Undecodable, decode
+from data.smart.text import runs
+
+# linux-raid, September 2019; linux-kernel, April 2005
+QUOTED = """On Friday you wrote:
+> # smartctl --all /dev/sdb
+> smartctl 6.5 2016-05-07 r4318 [i686-linux-4.8.2-pmagic] (local build)
+>
+> Device Model: ST2000NM0033-9ZM175
+> Serial Number: S1X05AW6
+> LU WWN Device Id: 5 000c50 074a24a4d
+> User Capacity: 2,000,398,934,016 bytes [2.00 TB]
+> SMART overall-health self-assessment test result: PASSED
+>   5 Reallocated_Sector_Ct 0x0033 100 100 010 Pre-fail Always - 0
+>   9 Power_On_Hours 0x0032 053 053 000 Old_age Always - 41641
+> 194 Temperature_Celsius 0x0022 042 050 000 Old_age Always - 42 (0 19 0 0
+> 0)
+> 197 Current_Pending_Sector 0x0012 100 100 000 Old_age Always - 8
+"""
+WRAPPED = """smartctl version 5.32 Copyright (C) 2002-4 Bruce Allen
+Device Model:     Maxtor 6Y200P0
+Serial Number:    Y60PVCZE
+ID# ATTRIBUTE_NAME          FLAG     VALUE WORST THRESH TYPE     \x20
+UPDATED  WHEN_FAILED RAW_VALUE
+  5 Reallocated_Sector_Ct   0x0033   253   253   063    Pre-fail \x20
+Always       -       1
+  9 Power_On_Minutes        0x0032   220   220   000    Old_age  \x20
+Always       -       849h+05m
+194 Temperature_Celsius     0x0032   253   253   000    Old_age   Always       -\x20
+12
+197 Current_Pending_Sector  0x0008   253   253   000    Old_age  \x20
+Offline      -       0
+"""
+SAS = """Vendor:               SEAGATE
+Product:              ST4000NM0043
+Error counter log:
+read:   3716474487        0         0  3716474487          0     170154.272{}2
+write:         0        0         0         0          0      35743.185           0
+Non-medium error count:        3
+"""
+NVME = """> > >> > === START OF SMART DATA SECTION ===
+> > >> > SMART overall-health self-assessment test result: PASSED
+> > >> > Critical Warning:                   0x00
+> > >> > Data Units Written:                 304,488 [155 GB]
+> > >> > Power On Hours:                     5,582
+"""
+
+
+def read(text: str) -> SmartDocument:
+    return decode(text.encode())
+
+
+@pytest.mark.parametrize("mark", ["> ", ">", "> > >> > ", " > "])
+def test_a_quoted_output_reads_as_what_it_quotes(mark: str) -> None:
+    plain = QUOTED.split("\n", 1)[1].replace("> ", "").replace(">", "")
+    quoted = "".join(f"{mark}{line}\n" for line in plain.splitlines())
+    drive = read(QUOTED)
+    assert read(quoted).smart == read(plain).smart == drive.smart
+    assert drive.device_id == "ST2000NM0033-9ZM175_S1X05AW6"
+    assert (drive.smart.passed, drive.smart.power_on_hours, drive.smart.temperature_c) == (True, 41641, 42)
+    assert (drive.smart.counters.reallocated, drive.smart.counters.pending) == (0, 8)
+
+
+def test_a_row_that_was_wrapped_reads_as_one() -> None:
+    smart = read(WRAPPED).smart
+    assert set(smart.attributes) == {5, 9, 194, 197}
+    assert (smart.counters.reallocated, smart.counters.pending) == (1, 0)
+    assert (smart.power_on_hours, smart.temperature_c) == (849, 12)
+
+
+def test_a_row_that_was_cut_takes_nothing_from_the_next() -> None:
+    cut = WRAPPED.replace("Always       -       1\n", "").replace(
+        "Pre-fail  \n", "Pre-fail  Always       -\n"
+    )
+    assert set(read(cut).smart.attributes) == {9, 194, 197}
+
+
+@pytest.mark.parametrize("gap", ["           ", " \n", "           \n> "])
+def test_a_wrapped_line_of_the_error_counter_log_reads_as_one(gap: str) -> None:
+    counters = read(SAS.format(gap)).smart.counters
+    assert (counters.uncorrected_errors, counters.bytes_read) == (2, 170154272000000)
+
+
+def test_an_output_in_quoted_printable_is_read() -> None:
+    mailed = quopri.encodestring(NVME.encode())
+    assert b"=3D=3D=3D START OF SMART DATA" in mailed
+    smart = decode(mailed).smart
+    assert (smart.passed, smart.power_on_hours, smart.counters.critical_warning) == (True, 5582, 0)
+
+
+def test_quoted_outputs_of_two_disks_are_refused_and_can_be_parted() -> None:
+    other = QUOTED.replace("S1X05AW6", "S1X05AW7").split("\n", 1)[1]
+    with pytest.raises(Undecodable, match="several runs"):
+        read(QUOTED + other)
+    assert [decode(run).smart.identity.serial for run in runs((QUOTED + other).encode())] == [
+        "S1X05AW6",
+        "S1X05AW7",
+    ]
