@@ -13,6 +13,7 @@ from data.ids import HostName
 from data.importing.port import NO_ZONE, Item, Part, Unusable, utc, version_of
 from data.reading import Reading
 from data.smart import LARGEST_DOCUMENT, Undecodable, decode
+from data.smart.json_text import is_list
 from data.smart.text import is_text, runs
 
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
@@ -74,7 +75,7 @@ def _outputs(path: Path) -> Iterator[bytes | Unusable]:
         yield Unusable(
             str(path), f"the file is larger than {LARGEST_FILE // 2**20} MiB: keep one output a file"
         )
-    elif whole.lstrip().startswith(b"["):
+    elif is_list(whole):
         yield from _members(path, whole)
     elif not whole.lstrip().startswith(b"{") and is_text(whole):
         yield from runs(whole)

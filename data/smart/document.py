@@ -18,7 +18,7 @@ from data.reading import Counters, Protocol, Smart
 from data.refusal import Refusal
 from data.smart import ata, nvme, scsi
 from data.smart.exit_status import COMMAND_FAILED, VERDICT_FAILED, exit_bits, read_failed
-from data.smart.json_text import LARGEST_DOCUMENT, NotJsonError, first_object
+from data.smart.json_text import LARGEST_DOCUMENT, NotJsonError, first_object, is_list
 from data.smart.text import NotTextError, is_text, stops, transcript
 from data.smart.values import JsonObject, count, integer, member, members, text
 
@@ -166,7 +166,8 @@ def _found(document: bytes) -> tuple[JsonObject, bool]:
         return _unwrapped(first_object(document)), False
     except NotJsonError as reason:
         why = str(reason)
-    if len(document) > LARGEST_DOCUMENT or document.lstrip()[:1] in (b"{", b"[") or not is_text(document):
+    is_json = document.lstrip().startswith(b"{") or is_list(document)
+    if len(document) > LARGEST_DOCUMENT or is_json or not is_text(document):
         raise Undecodable(why)
     try:
         return transcript(document)

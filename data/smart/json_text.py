@@ -15,6 +15,8 @@ LARGEST_DOCUMENT = 16 * 2**20
 """Bytes. The largest real output known (every log of a drive with a long history) is below 1 MiB."""
 
 _GREPPABLE = re.compile(rb"\s*json(\.| = )")
+_LIST = re.compile(rb"\s*\[\s*[\[{\"\]]")
+_ANOTHER = re.compile(r"\{\s*[\"}]")
 _TOLERANT = json.JSONDecoder(strict=False)  # control characters in strings, NaN, lone surrogates
 
 
@@ -50,6 +52,11 @@ def first_object(document: bytes) -> JsonObject:
     raise NotJsonError(_why(written, cut))
 
 
+def is_list(document: bytes) -> bool:
+    """Whether a JSON list begins here; a shell's prompt begins with a bracket as well (`[root@host ~]#`)."""
+    return _LIST.match(document) is not None
+
+
 def _utf8(document: bytes) -> bytes:
     """PowerShell redirects output as UTF-16."""
     for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -61,7 +68,7 @@ def _utf8(document: bytes) -> bytes:
 def _starts(written: bytes) -> Iterator[int]:
     """Where the object may begin: smartctl before 7.3 could print text ahead of it, braces included."""
     first = written.find(b"{")
-    if first >= 0 and not written[:first].strip().startswith(b"["):
+    if first >= 0 and not is_list(written):
         yield first
         line = written.find(b"\n{", first)
         if line >= 0:
@@ -76,7 +83,7 @@ def _object(value: object) -> JsonObject:
 
 def _tolerantly(written: str) -> JsonObject:
     value, end = _TOLERANT.raw_decode(written)
-    if "{" in written[end:]:
+    if _ANOTHER.search(written, end):
         raise NotJsonError("holds more than one JSON document, pass them one by one")
     return _object(value)
 
@@ -93,7 +100,7 @@ def _why(written: bytes, cut: bool) -> str:
     head = written[:65536].decode("utf-8", "replace")
     if not head.strip():
         return "is empty, run smartctl again"
-    if head.lstrip().startswith("["):
+    if is_list(written):
         return "is a JSON list, pass the output of one smartctl run as one file"
     if cut:
         return f"is cut off after {len(written)} bytes, run smartctl again"

@@ -203,6 +203,8 @@ def test_smartctls_outputs_come_one_a_file_one_a_line_in_a_list_or_as_texts(tmp_
         "lines.jsonl": b"\n".join(json.dumps(each).encode() for each in (one, other, one)),
         "list.json": json.dumps([one, other]).encode(),
         "texts.txt": texts,
+        "prompted.json": b"[root@host ~]# smartctl -xj /dev/sda\n" + json.dumps(one, indent=1).encode(),
+        "prompted.txt": b"[root@host ~]# smartctl -x /dev/sda\n" + texts,
     }
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
@@ -215,6 +217,8 @@ def test_smartctls_outputs_come_one_a_file_one_a_line_in_a_list_or_as_texts(tmp_
         "lines.jsonl": ["Reading"] * 3,
         "list.json": ["Reading"] * 2,
         "texts.txt": ["Reading"] * 2,
+        "prompted.json": ["Reading"],
+        "prompted.txt": ["Reading"] * 2,
     }
 
 

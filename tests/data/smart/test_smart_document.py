@@ -77,6 +77,15 @@ def test_text_around_the_json_is_passed_over(sample: Sample) -> None:
     assert decode(SAMPLES["ata-001"] + b"\nexit status 0\n") == sample("ata-001")
 
 
+PROMPTS = ["[root@node51 ~]# ", "[2025-06-16 18:34:20] node51 # ", "root@node51:~$ "]
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_a_prompt_around_the_json_is_passed_over(prompt: str, sample: Sample) -> None:
+    before, after = f"{prompt}smartctl -x --json /dev/sda\n", f"\n{prompt}echo ${{HOME}}\n"
+    assert decode(before.encode() + SAMPLES["ata-001"] + after.encode()) == sample("ata-001")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_output_redirected_by_powershell_is_read(sample: Sample, encoding: str) -> None:
     assert decode(SAMPLES["ata-001"].decode().encode(encoding)) == sample("ata-001")

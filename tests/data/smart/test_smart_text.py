@@ -167,6 +167,7 @@ def test_5_38_prints_a_scsi_identity_on_one_line() -> None:
         lambda text: ("\ufeff" + text).encode("utf-16"),
         lambda text: b"\x1b[1m\x1b[32m" + text.replace("PASSED", "\x1b[1;32mPASSED\x1b[0m").encode(),
         lambda text: b"root@host:~# smartctl -x /dev/sda\r\n" + text.encode(),
+        lambda text: b"[root@host ~]# smartctl -x /dev/sda\n" + text.encode() + b"\n[root@host ~]# \n",
         lambda text: "".join(f"  \t{line}\n" for line in text.splitlines()).encode(),
     ],
 )
