@@ -16,6 +16,8 @@ _STATISTIC = re.compile(
     r"(0x[0-9a-f]{2}|\d{1,3}) +0x([0-9a-f]{3}) +\d +(-?\d+)(~?) +(?:[NDC-]{3}~? +)?([A-Z].*)"
 )
 _WWN = re.compile(r"([0-9a-f]) ([0-9a-f]{6}) ([0-9a-f]{9})", re.IGNORECASE)
+_STILL = frozenset({4, 5, 12, 187, 192, 197, 198})
+"""Counts that stand still from one command to the next; rates, hours and temperatures do not."""
 _BYTES = re.compile(r"\d{1,3}( \d{1,3}){5}")
 _HEX = re.compile(r"0x[0-9a-f]{1,16}", re.IGNORECASE)
 
@@ -63,6 +65,19 @@ def logs(lines: Sequence[str]) -> dict[str, object]:
             "pages": [{"number": number, "table": table} for number, table in pages.items()]
         }
     return found
+
+
+def contradicts_itself(lines: Sequence[str]) -> bool:
+    """Whether attribute tables of two disks, or of two times, follow each other."""
+    told: dict[str, str] = {}
+    tables = 0
+    for line in lines:
+        tables += line.startswith("ID#")
+        if tables and (match := _ROW.fullmatch(line)) and int(match[1]) in _STILL:
+            earlier = told.setdefault(match[1], match[6])
+            if earlier != match[6] and tables > 1:
+                return True
+    return False
 
 
 def _wrapped_row(line: str, following: Sequence[str]) -> re.Match[str] | None:

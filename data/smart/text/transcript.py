@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from data.smart.text import ata, logs, nvme, scsi
 from data.smart.text.lines import lines, version
@@ -34,7 +35,13 @@ _ATA_SIGNS = (
     "Device Statistics (GP Log 0x04)",
     "Device Statistics (SMART Log 0x04)",
 )
-_SECTIONS = ("device model", "model number", "product", "serial number", "local time is")
+_TOLD_ONCE = frozenset({
+    "device model", "model number", "product", "serial number", "local time is",
+    "smart overall-health self-assessment test result", "smart health status", "critical warning", "power on hours",
+    "data units read", "data units written", "elements in grown defect list", "non-medium error count",
+})  # fmt: skip
+"""One output tells each of these once; where it is told in two ways, two outputs are in the file."""
+_SEVERAL = "holds the outputs of several runs of smartctl, pass them one by one"
 _MOST_SAID = 32
 
 
@@ -60,6 +67,8 @@ def transcript(document: bytes) -> tuple[JsonObject, bool]:
     said = [line for line in written if _SAID.fullmatch(line) or _NOTHING_READ.match(line)][:_MOST_SAID]
     # What stopped smartctl comes first: it is the reason that a person is given.
     nothing = [line for line in said if _NOTHING_READ.match(line)]
+    if (nothing and _stopped_beside_others(written)) or ata.contradicts_itself(written):
+        raise NotTextError(_SEVERAL)
     messages = [{"string": line, "severity": "error"} for line in nothing]
     messages += [{"string": line, "severity": "warning"} for line in said if line not in nothing]
     program: dict[str, object] = {"messages": messages}
@@ -86,10 +95,18 @@ def _labels(written: Sequence[str]) -> dict[str, str]:
     for line in written:
         if match := _LABEL.fullmatch(line):
             label, value = " ".join(match[1].lower().split()), match[2].strip()
-            if label in _SECTIONS and value and told.get(label, value) != value:
-                raise NotTextError("holds the outputs of several runs of smartctl, pass them one by one")
+            if label in _TOLD_ONCE and value and told.get(label, value) != value:
+                raise NotTextError(_SEVERAL)
             told.setdefault(label, value)
     return told
+
+
+def _stopped_beside_others(written: Sequence[str]) -> bool:
+    """Whether one command was stopped and another was not: they asked two disks, or one at two times."""
+    starts = [0, *(place for place, line in enumerate(written) if version(line)), len(written)]
+    commands = [written[start:end] for start, end in pairwise(starts)]
+    going = [command for command in commands if not any(map(stops, command))]
+    return any(_protocol(_labels(command), command) for command in going)
 
 
 def _protocol(told: dict[str, str], written: Sequence[str]) -> str | None:

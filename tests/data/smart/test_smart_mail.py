@@ -104,3 +104,36 @@ def test_quoted_outputs_of_two_disks_are_refused_and_can_be_parted() -> None:
         "S1X05AW6",
         "S1X05AW7",
     ]
+
+
+# Ubuntu forums, October 2020 and January 2019
+HEADER = "smartctl {} [x86_64-linux-4.9.0-13-amd64] (local build)\n"
+HEALTH = HEADER.format("6.6 2016-05-31 r4324") + "SMART Health Status: {}\n"
+LOG = HEADER.format("7.0 2018-12-30 r4883") + (
+    "SMART/Health Information (NVMe Log 0x02)\nCritical Warning:                   0x00\n"
+    "Data Units Written:                 {} [158 TB]\n"
+)
+TABLE = HEADER.format("7.2 2020-12-30 r5155") + (
+    "ID# ATTRIBUTE_NAME          FLAG     VALUE WORST THRESH TYPE      UPDATED  WHEN_FAILED RAW_VALUE\n"
+    "  1 Raw_Read_Error_Rate     0x002f   200   200   051    Pre-fail  Always       -       {}\n"
+    "197 Current_Pending_Sector  0x0032   200   200   000    Old_age   Always       -       {}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (HEALTH.format("OK"), HEALTH.format("FAILURE PREDICTION THRESHOLD EXCEEDED [asc=5d, ascq=0]")),
+        (LOG.format("309,008,384"), LOG.format("309,008,388")),
+        (TABLE.format(25, 0), TABLE.format(0, 8)),
+        (TABLE.format(25, 0), HEADER.format("6.2") + "Smartctl open device: /dev/sdb failed: No such device\n"),
+    ],
+)  # fmt: skip
+def test_outputs_of_two_disks_that_tell_no_name_are_not_mixed(one: str, other: str) -> None:
+    assert read(one)
+    with pytest.raises(Undecodable, match="several runs"):
+        read(one + "\n" + other)
+
+
+def test_what_moved_between_two_commands_on_one_disk_makes_no_two_disks_of_it() -> None:
+    assert read(TABLE.format(25, 8) + TABLE.format(26, 8)).smart.counters.pending == 8
