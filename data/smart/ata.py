@@ -70,6 +70,7 @@ _UNSAFE_SHUTDOWNS = tuple(
     for number in (174, 192)
 )
 
+_NO_CHECKSUM = "SMART Attribute Data Structure error: invalid SMART checksum"
 _NO_TEMPERATURE = _called(r"exceed|count|cnt|_ct$|warn|unknown_ssd")
 
 
@@ -140,7 +141,7 @@ def _wwn(wwn: JsonObject) -> str | None:
 def _attributes(document: JsonObject, drive: Identity) -> Mapping[int, Attribute]:
     seagate = packs_rates(drive)
     rows: dict[int, Attribute] = {}
-    for row in members(member(document, "ata_smart_attributes"), "table"):
+    for row in [] if _is_noise(document) else members(member(document, "ata_smart_attributes"), "table"):
         number, raw = count(row, "id"), member(row, "raw")
         if number is None or not 1 <= number <= 255:
             continue
@@ -163,6 +164,16 @@ def _attributes(document: JsonObject, drive: Identity) -> Mapping[int, Attribute
             raw_packed=packed if packed != meant else None,
         )
     return rows
+
+
+def _is_noise(document: JsonObject) -> bool:
+    """Whether the table is what lay in some buffer: SMART was off, or a bridge answered for the drive.
+
+    A number then stands there twice and the checksum is wrong; there are drives in service with a wrong one alone.
+    """
+    said = (text(message, "string") or "" for message in members(member(document, "smartctl"), "messages"))
+    numbers = [count(row, "id") for row in members(member(document, "ata_smart_attributes"), "table")]
+    return len(set(numbers)) < len(numbers) and any(_NO_CHECKSUM in line for line in said)
 
 
 def _normalised(row: JsonObject, key: str) -> int | None:

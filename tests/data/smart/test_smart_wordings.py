@@ -271,3 +271,18 @@ def test_a_list_of_devices_is_told_from_a_report() -> None:
 @pytest.mark.parametrize("serial", ["<removed>", "[redacted]", "<hidden for privacy>"])
 def test_a_serial_number_in_brackets_names_no_drive(serial: str) -> None:
     assert decode(f"Device Model: ST4000\nSerial Number: {serial}\n".encode()).device_id is None
+
+
+def test_a_table_of_noise_tells_nothing_but_a_wrong_checksum_alone_does_not_make_one() -> None:
+    """Ubuntu forums, September 2008: a SAMSUNG HD250HJ with SMART disabled; February 2008: an HD300LJ."""
+    wrong = "Warning! SMART Attribute Data Structure error: invalid SMART checksum."
+    noise = [
+        row(16, "Unknown_Attribute", 1060314912768),
+        row(5, "Reallocated_Sector_Ct", 4660),
+        row(9, "Power_On_Hours", 131071),
+        row(16, "Unknown_Attribute", 71429283682304),
+    ]
+    smart = attributes(wrong, *noise)
+    assert (smart.attributes, smart.counters.reallocated, smart.power_on_hours) == ({}, None, None)
+    assert attributes(wrong, *noise[:3]).counters.reallocated == 4660
+    assert attributes(*noise).counters.reallocated == 4660
