@@ -28,6 +28,7 @@ _DURATION = re.compile(r"(\d{1,19}) ?h ?\+.*")  # msec24hour32: `7963h+07m+54.62
 _RATIO = re.compile(r"(\d{1,19})/\d+")  # raw24/raw32: errors/operations
 _WORDS = re.compile(r"\d+ \d+ (\d{1,19})")  # raw16: words 2, 1, 0
 _TENTHS = re.compile(r"(\d{1,19})[.,]\d")  # temp10x
+_SEAGATE_WWN = "5000c50"
 _SEAGATE_MODEL = re.compile(r"(SEAGATE )?ST\d{3,}")
 
 
@@ -78,9 +79,11 @@ def unpacked(
 def packs_rates(identity: Identity) -> bool:
     """Whether attributes 1, 7 and 195 hold errors above 32 bits of operations, as Seagate hard disks do.
 
-    Seagate sells Samsung's SpinPoint under ST numbers (`ST1000LM024 HN-M101MBB`); those count plainly.
+    Seagate sells Samsung's SpinPoint under ST numbers (`ST1000LM024 HN-M101MBB`); those count plainly. Others sell
+    Seagate's disks under numbers of their own (`MB4000GCWDC`, `OOS12000G`); the WWN tells who built them.
     """
     family, model = identity.family or "", identity.model or ""
     if identity.rotation_rpm == 0 or "SpinPoint" in family or " HN-" in model:
         return False
-    return family.startswith("Seagate") or _SEAGATE_MODEL.match(model) is not None
+    built = (identity.wwn or "").startswith(_SEAGATE_WWN)
+    return built or family.startswith("Seagate") or _SEAGATE_MODEL.match(model) is not None
