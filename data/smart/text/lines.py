@@ -36,7 +36,9 @@ def characters(document: bytes) -> str:
     else:
         mailed = quopri.decodestring(document) if _MAILED in document else document
         written = mailed.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
-    return _QUOTED.sub("", _COLOURS.sub("", written).replace("\r\n", "\n").replace("\r", "\n"))
+    for odd, plain in (("\r\n", "\n"), ("\r", "\n"), ("\u00a0", " ")):
+        written = written.replace(odd, plain)
+    return _QUOTED.sub("", _COLOURS.sub("", written))
 
 
 def is_text(document: bytes) -> bool:
@@ -69,8 +71,7 @@ def runs(document: bytes) -> Iterator[bytes]:
     """
     part: list[str] = []
     told = False
-    pieces = re.split(r"(?m)^(?=[ \t$#]*smartctl (?:version )?(?:pre-)?\d+\.\d)", characters(document))
-    for piece in pieces:
+    for piece in _commands(characters(document)):
         who = re.search(
             r"(?mi)^\s*(?:Serial Number|Device Model|Model Number|Product|Device|Smartctl open device):",
             piece,
@@ -82,3 +83,11 @@ def runs(document: bytes) -> Iterator[bytes]:
         part.append(piece)
     if "".join(part).strip():
         yield "".join(part).encode()
+
+
+def _commands(written: str) -> Iterator[str]:
+    """What each command printed; scripts drop the header and keep the heading of the information section."""
+    for piece in re.split(r"(?m)^(?=[ \t$#]*smartctl (?:version )?(?:pre-)?\d+\.\d)", written):
+        first, *others = re.split(r"(?m)^(?=[ \t]*=== START OF INFORMATION SECTION)", piece)
+        yield first + "".join(others[:1])
+        yield from others[1:]

@@ -83,6 +83,11 @@ def test_a_row_that_was_cut_takes_nothing_from_the_next() -> None:
     assert set(read(cut).smart.attributes) == {9, 194, 197}
 
 
+def test_blanks_that_do_not_break_are_blanks() -> None:
+    """As a mail program writes them (linux-usb, June 2024): `Device Model:=C2=A0=C2=A0 ST4000LM024-2AN17V`."""
+    assert read(QUOTED.replace(" 0x", "\u00a0\u00a00x").replace(": ", ":\u00a0")).smart == read(QUOTED).smart
+
+
 @pytest.mark.parametrize("gap", ["           ", " \n", "           \n> "])
 def test_a_wrapped_line_of_the_error_counter_log_reads_as_one(gap: str) -> None:
     counters = read(SAS.format(gap)).smart.counters
@@ -104,6 +109,19 @@ def test_quoted_outputs_of_two_disks_are_refused_and_can_be_parted() -> None:
         "S1X05AW6",
         "S1X05AW7",
     ]
+
+
+def test_outputs_without_a_header_are_parted_at_their_information_sections() -> None:
+    """linux-raid, March 2021: a script that prints 18 disks and drops the header of each."""
+    disks = ["Z1Z8YWB0", "PCHP96XB", "Z1Z8YWJN"]
+    text = "".join(
+        f"/dev/sdb\n=== START OF INFORMATION SECTION ===\nDevice Model:     MB4000GCWDC\nSerial Number:    {disk}\n\n"
+        "=== START OF READ SMART DATA SECTION ===\nSMART overall-health self-assessment test result: PASSED\n\n"
+        for disk in disks
+    )
+    with pytest.raises(Undecodable, match="several runs"):
+        read(text)
+    assert [decode(run).smart.identity.serial for run in runs(text.encode())] == disks
 
 
 # Ubuntu forums, October 2020 and January 2019
