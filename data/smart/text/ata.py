@@ -69,14 +69,12 @@ def logs(lines: Sequence[str]) -> dict[str, object]:
 
 def contradicts_itself(lines: Sequence[str]) -> bool:
     """Whether attribute tables of two disks, or of two times, follow each other."""
+    starts = [place for place, line in enumerate(lines) if line.startswith("ID#")]
     told: dict[str, str] = {}
-    tables = 0
-    for line in lines:
-        tables += line.startswith("ID#")
-        if tables and (match := _ROW.fullmatch(line)) and int(match[1]) in _STILL:
-            earlier = told.setdefault(match[1], match[6])
-            if earlier != match[6] and tables > 1:
-                return True
+    for line in lines[starts[0] :] if len(starts) > 1 else ():
+        match = _ROW.fullmatch(line)
+        if match and int(match[1]) in _STILL and told.setdefault(match[1], match[6]) != match[6]:
+            return True
     return False
 
 

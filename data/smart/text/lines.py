@@ -23,7 +23,7 @@ _SIGNS = re.compile(
 _HEAD_CHARACTERS = 256 * 1024
 # smartctl itself begins one line so: `>> Terminate command early`.
 _QUOTED = re.compile(r"^[ \t]*(?!>> Terminate)(?:>[ \t]?)+", re.MULTILINE)
-_MAILED = b"=3D=3D=3D START OF "
+_MAILED = re.compile(rb"=3D=3D=3D START OF |=20\r?\n")  # no line of smartctl's ends so
 
 
 def characters(document: bytes) -> str:
@@ -34,7 +34,7 @@ def characters(document: bytes) -> str:
     if document.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         written = document.decode("utf-16", "replace")
     else:
-        mailed = quopri.decodestring(document) if _MAILED in document else document
+        mailed = quopri.decodestring(document) if _MAILED.search(document) else document
         written = mailed.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
     for odd, plain in (("\r\n", "\n"), ("\r", "\n"), ("\u00a0", " ")):
         written = written.replace(odd, plain)

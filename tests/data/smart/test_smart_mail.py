@@ -101,6 +101,11 @@ def test_an_output_in_quoted_printable_is_read() -> None:
     assert (smart.passed, smart.power_on_hours, smart.counters.critical_warning) == (True, 5582, 0)
 
 
+def test_an_output_without_headings_in_quoted_printable_is_read() -> None:
+    mailed = SAS.format("           ").replace("ST4000NM0043\n", "ST4000NM0043=20=20\n=20\n")
+    assert read(mailed).smart == read(SAS.format("           ")).smart
+
+
 def test_quoted_outputs_of_two_disks_are_refused_and_can_be_parted() -> None:
     other = QUOTED.replace("S1X05AW6", "S1X05AW7").split("\n", 1)[1]
     with pytest.raises(Undecodable, match="several runs"):
