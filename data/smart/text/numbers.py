@@ -1,7 +1,7 @@
 """Figures as smartctl prints them in the host's locale.
 
 Thousands may be parted by a comma, a full stop, any blank, an apostrophe, a hyphen or what an unknown code page left
-(U+FFFD): in a whole number every one of these goes. Only sizes and gigabytes have a fraction.
+(U+FFFD, a question mark): in a whole number every one of these goes. Only sizes and gigabytes have a fraction.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-_PARTED = r"[\s.,'\u2019\u00b4`\u2009\u202f\u00a0\ufffd-]"
+_PARTED = r"[\s.,'\u2019\u00b4`\u2009\u202f\u00a0\ufffd?-]"
 _WHOLE = re.compile(rf"(\d+(?:{_PARTED}{{1,2}}\d{{3}})+|\d+)(.*)", re.DOTALL)
 _SIZE = re.compile(r"\[\s*(\d+)(?:[.,](\d+))?\s*([kKMGTPEZY]?)i?B\s*\]")
 _FRACTION = re.compile(rf"(\d+(?:{_PARTED}\d{{3}})*?)(?:[.,](\d+))?")
