@@ -8,20 +8,23 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+_COUNTED: Final = 2**32 - 2
+"""All ones are "nothing here", or one less than none (Seagate's 7200.11 of their pending sectors)."""
+
 LIMITS: Final[Mapping[int, float]] = {
-    5: 2**32,
+    5: _COUNTED,
     9: 20 * 365.25 * 24,
-    10: 2**32,
+    10: _COUNTED,
     12: 1e6,
-    187: 2**32,
+    187: _COUNTED,
     188: 2**48,
-    189: 2**32,
+    189: _COUNTED,
     193: 1e8,
     194: 2**48,
-    196: 2**32,
-    197: 2**32,
-    198: 2**32,
-    199: 2**32,
+    196: _COUNTED,
+    197: _COUNTED,
+    198: _COUNTED,
+    199: _COUNTED,
     241: 2**43,
     242: 2**43,
 }

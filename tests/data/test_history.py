@@ -77,6 +77,14 @@ def test_negative_and_absurd_values_are_not_reported_and_counted(tmp_path: Path)
     assert (history.told.negative, history.told.absurd) == (1, 1)
 
 
+@pytest.mark.parametrize("smart_id", [5, 187, 197, 198])
+def test_all_ones_are_no_count(smart_id: int) -> None:
+    """Seagate's Barracuda 7200.11 count pending sectors one below none: 4294967295."""
+    column, _, absurd = believable(smart_id, np.array([2.0**32 - 1, 2.0**32 - 2]))
+    assert np.isnan(column[0])
+    assert (column[1], absurd) == (2**32 - 2, 1)
+
+
 def test_packed_timeouts_keep_their_low_word_and_temperature_zero_is_no_sensor() -> None:
     assert believable(188, np.array([4295032833.0, 65583.0, 3.0]))[0].tolist() == [1, 47, 3]
     celsius = believable(194, np.array([25.0, 0.0, 25 + 256 * 7.0]))[0]
