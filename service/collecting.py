@@ -117,11 +117,11 @@ def collect(settings: CollectorSettings, tell: Callable[[str], None]) -> None:
     loops.begin("latencies", lambda: loops.wait(_measured(host, agent)))
     loops.begin("delivery", lambda: loops.wait(agent.deliver()))
     while True:
-        _publish(table.metrics_file, agent.tally())
+        _publish(table.metrics_file, agent.tally(), host.name)
         if over.wait(METRICS_SECONDS):
             break
     loops.join(ENDING_SECONDS)
-    _publish(table.metrics_file, agent.tally())
+    _publish(table.metrics_file, agent.tally(), host.name)
     # Neither spool nor sink is closed: whoever is still within them ends with the process, as at a kill -9.
 
 
@@ -243,11 +243,11 @@ def _measured(host: Host, agent: Agent) -> float:
     return pause
 
 
-def _publish(file: Path | None, tally: Tally) -> None:
+def _publish(file: Path | None, tally: Tally, host: HostName) -> None:
     if file is None:
         return
     try:
-        write(file, exposition(tally))
+        write(file, exposition(tally, host))
     except OSError as error:
         structlog.get_logger().warning("metrics not written", file=str(file), why=error.strerror)
 

@@ -38,10 +38,10 @@ class _Metric(NamedTuple):
     samples: tuple[tuple[str, float], ...]
 
 
-def exposition(tally: Tally) -> str:
-    """Text format 0.0.4: what is not known has no sample."""
+def exposition(tally: Tally, host: str) -> str:
+    """Text format 0.0.4: what is not known has no sample. `host`: as its readings name it, for who joins the two."""
     lines: list[str] = []
-    for metric in _metrics(tally):
+    for metric in _metrics(tally, host):
         if metric.samples:
             name = f"predrain_collector_{metric.name}"
             lines += [f"# HELP {name} {metric.help}", f"# TYPE {name} {metric.kind}"]
@@ -64,7 +64,7 @@ def write(path: Path, text: str) -> None:
         raise
 
 
-def _metrics(tally: Tally) -> Iterator[_Metric]:
+def _metrics(tally: Tally, host: str) -> Iterator[_Metric]:
     def one(number: float | None) -> tuple[tuple[str, float], ...]:
         return () if number is None else (("", number),)
 
@@ -76,9 +76,9 @@ def _metrics(tally: Tally) -> Iterator[_Metric]:
     yield _Metric("nameless_disks", "gauge", "Disks that never said who they are.", one(tally.nameless))
     yield _Metric("silent_osds", "gauge", "OSDs that the last sample has nothing of.", one(tally.silent))
     yield _Metric("round_seconds", "gauge", "Duration of the last round.", one(tally.round_seconds))
-    yield _Metric(
-        "delivering", "gauge", "1 while the sink answers, 0 while the spool keeps all.", one(tally.delivering)
-    )
+    named = host.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    delivering = () if tally.delivering is None else ((f'{{host="{named}"}}', float(tally.delivering)),)
+    yield _Metric("delivering", "gauge", "1 while the sink answers, 0 while the spool keeps all.", delivering)
     spool = tally.spool
     if spool is None:
         return

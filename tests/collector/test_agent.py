@@ -160,18 +160,19 @@ def test_the_end_is_not_kept_waiting_for_the_rest_of_a_round(bench: Bench) -> No
 
 
 def test_the_metrics_follow_prometheus_and_leave_out_what_is_not_known(bench: Bench, tmp_path: Path) -> None:
-    before = exposition(bench.agent.tally())
+    before = exposition(bench.agent.tally(), "stor-01")
     assert "round_seconds" not in before
     assert "last_delivery" not in before
     bench.look_for(60)
     bench.agent.deliver()
     file = tmp_path / "predrain.prom"
-    write(file, exposition(bench.agent.tally()))
+    write(file, exposition(bench.agent.tally(), "stor-01"))
     lines = file.read_text().splitlines()
     assert "predrain_collector_unreadable_disks 1" in lines
     assert "predrain_collector_silent_osds 1" in lines
     assert "predrain_collector_round_seconds 10" in lines
     assert 'predrain_collector_lost_total{kind="readings"} 0' in lines
+    assert 'predrain_collector_delivering{host="stor-01"} 1' in lines
     names = {line.split("{")[0].split(" ")[0] for line in lines if not line.startswith("#")}
     for name in names:
         assert f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}" in lines

@@ -164,7 +164,7 @@ def test_the_page_and_the_code_name_the_same_metrics() -> None:
     }
     standing = Standing(**{field.name: 1 for field in fields(Standing)})
     kept = Tally(**{**{field.name: 1 for field in fields(Tally)}, "spool": standing})  # type: ignore[arg-type]
-    collectors = exposition(kept)
+    collectors = exposition(kept, "stor-01")
     shown = PAGE.read_text().splitlines()
     assert {row for row in shown if row.startswith("| `predrain_") and "_collector_" not in row} == rows
     named = {row.split("`")[1]: row for row in shown if row.startswith("| `predrain_collector_")}

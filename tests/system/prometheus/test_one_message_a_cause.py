@@ -145,6 +145,22 @@ def test_a_process_that_is_away_while_others_answer_hides_nothing_of_what_they_s
     desk.told(frozenset({("PredrainDrainFailed", "")}))
 
 
+def test_a_silent_host_whose_collector_delivered_is_told_of_while_others_keep_what_they_read(
+    desk: Desk,
+) -> None:
+    desk.send(desk.alert("PredrainCollectorsSpooling"))
+    spooling = frozenset({("PredrainCollectorsSpooling", "")})
+    desk.told(spooling)
+    desk.send(
+        *(desk.alert("PredrainHostSilent", host=f"stor-0{n}", collector="unknown") for n in (1, 2)),
+        desk.alert("PredrainHostSilent", host="stor-03", collector="delivers"),
+    )
+    dead = frozenset({("PredrainHostSilent", "stor-03")})
+    assert desk.told(dead) == [spooling, dead]
+    desk.send(desk.alert("PredrainHalted"))
+    assert desk.told(frozenset({("PredrainHalted", "")}))[:2] == [spooling, dead]
+
+
 def test_what_is_wrong_with_one_hosts_disks_is_one_message(desk: Desk) -> None:
     desk.send(
         desk.alert("PredrainDisksBad", host="stor-01"),

@@ -82,7 +82,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def collector() -> Iterator[str]:
     """Address where a collector's own figures are read, as node_exporter would give them."""
     standing = Standing(**{field.name: 1 for field in fields(Standing)})
-    told = exposition(Tally(**{**{field.name: 1 for field in fields(Tally)}, "spool": standing}))  # type: ignore[arg-type]
+    tally = Tally(**{**{field.name: 1 for field in fields(Tally)}, "spool": standing})  # type: ignore[arg-type]
+    told = exposition(tally, "stor-01")
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
