@@ -44,6 +44,14 @@ class NotSignedIn(Refusal):
     """What came back from the provider lets nobody in."""
 
 
+class MayNothing(NotSignedIn):
+    """The provider vouches for `caller`, and the settings grant them nothing."""
+
+    def __init__(self, caller: Caller, told: str) -> None:
+        self.caller = caller
+        super().__init__(told)
+
+
 class Begun(msgspec.Struct, frozen=True):
     """A sign-in under way, as its browser keeps it."""
 
@@ -140,11 +148,14 @@ class Provider:
         name = next(
             (str(claims[key]) for key in ("preferred_username", "email", "sub") if claims.get(key)), "?"
         )
+        caller = Caller(f"oidc:{name[:200]}", scopes)
         if not scopes:
-            raise NotSignedIn(
-                f"{name} may do nothing here: no value of {self._grants.claim} is named by read, act or admin of [oidc]"
+            raise MayNothing(
+                caller,
+                f"{name} may do nothing here: no value of {self._grants.claim} is named by read, act or admin of "
+                "[oidc]",
             )
-        return Caller(f"oidc:{name[:200]}", scopes), local(begun.back)
+        return caller, local(begun.back)
 
     def _redeem(self, code: str, verifier: str) -> str:
         form = {

@@ -63,7 +63,7 @@ def create_app(
     )
     settings, limits = house.settings.service, house.settings.access
     app.state.house, app.state.access = house, _access(house, tokens, host, people or house.clock)
-    app.add_middleware(Recording, audit=Audit(house.store, house.clock), prefix=API)
+    app.add_middleware(Recording, audit=Audit(house.store, house.clock), prefix=API, entrance=signin.RETURN)
     # Event streams are left as they are: what packs them would hold them back.
     app.add_middleware(GZipMiddleware, minimum_size=WORTH_PACKING_BYTES, compresslevel=PACKING)
     app.add_middleware(

@@ -1,4 +1,4 @@
-"""Writes down every request that acts, refused ones too, before it is answered."""
+"""Writes down every request that acts or signs somebody in, refused ones too, before it is answered."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ MOST_ASKED = 500
 
 
 class Recording:
-    """ASGI middleware below `prefix`. Deliveries (readings, latencies, the hand's answers) come by the thousand and act
-    on nothing: of those only what is refused to its sender is written."""
+    """ASGI middleware below `prefix`, and at `entrance`, where a browser comes back from a provider.
 
-    def __init__(self, app: ASGIApp, audit: Audit, prefix: str) -> None:
-        self.app, self.audit, self.prefix = app, audit, prefix
+    Deliveries (readings, latencies, the hand's answers) come by the thousand and act on nothing: of those only what is
+    refused to its sender is written.
+    """
+
+    def __init__(self, app: ASGIApp, audit: Audit, prefix: str, entrance: str) -> None:
+        self.app, self.audit, self.prefix, self.entrance = app, audit, prefix, entrance
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """One request."""
-        if scope["type"] != "http" or scope["method"] in SAFE or not scope["path"].startswith(self.prefix):
+        if scope["type"] != "http" or not self._matters(scope["method"], scope["path"]):
             await self.app(scope, receive, send)
             return
         noun = scope["path"].removeprefix(self.prefix).strip("/").split("/")[0]
-        delivers, secret = noun in ("readings", "latency", "hand"), noun in ("session", "enrolment")
+        delivers = noun in ("readings", "latency", "hand")
+        secret = noun in ("session", "enrolment", "sign-in")
         said = bytearray()
 
         async def receiving() -> Message:
@@ -53,6 +57,9 @@ class Recording:
             if not delivers:
                 await self._write(scope, bytes(said), "500")
             raise
+
+    def _matters(self, method: str, path: str) -> bool:
+        return path == self.entrance if method in SAFE else path.startswith(self.prefix)
 
     async def _write(self, scope: AsgiScope, said: bytes, answered: str) -> None:
         caller: Caller | None = scope.get("state", {}).get("caller")

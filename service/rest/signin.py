@@ -38,6 +38,8 @@ def sign_in(request: Request, back: str = "/") -> Response:
 @router.get(RETURN)
 def returned(request: Request, state: str = "", code: str = "", error: str = "") -> Response:
     """Back from the provider, with a code or with its refusal."""
+    from service.access.oidc import MayNothing
+
     provider = _provider(request)
     if error or not code:
         raise Problem(
@@ -46,6 +48,8 @@ def returned(request: Request, state: str = "", code: str = "", error: str = "")
     try:
         caller, back = provider.end(request.cookies.get(_cookie(request), ""), state, code)
     except Refusal as refusal:
+        if isinstance(refusal, MayNothing):
+            request.state.caller = refusal.caller
         raise Problem(403, f"Nobody was signed in: {refusal}.") from refusal
     request.state.caller = caller
     answer = entered(request, caller, RedirectResponse(back, 303, {"Cache-Control": "no-store"}))

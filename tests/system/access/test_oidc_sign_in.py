@@ -18,6 +18,7 @@ from actions.policy import Policy
 from data.clock import SystemClock
 from data.log.sqlite import SqliteLog
 from data.store.sqlite import SqliteStore
+from service.access.audit import NOBODY
 from service.access.oidc import ProviderAway, local
 from service.examining import away
 from service.house import House, Ports
@@ -55,7 +56,13 @@ def free_port() -> int:
 
 
 @pytest.fixture
-def door(provider: LocalProvider, tmp_path: Path) -> Iterator[Door]:
+def readers() -> tuple[str, ...]:
+    """Who may read."""
+    return ("*",)
+
+
+@pytest.fixture
+def door(provider: LocalProvider, tmp_path: Path, readers: tuple[str, ...]) -> Iterator[Door]:
     secret = tmp_path / "oidc.secret"
     secret.write_text(SECRET + "\n")
     port = free_port()
@@ -66,7 +73,7 @@ def door(provider: LocalProvider, tmp_path: Path) -> Iterator[Door]:
             issuer=provider.issuer,
             client_id=CLIENT,
             client_secret_file=secret,
-            read=("*",),
+            read=readers,
             act=("storage-oncall",),
             admin=("storage-admins",),
         ),
@@ -174,6 +181,34 @@ def test_a_token_that_is_not_for_us_now_and_here_lets_nobody_in(
     answer = follow(door)
     assert answer.status_code == 403
     assert "Nobody was signed in" in answer.json()["detail"]
+    assert who(door)["name"] is None
+
+
+def record(door: Door) -> list[tuple[str, str, str]]:
+    answer = httpx2.get(f"{door.url}/api/v1/audit", headers={"Authorization": f"Bearer {door.token}"})
+    return [(call["caller"], call["asked"], call["answered"]) for call in answer.json()["items"]]
+
+
+def test_who_signs_in_is_on_record_and_the_code_that_let_them_in_is_not(door: Door) -> None:
+    follow(door)
+    assert record(door) == [("oidc:anna", "GET /sign-in/return", "303")]
+
+
+def test_a_sign_in_that_is_refused_is_on_record(door: Door, provider: LocalProvider) -> None:
+    provider.lies = {"aud": "another"}
+    follow(door)
+    door.browser.get("/sign-in/return", params={"error": "access_denied"})
+    assert record(door) == [(NOBODY, "GET /sign-in/return", "403")] * 2
+
+
+@pytest.mark.parametrize("readers", [("storage",)])
+def test_whom_the_provider_knows_and_nothing_is_granted_to_is_on_record_by_name(
+    door: Door, provider: LocalProvider
+) -> None:
+    provider.person["groups"] = ["sales"]
+    answer = follow(door)
+    assert "anna may do nothing here" in answer.json()["detail"]
+    assert record(door) == [("oidc:anna", "GET /sign-in/return", "403")]
     assert who(door)["name"] is None
 
 
