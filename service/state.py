@@ -82,6 +82,31 @@ class StateDir:
         part.write_text(f"{url}\n")
         part.replace(self.url)
 
+    def answering(self) -> str | None:
+        """Where the service answers that holds this directory.
+
+        One that was killed leaves its address behind. Whoever listens there by now is not to be asked, nor told a
+        token.
+        """
+        try:
+            url = self.url.read_text().strip()
+        except OSError:
+            return None
+        return url if self._is_held() else None
+
+    def _is_held(self) -> bool:
+        try:
+            handle = os.open(self._lock, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return True  # as far as we may know
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(handle)
+        return False
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the lock; the kernel gives it back when the process dies. Raises StateInUse."""
@@ -109,6 +134,7 @@ class StateDir:
                 raise StateUnusable(
                     f"a restore into {self.path} did not end; empty it, and run `predrain restore` again"
                 )
+            self.url.unlink(missing_ok=True)
             self._held = held.pop_all()
         return self
 

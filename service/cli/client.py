@@ -55,11 +55,8 @@ class Client:
     def of(cls, settings: Settings) -> Client:
         """The service on this machine that keeps its state where `settings` say. Raises CertificateUnusable, too."""
         state = StateDir(settings.service.state)
-        try:
-            url = state.url.read_text().strip()
-        except OSError:
-            url = ""
-        if not url.startswith(("http://", "https://")):
+        url = state.answering()
+        if url is None or not url.startswith(("http://", "https://")):
             raise NotRunning(f"no service runs on {state.path}; start it (predrain up), or say --state")
         try:
             token = tokens.read(state.token)

@@ -179,7 +179,8 @@ def serve(place: Place) -> Iterator[Serve]:
         stops.extend((client.close, stop, listener.close))
         return Site(house, client, tokens, place.state.token.read_text().strip())
 
-    yield serving
+    with place.state.alone():
+        yield serving
     for stop in stops:
         stop()
 

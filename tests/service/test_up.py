@@ -10,9 +10,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import httpx2
@@ -241,6 +243,39 @@ def test_who_reads_the_address_while_another_is_written_reads_the_one_before_who
         state.say_url("https://stor-01:9443")
         assert reading.read() == "https://stor-01:8443\n"
     assert state.url.read_text() == "https://stor-01:9443\n"
+
+
+def test_who_took_the_port_of_a_service_that_was_killed_is_neither_asked_nor_told_its_token(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state, heard = tmp_path / "state", list[str]()
+
+    class Stranger(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(self.headers["Authorization"])
+            self.send_error(404)
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with running(state) as (process, url):
+        process.kill()
+        process.wait()
+    assert (state / "url").read_text().strip() == url
+    with HTTPServer(("127.0.0.1", int(url.rpartition(":")[2])), Stranger) as stranger:
+        threading.Thread(target=stranger.serve_forever, daemon=True).start()
+        try:
+            assert main(["causes", "--state", str(state)]) == 1
+            assert f"no service runs on {state}; start it (predrain up)" in capsys.readouterr().err
+            assert main(["halt", "--why", "storm", "--state", str(state)]) == 3
+        finally:
+            stranger.shutdown()
+    assert heard == []
+    with StateDir(state) as again:
+        assert not again.url.exists(), "nobody answers yet"
 
 
 def test_an_account_without_a_name_can_halt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
