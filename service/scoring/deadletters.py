@@ -108,7 +108,7 @@ def _sorted(
     records: Sequence[Delivered],
 ) -> tuple[list[tuple[DeadLetter, Delivered]], list[tuple[Delivered, Poison]]]:
     """Letters with their records, each letter once, and records that are none with the reason."""
-    letters: dict[tuple[Topic, int, int], tuple[DeadLetter, Delivered]] = {}
+    letters: dict[tuple[Topic, int, int, bytes], tuple[DeadLetter, Delivered]] = {}
     sealed: list[tuple[Delivered, Poison]] = []
     for record in records:
         try:
@@ -116,5 +116,6 @@ def _sorted(
         except Poison as poison:
             sealed.append((record, poison))
         else:
-            letters[one.topic, one.partition, one.offset] = one, record
+            # A topic that was made anew gives its places a second time.
+            letters[one.topic, one.partition, one.offset, one.value] = one, record
     return list(letters.values()), sealed

@@ -112,7 +112,8 @@ class Worker(Generic[State]):
                 state, through = self._forecaster.fold(state, new), new[-1].taken_at
             assert state is not None
             self._states[device], self._newest[device] = state, through
-            self._checkpoint({device: len(new)})
+            self._count({device: len(new)})
+            self._save_checkpoints()
         self._whole = True
         return len(self._states)
 
@@ -124,10 +125,11 @@ class Worker(Generic[State]):
         records = self._log.read(Topic.READINGS, GROUP, limit)
         share = self._log.share(Topic.READINGS, GROUP)
         if share != self._share:
-            self._share = share
             self._forget()
             if self._latest:
                 self._again()
+            self._share = share  # last: what fails is done by the next step
+        self._save_checkpoints()
         if not records:
             return Worked()
         readings, letters = self._judge(records)
@@ -138,16 +140,18 @@ class Worker(Generic[State]):
         self._log.append(
             Topic.OUTLOOKS, [Record(a.outlook.device, self._sender.seal(a.outlook)) for a in news]
         )
+        self._announcements.take(
+            news
+        )  # at once: if the store fails now, the next step has nothing to announce again
         self._log.append(Topic.DEAD_LETTERS, [Record(one.key, self._sender.seal(one)) for one in letters])
-        self._store.save_outlooks(outlooks)
         self._latest = readings
+        self._store.save_outlooks(outlooks)
         self._log.commit(Topic.READINGS, GROUP, records)
         self._states.update(states)
         for reading in readings:
             self._newest[reading.device] = max(reading.taken_at, self._newest.get(reading.device, EVER))
-        self._announcements.take(news)
         self._fleet.take(readings, outlooks)
-        self._checkpoint(Counter(reading.device for reading in readings))
+        self._count(Counter(reading.device for reading in readings))
         if self._shadow is not None:
             self._shadow.take(readings, outlooks, scenes)
         came = max((reading.received_at for reading in readings), default=None)
@@ -203,11 +207,18 @@ class Worker(Generic[State]):
         state = self._forecaster.unpack(checkpoint.state)
         return (None, EVER) if state is None else (state, checkpoint.through)
 
-    def _checkpoint(self, behind: Mapping[DeviceId, int]) -> None:
-        """Note readings that no checkpoint has yet; once they are many, save those devices' states."""
+    def _count(self, behind: Mapping[DeviceId, int]) -> None:
+        """Note readings that no checkpoint has yet."""
         for device, count in behind.items():
             if count:
                 self._unsaved[device] = self._unsaved.get(device, 0) + count
+
+    def _save_checkpoints(self) -> None:
+        """Once many readings are in no checkpoint, save those devices' states.
+
+        Not before the log has said that the devices are still ours: a late reading that another one took meanwhile is
+        in no state of ours, and nobody would find it missing in a checkpoint.
+        """
         if sum(self._unsaved.values()) < CHECKPOINT_READINGS:
             return
         self._store.save_checkpoints(
@@ -270,8 +281,11 @@ class Worker(Generic[State]):
         known = self._fleet.outlook(device)
         if known is None or known.as_of < reading.taken_at:
             return known
-        earlier = self._store.outlooks(device, reading.taken_at - LOOK_BACK)
-        return next((one for one in reversed(earlier) if one.as_of < reading.taken_at), None)
+        for since in (reading.taken_at - LOOK_BACK, None):  # nearly always the first finds it
+            for one in reversed(self._store.outlooks(device, since)):
+                if one.as_of < reading.taken_at:
+                    return one
+        return None
 
 
 def _repeats(readings: Sequence[Reading]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -13,11 +15,13 @@ from data.log.memory import MemoryLog
 from data.log.port import Log, Record, Topic
 from data.outlook import Outlook
 from data.reading import Reading
+from data.store.faults import StoreAway
 from data.store.port import Store
 from data.store.sqlite import SqliteStore
 from data.wire import decode
 from service.alerts import Announcements
 from service.fleet import Fleet
+from service.scoring import worker
 from service.scoring.bundled import BundledForecaster
 from service.scoring.latest import Gist
 from service.scoring.sender import Sender
@@ -115,10 +119,33 @@ def _step_without_its_commit(worker: Worker[object], member: Member) -> None:
     member.partitions.give(dict(owners))
 
 
-def test_a_worker_that_stood_still_over_another_ones_work_puts_right_what_it_overwrote(
-    tmp_path: Path, forecaster: BundledForecaster
-) -> None:
-    """It had scored a reading before an earlier one came late to the other, and saved its outlook after it."""
+@dataclass
+class Overtaken:
+    """A worker that stood still over a reading until another one had taken an earlier one, which came late."""
+
+    slow: Worker[object]
+    parts: Partitions
+    store: SqliteStore
+    alone: MemoryLog
+    single: Worker[object]
+    expected: SqliteStore
+
+    def send(self, reading: Reading) -> None:
+        put(Member(self.parts, 0), [reading])
+        put(self.alone, [reading])
+        while self.single.step(3).taken:
+            pass
+
+
+@pytest.fixture(params=[False, True], ids=["answered", "unanswered"])
+def overtaken(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    forecaster: BundledForecaster,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Overtaken]:
+    """unanswered: its store took the outlooks, and the connection broke before it said so."""
+    monkeypatch.setattr(worker, "CHECKPOINT_READINGS", 1)
     days = [
         smart_reading("Z", NOON - timedelta(days=ago), pending=p)
         for ago, p in ((6, 0), (5, 0), (4, 40), (3, 0))
@@ -139,15 +166,52 @@ def test_a_worker_that_stood_still_over_another_ones_work_puts_right_what_it_ove
 
     def stall(outlooks: Iterable[Outlook]) -> None:
         made = list(outlooks)
-        if not stalled:
-            stalled.append(made)
-            parts.give({0: 1})
-            while other.step(3).taken:
-                pass
+        if stalled:
+            save(made)
+            return
+        stalled.append(made)
+        parts.give({0: 1})
+        while other.step(3).taken:
+            pass
         save(made)
+        if request.param:
+            _no_answer(made)
 
     store.save_outlooks = stall  # type: ignore[method-assign]
+    with suppress(StoreAway):
+        slow.step(3)
+    store.save_outlooks = save  # type: ignore[method-assign]
+    yield Overtaken(slow, parts, store, alone, single, expected)
+    store.close()
+    expected.close()
+
+
+@pytest.mark.parametrize("store_fails", [False, True])
+def test_a_worker_that_stood_still_over_another_ones_work_puts_right_what_it_overwrote(
+    overtaken: Overtaken, monkeypatch: pytest.MonkeyPatch, store_fails: bool
+) -> None:
+    """It had scored a reading before an earlier one came late to the other, and saved its outlook after it."""
+    slow, store = overtaken.slow, overtaken.store
+    assert stored(store) != stored(overtaken.expected)
+    if store_fails:
+        with monkeypatch.context() as away:
+            away.setattr(store, "save_outlooks", _no_answer)
+            with pytest.raises(StoreAway):
+                slow.step(3)
     slow.step(3)
-    assert stored(store) != stored(expected)
-    slow.step(3)
-    assert stored(store) == stored(expected)
+    assert stored(store) == stored(overtaken.expected)
+
+
+def _no_answer(_: Iterable[Outlook]) -> None:
+    raise StoreAway("the store does not answer")
+
+
+def test_a_worker_that_stood_still_leaves_no_checkpoint_that_lacks_what_came_late_meanwhile(
+    overtaken: Overtaken, forecaster: BundledForecaster
+) -> None:
+    overtaken.slow.step(3)
+    taking_over = worker_on(Member(overtaken.parts, 2), overtaken.store, forecaster)
+    overtaken.parts.give({0: 2})
+    overtaken.send(smart_reading("Z", NOON - timedelta(days=2)))
+    taking_over.step(3)
+    assert stored(overtaken.store) == stored(overtaken.expected)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from data.ids import DeviceId
 from data.log.memory import MemoryLog
-from data.log.port import Record, Topic
+from data.log.port import Delivered, Record, Topic
 from data.outlook import Outlook, Status
+from data.store.faults import StoreBusy
 from data.store.sqlite import SqliteStore
 from data.wire import DeadLetter, decode
 from features.state import DriveState
@@ -72,11 +73,16 @@ def test_a_duplicate_has_one_effect(house: House) -> None:
     assert len(house.store.readings(reading.device)) == 1
 
 
+@pytest.mark.parametrize("silent_days", [0, 30])
 def test_a_late_reading_gives_the_outlooks_that_it_would_have_given_in_order(
-    place: Place, house: House
+    place: Place, house: House, silent_days: int
 ) -> None:
-    readings = week_of("A", pending=40)
-    late, rest = readings[4], [*readings[:4], *readings[5:]]
+    """Also after a long silence: what bears an outlook out is counted on from before it."""
+    earlier = week_of("A", NOON - timedelta(days=1 + silent_days), passed=False)
+    readings = earlier + [
+        smart_reading("A", NOON - timedelta(days=ago), passed=False) for ago in (0.2, 0.1, 0)
+    ]
+    late, rest = readings[-3], [*readings[:-3], *readings[-2:]]
     house.ingest(rest)
     work(house)
     house.ingest([late])
@@ -171,6 +177,25 @@ def test_a_worker_killed_at_any_call_is_made_good_by_the_next_start(
     shut(again)
 
 
+def test_what_was_announced_is_not_announced_again_while_the_store_takes_nothing(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.ingest(week_of("A", pending=400))
+
+    def busy(_: object) -> None:
+        raise StoreBusy("others hold the table")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(house.store, "save_outlooks", busy)
+        for _ in range(3):
+            with pytest.raises(StoreBusy):
+                work(house)
+    work(house)
+    told = [decode(one.value, Outlook).body for one in house.log.recent(Topic.OUTLOOKS, 10)]
+    assert told == [alert.outlook for alert in reversed(house.announcements.newest())]
+    assert len({one.as_of for one in told}) == len(told) > 0
+
+
 def test_a_restart_remembers_announcements(place: Place) -> None:
     first = place.house()
     first.start()
@@ -223,6 +248,16 @@ def test_a_letter_that_still_cannot_be_taken_comes_back(house: House) -> None:
     work(house)
     (letter,) = standing(house.log).letters
     assert letter.value == b"no json"
+
+
+def test_letters_of_one_place_in_a_topic_that_was_made_anew_are_two_unless_they_hold_the_same(
+    house: House,
+) -> None:
+    for value in (b"of the old topic", b"of the new one", b"of the new one"):
+        torn = DeadLetter.of(Topic.READINGS, Delivered(1, "x", value), "no envelope", NOON)
+        house.log.append(Topic.DEAD_LETTERS, [Record("x", house._sender.seal(torn))])
+    assert [one.value for one in standing(house.log).letters] == [b"of the old topic", b"of the new one"]
+    assert replay(house.log).sent == 2
 
 
 def test_a_letter_keeps_the_record_to_the_byte(house: House) -> None:
