@@ -17,8 +17,9 @@ import msgspec
 from data.log.port import Delivered, Log, Topic
 from data.scorebook import Scorebook
 from data.store.port import Store
-from service import memory
+from service import latencies, memory
 from service.access.audit import AUDIT
+from service.scoring import worker
 from service.scoring.deadletters import REPLAYING
 from service.settings import RetentionTable
 
@@ -39,6 +40,8 @@ LOOKING_BACK = {
     Topic.DEAD_LETTERS: (REPLAYING,),
 }
 """Topics that are history (announcements, curves, letters that nobody sent again), and who looks back at them."""
+TAKEN = {Topic.READINGS: worker.GROUP, Topic.LATENCY: latencies.GROUP}
+"""Topics that somebody has to take, though he may not have begun to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ def drop(
         rows += scorebook.prune((history.astimezone(UTC).date() - EPOCH).days)
     records = 0
     for topic in Topic if log.trims else ():
+        if topic in TAKEN:
+            log.read(topic, TAKEN[topic], 0)  # a group that never read would keep nothing
         back = LOOKING_BACK.get(topic)
         before = history if back else now - timedelta(days=kept.log_days)
         records += _trim(log, topic, (GROUP, *(back or ())), before, now)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import Row
 
 from data.ids import DeviceId, HostName, OsdId
 from data.outlook import Outlook, Status
 from data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
+from data.store import latencies
 from data.store.coarse import coarse
 from data.store.columns import pack, unpack
+from data.store.database import Database
 from data.store.port import Store
+from data.store.postgres import PostgresStore
 from data.windows import Windows
 from data.wire.shape import Misshapen
 
@@ -115,6 +119,28 @@ def test_ten_minutes_take_in_an_osd_that_they_lack_however_late_it_comes(store: 
     store.coarsen(DAY_1 + 10 * MINUTE)
     assert store.latency(3, DAY_1) == kept
     assert store.latency(4, DAY_1) == (coarse(late, DAY_1),)
+
+
+@pytest.mark.system
+def test_a_latency_that_a_worker_adds_while_its_ten_minutes_are_made_is_not_lost(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backlog of the day before, delivered to another process beside the daily tidying."""
+    late = [replace(FULL, osd=OsdId(4), window_start=DAY_1 + MINUTE)]
+    with closing(PostgresStore(url)) as tidying, closing(PostgresStore(url)) as worker:
+        worker.add_latency(Windows.of([FULL]))
+        opened = latencies.opened
+
+        def beside(database: Database, rows: Iterable[Row[str, int, bytes]]) -> tuple[Windows, ...]:
+            monkeypatch.undo()
+            worker.add_latency(Windows.of(late))
+            return opened(database, rows)
+
+        monkeypatch.setattr(latencies, "opened", beside)
+        tidying.coarsen(DAY_1 + HOUR)
+        assert worker.latency(4, DAY_1) == tuple(late)
+        tidying.coarsen(DAY_1 + HOUR)
+        assert [sorted(one.osd) for one in worker.host_latency(HostName("h"), DAY_1)] == [[3, 4]]
 
 
 def test_old_days_keep_their_last_reading_and_their_last_that_says_something(store: Store) -> None:
