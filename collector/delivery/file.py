@@ -67,7 +67,7 @@ class SpoolFile:
             ) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._connection = self._opened()
+            self._connection: sqlite3.Connection | None = self._opened()
         except BlockingIOError:
             os.close(self._lock)
             raise SpoolUnusable(
@@ -99,13 +99,12 @@ class SpoolFile:
         """What `work` makes of the file; of a new one when this one turns out to be damaged. Raises NoRoom."""
         try:
             with self._explained():
-                return work(self._connection)
+                return work(self._there())
         except _Damaged as damage:
-            self._connection.close()
+            self._let_go()
             self._move_aside(damage)
-            self._connection = self._opened()
             with self._explained():
-                return work(self._connection)
+                return work(self._there())
 
     def give_back(self) -> None:
         """Whole free pages to the file system. Raises NoRoom."""
@@ -114,8 +113,19 @@ class SpoolFile:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._connection.close()
+        self._let_go()
         os.close(self._lock)
+
+    def _there(self) -> sqlite3.Connection:
+        """The file, opened anew where there was no room for a new one when the last was damaged."""
+        if self._connection is None:
+            self._connection = self._opened()
+        return self._connection
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _opened(self) -> sqlite3.Connection:
         try:
@@ -163,8 +173,14 @@ class SpoolFile:
         aside = self._path.with_name(self._path.name + ".damaged")
         for ending in ("", *_COMPANIONS):
             part = self._path.with_name(self._path.name + ending)
-            if part.exists():
-                part.replace(aside.with_name(aside.name + ending))
+            try:
+                if part.exists():
+                    part.replace(aside.with_name(aside.name + ending))
+            except OSError as error:
+                raise NoRoom(
+                    f"the spool {self._path} is damaged ({damage}) and cannot be moved aside ({error.strerror}): look"
+                    " at the disk that it lies on"
+                ) from error
         structlog.get_logger().error(
             "spool damaged",
             why=f"the spool {self._path} was damaged ({damage}): it is now {aside}, what it held was not"

@@ -243,6 +243,29 @@ def test_a_spool_damaged_while_it_is_used_goes_on_in_a_new_one_that_old_batches_
     spool.close()
 
 
+def test_a_spool_that_is_damaged_where_nothing_can_be_moved_counts_what_is_lost_and_goes_on_when_it_can(
+    path: Path,
+) -> None:
+    """As on a disk whose file system has become read-only."""
+    spool = opened(path)
+    spool.accept([reading(1)], NOON)
+    in_the_way = path.with_name("spool.db.damaged")
+    (in_the_way / "more").mkdir(parents=True)
+    for part in path.parent.glob("spool.db*"):
+        if part.is_file():
+            with part.open("r+b") as file:
+                file.write(b"\xff" * part.stat().st_size)
+    for _ in range(2):
+        (told,) = spool.accept([reading(2)], NOON)
+        assert "cannot be moved aside" in told
+        assert spool.take() is None
+    (in_the_way / "more").rmdir()
+    in_the_way.rmdir()
+    assert spool.accept([reading(3)], NOON) == ()
+    assert (spool.standing().readings, spool.standing().lost_readings) == (1, 2)
+    spool.close()
+
+
 def test_the_spool_of_a_running_collector_can_be_looked_at(path: Path) -> None:
     assert look(path) is None
     spool = opened(path)
