@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 import msgspec
 
 from data.clock import Clock
+from data.ids import DeviceId
 from data.importing import Item, NoScrape, Part, Unusable
 from data.log.port import Log, Record, Topic
 from data.outcome import Outcome
@@ -32,8 +33,10 @@ BATCH = 1_000
 TOLD = 20
 """Refusals that are told one by one; all are counted under their reason."""
 REASONS = 200
+OWING = "to hand over"
 FRESH = timedelta(days=7)
 """A device whose newest reading is not older is scored at once."""
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class Tally(msgspec.Struct, omit_defaults=True):
@@ -82,7 +85,7 @@ class _Came(msgspec.Struct):
 
 
 class Journal:
-    """How far each part came. A part that changed since starts over.
+    """How far each part came, and whether what was taken in is handed over. A part that changed since starts over.
 
     Kept in the store that the parts go to: of another one, or of one that was brought back, it would tell what is not
     there.
@@ -90,6 +93,17 @@ class Journal:
 
     def __init__(self, store: Store) -> None:
         self._store, self._held = store, store.notes(ROOM)
+
+    @property
+    def owing(self) -> bool:
+        """Whether a run took something in and was killed before it handed that over."""
+        return OWING in self._held
+
+    def owe(self, due: bool) -> None:
+        """Note it, before anything is taken in and after it was handed over."""
+        if due != self.owing:
+            self._store.note(ROOM, {OWING: b"{}" if due else None})
+            self._held = self._store.notes(ROOM)
 
     def came(self, kind: str, part: Part) -> tuple[Tally, bool]:
         """The part's tally so far, and whether it was read to its end."""
@@ -135,6 +149,8 @@ class Importer:
     def __init__(self, kind: str, clock: Clock, store: Store | None, kept: timedelta | None = None) -> None:
         self._kind, self._clock, self._store, self._kept = kind, clock, store, kept
         self._journal = Journal(store) if store is not None else None
+        self._changed = set[DeviceId]()
+        self._owed = self._journal is not None and self._journal.owing
         self._ends = (
             {(one.device, one.at, one.fate) for one in store.outcomes()} if store is not None else set()
         )
@@ -157,6 +173,26 @@ class Importer:
                 broken.append(str(refusal))
             total.add(tally)
         return Imported(total, count, before, tuple(broken))
+
+    def hand_over(self, log: Log, sender: Sender) -> int:
+        """Put fresh readings in the log whose devices were never scored, or not with the past that was taken in now, so
+        that a worker scores them; returns how many.
+
+        One a device, its newest; the worker knows it by its key, keeps it once, and reads the device's past for it.
+        """
+        if self._store is None or self._journal is None:
+            return 0
+        scored = {device: outlook.as_of for device, outlook in self._store.latest_outlooks().items()}
+        now = self._clock.now()
+        due = [
+            reading
+            for device, reading in self._store.latest_readings().items()
+            if now - reading.taken_at <= FRESH
+            and (self._owed or device in self._changed or scored.get(device, NEVER) < reading.taken_at)
+        ]
+        log.append(Topic.READINGS, [Record(reading.device, sender.seal(reading)) for reading in due])
+        self._journal.owe(False)
+        return len(due)
 
     def _part(self, part: Part, tally: Tally) -> Iterator[Tally]:
         with closing(part.items(tally.read)) as items:
@@ -186,7 +222,11 @@ class Importer:
                     tally.failed_scrapes += 1
         if self._kept is not None:
             tally.outdated += sum(now - one.taken_at > self._kept for one in readings)
+        if self._journal is not None and readings:
+            self._journal.owe(True)
         new = len(readings) if self._store is None else self._store.add_readings(readings)
+        if new:
+            self._changed.update(one.device for one in readings)
         tally.new, tally.known = tally.new + new, tally.known + len(readings) - new
         for end in ends:
             if (key := (end.device, end.at, end.fate)) not in self._ends:
@@ -194,18 +234,3 @@ class Importer:
                 tally.outcomes += 1
                 if self._store is not None:
                     self._store.add_outcome(end)
-
-
-def hand_over(store: Store, log: Log, sender: Sender, now: datetime) -> int:
-    """Put fresh readings that were never scored in the log, so that the worker scores their devices at its next start.
-
-    One a device, its newest; the worker knows it by its key and keeps it once. Returns how many.
-    """
-    scored = {device: outlook.as_of for device, outlook in store.latest_outlooks().items()}
-    due = [
-        reading
-        for device, reading in store.latest_readings().items()
-        if now - reading.taken_at <= FRESH and (device not in scored or scored[device] < reading.taken_at)
-    ]
-    log.append(Topic.READINGS, [Record(reading.device, sender.seal(reading)) for reading in due])
-    return len(due)

@@ -198,7 +198,7 @@ def _metrics(ask: Asking, devid: str) -> bytes:
 
 def _import(kind: str, parts: Iterable[Part], how: How, where: Where) -> int:
     from data.clock import SystemClock
-    from service.importing import Importer, hand_over
+    from service.importing import Importer
 
     settings, clock, scored = where.settings(), SystemClock(), 0
     kept = timedelta(days=settings.retention.history_days)
@@ -215,8 +215,9 @@ def _import(kind: str, parts: Iterable[Part], how: How, where: Where) -> int:
             store, log = open_store(settings, state), open_log(settings, state)
             for opened in (store, log):
                 closing.callback(opened.close)
-            done = Importer(kind, clock, store, kept).run(parts, watch)
-            scored = hand_over(store, log, Sender("import", clock), clock.now())
+            importer = Importer(kind, clock, store, kept)
+            done = importer.run(parts, watch)
+            scored = importer.hand_over(log, Sender("import", clock))
     _tell(done, scored, how, settings.retention.history_days)
     return 3 if done.total.refused or done.broken else 0
 
@@ -244,7 +245,7 @@ def _tell(done: Imported, scored: int, how: How, kept_days: float) -> None:
         (total.known, "were there already"), (total.outcomes, "drives' ends"),
         (total.failed_scrapes, "scrapes of Ceph's had failed and hold nothing"), (total.refused, "refused"),
         (done.before, f"of {done.parts:,} parts were read to the end before"),
-        (scored, "devices are scored when the service starts")) if count]  # fmt: skip
+        (scored, "devices are scored by the service, or when it starts")) if count]  # fmt: skip
     print(", ".join(said))
     if total.outdated:
         print(

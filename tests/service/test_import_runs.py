@@ -24,8 +24,9 @@ from data.log.port import Topic
 from data.reading import Reading
 from data.store.sqlite import MEMORY, SqliteStore
 from service.cli import main
-from service.importing import BATCH, Importer, hand_over
+from service.importing import BATCH, Importer
 from service.scoring.sender import Sender
+from tests.service.conftest import SetClock
 
 HOST = HostName("dc1")
 ROWS = 4_321
@@ -221,10 +222,13 @@ def test_an_unknown_zone_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureF
 def test_fresh_readings_are_handed_to_the_worker_once_each_and_old_ones_are_not(
     table: Path, tmp_path: Path
 ) -> None:
-    store, log, clock = SqliteStore(MEMORY), MemoryLog(), SystemClock()
-    Importer("backblaze", clock, store).run(_parts(table))
+    store, log = SqliteStore(MEMORY), MemoryLog()
+    importer = Importer("backblaze", SystemClock(), store)
+    importer.run(_parts(table))
     newest = max(reading.taken_at for reading in store.latest_readings().values())
-    sender = Sender("import", clock)
-    assert hand_over(store, log, sender, clock.now()) == 0
-    assert hand_over(store, log, sender, newest + timedelta(days=1)) == 50
+    sender = Sender("import", SystemClock())
+    assert importer.hand_over(log, sender) == 0
+    later = Importer("backblaze", SetClock(newest + timedelta(days=1)), store)
+    later.run(_parts(table))
+    assert later.hand_over(log, sender) == 50
     assert len(log.read(Topic.READINGS, "worker", 1000)) == 50
