@@ -43,6 +43,7 @@ class Reader:
         self._lock = RLock()
         self._changes = _Changes()
         self._consumer: Any = None
+        self._topic: Any = None  # its own number, which a topic of the same name that is made later has not
         self._failures = 0
         self._pending: list[Delivered] = []  # what was read and not committed; in each partition by offset
         self._last: dict[int, int] = {}  # the newest offset of each partition in `_pending`, or before it
@@ -74,9 +75,12 @@ class Reader:
             self._drop()
 
     def _fill(self, limit: int) -> None:
+        if self._made_anew:
+            self._drop()
         if self._consumer is None:
             self._see()
             self._consumer = self._made()
+            self._topic = self._consumer._cluster.topic_id(self._name)
         ends: dict[TopicPartition, int] = {}
         end = time.monotonic() + self._broker.timeout_seconds
         self._poll(limit, 0)
@@ -85,7 +89,10 @@ class Reader:
                 self._see()
                 return
             self._poll(limit, WAIT_MS)
-        self._doubt()
+        if self._made_anew:
+            self._drop()  # and read it from its beginning the next time
+        else:
+            self._doubt()
 
     def _doubt(self) -> None:
         """Ask for the topic when the client has lost sight of it: it reads nothing then, and does not say so.
@@ -100,6 +107,14 @@ class Reader:
         if self._name not in greet(self._broker, self._name):
             self._drop()
             raise TopicMissing(self._name)
+
+    @property
+    def _made_anew(self) -> bool:
+        """Whether the topic is another one of the same name now: its offsets begin again, and ours mean nothing."""
+        if self._consumer is None or self._topic is None:
+            return False
+        now = self._consumer._cluster.topic_id(self._name)
+        return now is not None and now.int != 0 and now != self._topic
 
     @property
     def _settled(self) -> bool:
@@ -154,6 +169,10 @@ class Reader:
         first, done = records[0].offset, self._committed.get(partition, 0)
         if first <= self._last.get(partition, -1):  # a rebalance has put us back to what is committed
             self._pending = [one for one in self._pending if one.partition != partition or one.offset < first]
+        if (
+            first < done
+        ):  # a rebalance, or a topic that begins again: the client would see that in five minutes
+            self._consumer._cluster.request_update()
         self._last[partition] = records[-1].offset
         self._pending += [one for one in records if one.offset >= done]
 
@@ -165,6 +184,9 @@ class Reader:
                 self._committed.pop(partition, None)
 
     def _commit(self, done: Sequence[Delivered]) -> None:
+        if self._made_anew:
+            self._drop()
+            return
         if not self._settled:
             self._fill(0)
         if not self._settled:
@@ -194,7 +216,10 @@ class Reader:
         (partition, offset), timeout = through, self._broker.milliseconds
         place = TopicPartition(self._name, partition)
         if partition not in self._committed:
-            self._committed[partition] = self._consumer.committed(place, timeout_ms=timeout) or 0
+            held = self._consumer.committed(place, timeout_ms=timeout) or 0
+            ends = self._consumer.end_offsets([place], timeout_ms=timeout)
+            # A topic that lost its end, or was made anew, is read from its beginning: what was committed is not there.
+            self._committed[partition] = held if held <= ends[place] else 0
         if offset - 1 > self._last.get(partition, -1):
             offset = min(offset, self._consumer.end_offsets([place], timeout_ms=timeout)[place])
         return partition, offset if offset > self._committed[partition] else None

@@ -42,7 +42,7 @@ class Writer:
         self._broker, self._room = broker, _Room(ROOM)
         self._making, self._turn = Lock(), Lock()
         self._producer: Any = None
-        self._partitions: dict[Topic, int] = {}
+        self._known = set[Topic]()
 
     def append(self, topic: Topic, records: Sequence[Record]) -> None:
         """Returns once all are acknowledged. Raises LogFull with the reason; then some may be there, none in part."""
@@ -57,8 +57,9 @@ class Writer:
             return
         producer = self._ready(topic)
         sent = _Sent(self._room, self._broker.timeout_seconds)
-        name, partitions = self._broker.topic(topic), self._partitions[topic]
+        name = self._broker.topic(topic)
         try:
+            partitions = len(producer.partitions_for(name))  # some may have been added
             with self._turn:  # the records of one append stand together in their partitions
                 for key, value in rows:
                     sent.make_room(len(key) + len(value))
@@ -90,15 +91,12 @@ class Writer:
             if self._producer is None:
                 greet(self._broker)
                 self._producer = self._made()
-                self._partitions.clear()
-            if topic not in self._partitions:
+                self._known.clear()
+            if topic not in self._known:
                 name = self._broker.topic(topic)
                 if name not in greet(self._broker, name):
                     raise TopicMissing(name)
-                try:
-                    self._partitions[topic] = len(self._producer.partitions_for(name))
-                except errors.KafkaError as error:
-                    raise BrokerAway.silent(error) from error
+                self._known.add(topic)
             return self._producer
         finally:
             self._making.release()

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from data.log.kafka import Broker, BrokerAway, KafkaLog, Shape, TopicMissing, ensure_topics
+from data.log.kafka import Broker, BrokerAway, KafkaLog, Shape, TopicMissing, ensure_topics, greet
 from data.log.port import Delivered, LogFull, Record, Topic
 from tests.system.kafka.broker import Broker as Process
 from tests.system.kafka.broker import free_ports
@@ -135,6 +136,79 @@ def test_a_topic_that_was_deleted_is_named_and_read_again_once_it_is_made_anew(m
         ensure_topics(view, {Topic.READINGS: Shape(1, timedelta(days=1))}, replicas=1, in_sync=1)
         until_taken(log, Record("k", b"new"))
         assert [one.value for one in until_given(log, {b"new"})][-1] == b"new"
+
+
+@pytest.mark.parametrize("committed", [True, False], ids=["committed", "read"])
+def test_a_topic_made_anew_while_its_reader_looked_away_is_read_from_its_beginning(
+    make: Make, committed: bool
+) -> None:
+    """Offsets that it knew mean nothing any more."""
+    view = replace(make(), timeout_seconds=5.0)
+    name, new = view.topic(Topic.READINGS), [b"new 0", b"new 1", b"new 2"]
+    with closing(KafkaLog(view)) as log, closing(KafkaLog(view)) as sender, closing(_admin(view)) as admin:
+        sender.append(Topic.READINGS, [Record("k", b"old %d" % number) for number in range(5)])
+        given = until_given(log, {b"old 4"})
+        if committed:
+            log.commit(Topic.READINGS, "worker", given)
+        admin.delete_topics([name])
+        while name in greet(view, name):
+            time.sleep(0.02)
+        ensure_topics(view, {Topic.READINGS: Shape(1, timedelta(days=1))}, replicas=1, in_sync=1)
+        for value in new:
+            until_taken(sender, Record("k", value))
+        found: list[bytes] = []
+        end = time.monotonic() + PATIENCE
+        while found[-3:] != new and time.monotonic() < end:
+            try:
+                given = log.read(Topic.READINGS, "worker", 100)
+                log.commit(Topic.READINGS, "worker", given)
+            except LogFull:
+                continue
+            found += [one.value for one in given if one.value not in found]
+        assert found[-3:] == new
+
+
+def test_a_topic_that_lost_its_end_is_read_from_its_beginning_and_on(make: Make) -> None:
+    """As after an election of a replica that was behind: the group stands where nothing is."""
+    view = replace(make(), timeout_seconds=5.0)
+    name = view.topic(Topic.READINGS)
+    beyond = {TopicPartition(name, 0): OffsetAndMetadata(1000, "", -1)}
+    with closing(KafkaLog(view)) as log, closing(_admin(view)) as admin:
+        log.append(Topic.READINGS, [Record("k", b"one"), Record("k", b"two")])
+        with closing(KafkaLog(view)) as before:
+            before.commit(Topic.READINGS, "worker", until_given(before, {b"one", b"two"}))
+        admin.alter_group_offsets(f"{name}.worker", beyond)
+        log.commit(Topic.READINGS, "worker", until_given(log, {b"one", b"two"}))
+        assert log.read(Topic.READINGS, "worker", 10) == ()
+        log.append(Topic.READINGS, [Record("k", b"three")])
+        given = until_given(log, {b"three"})
+        assert [one.value for one in given] == [b"three"]
+        log.commit(Topic.READINGS, "worker", given)
+    with closing(KafkaLog(view)) as log:
+        log.append(Topic.READINGS, [Record("k", b"four")])
+        assert [one.value for one in until_given(log, {b"four"})] == [b"four"]
+
+
+def test_who_appends_uses_partitions_that_were_added_as_one_that_begins_now_does(make: Make) -> None:
+    """Else a drive's readings would come by two partitions, to two workers in turns."""
+    view = make()
+    drives = [f"drive-{number}" for number in range(40)]
+    with closing(KafkaLog(view)) as old, closing(KafkaLog(view)) as new, closing(_admin(view)) as admin:
+        old.append(Topic.READINGS, [Record("k", b"one")])
+        admin.create_partitions({view.topic(Topic.READINGS): 4})
+        old._writer._producer._metadata.request_update()  # as the client does by itself, every few minutes
+        time.sleep(2)
+        for log in (old, new):
+            log.append(Topic.READINGS, [Record(drive, b"two") for drive in drives])
+        found = [one for one in new.recent(Topic.READINGS, 400) if one.key != "k"]
+        by_drive = {drive: {one.partition for one in found if one.key == drive} for drive in drives}
+    assert len(found) == 80
+    assert all(len(partitions) == 1 for partitions in by_drive.values())
+    assert len(set().union(*by_drive.values())) == 4
+
+
+def _admin(view: Broker) -> KafkaAdminClient:
+    return KafkaAdminClient(bootstrap_servers=list(view.bootstrap))
 
 
 @pytest.mark.parametrize("what", ["read", "commit"])
