@@ -62,6 +62,7 @@ class Bounded(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Another request on this connection, perhaps before the last one was answered."""
         super().on_message_begin()
+        super()._unset_keepalive_if_required()
         if self._head_timer is None:
             self._await_head()
 
@@ -70,6 +71,7 @@ class Bounded(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
         self._head_timer, self._head = None, 0
+        super()._unset_keepalive_if_required()  # the answer before may have ended since the head began
         super().on_headers_complete()
 
     def pause_writing(self) -> None:
@@ -82,6 +84,11 @@ class Bounded(HttpToolsProtocol):
         if self._stuck_timer is not None:
             self._stuck_timer.cancel()
         super().resume_writing()
+
+    def _unset_keepalive_if_required(self) -> None:
+        """uvicorn's, for any bytes that come. Only a request ends a rest: with a line break, or with a bit of a body
+        that no route reads, a client would keep its connection for ever.
+        """
 
     def _await_head(self) -> None:
         self._head = 0

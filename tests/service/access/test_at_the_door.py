@@ -83,7 +83,7 @@ def test_a_packed_body_is_refused_however_small(site: Site, packing: str) -> Non
 
 
 @contextmanager
-def impatient(house: Any, token: str, **bounds: Any) -> Iterator[httpx2.Client]:
+def impatient(house: Any, token: str, *, rest: float = 15, **bounds: Any) -> Iterator[httpx2.Client]:
     """A server whose patience ends while a test can wait for it."""
     from service.tokens import Caller, Scope, Tokens
 
@@ -91,7 +91,7 @@ def impatient(house: Any, token: str, **bounds: Any) -> Iterator[httpx2.Client]:
     up = threading.Event()
     known = Tokens(()).adding(token, Caller("anna", frozenset({Scope.ADMIN})))
     server = Server(house, known, listener, started=up.set)
-    server.config.http = bounded(**bounds)
+    server.config.http, server.config.timeout_keep_alive = bounded(**bounds), rest  # type: ignore[assignment]
     stop = server.serve_aside()
     try:
         assert up.wait(30)
