@@ -49,14 +49,15 @@ class Latencies:
         """The last batches whose losses were counted: a batch may come twice, and a backlog after what is newer."""
 
     def ingest(self, batches: Sequence[LatencyBatch]) -> tuple[tuple[int, str], ...]:
-        """Accept batches into the log; returns what was refused: the batch's place and why.
+        """Accept batches into the log; returns for each of which something was refused its place and why.
 
         A batch with some summaries refused is taken with the others. Raises LogFull; then nothing was accepted.
         """
         now, accepted, told = self._clock.now(), [], []
         for place, batch in enumerate(batches):
             kept, refused = _judged(batch, now)
-            told += [(place, why) for why in refused]
+            if refused:
+                told.append((place, _refusal(batch, refused)))
             if kept or not refused:
                 whole = replace(batch, windows=kept)
                 accepted.append(Record(batch.host, self._sender.seal(whole)))
@@ -100,11 +101,14 @@ class Latencies:
             elif batch.lost and (batch.host, newest) not in self._counted:
                 told[batch.host, newest] = batch.lost
             if refused:
-                why = (
-                    f"{len(refused)} of {len(batch.summaries)} summaries are refused, the first: {refused[0]}"
-                )
-                letters.append(DeadLetter.of(Topic.LATENCY, record, why, now))
+                letters.append(DeadLetter.of(Topic.LATENCY, record, _refusal(batch, refused), now))
         return windows, letters, lost + sum(told.values()), told
+
+
+def _refusal(batch: LatencyBatch, refused: Sequence[str]) -> str:
+    """In one sentence, however many: who sent a backlog under a wrong clock reads no answer without end."""
+    whole = sum(len(one.osd) for one in batch.windows)
+    return f"{len(refused)} of {whole} summaries are refused, the first: {refused[0]}"
 
 
 def _judged(batch: LatencyBatch, now: datetime) -> tuple[tuple[Windows, ...], tuple[str, ...]]:

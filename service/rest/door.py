@@ -15,6 +15,8 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 BURST_SECONDS = 10.0
 BODY_SECONDS = 60.0
 """For a whole body; at the default limit of 16 MiB that is 280 kB a second."""
+LONGEST_LENGTH = 20
+"""Digits of a length; Python reads no number of some thousands."""
 HEADERS = (
     (
         b"content-security-policy",
@@ -92,7 +94,7 @@ class Door:
                 415, "Packed bodies are not taken, since a small one may be a huge one; send it as it is."
             )
         told = headers.get(b"content-length", b"0")
-        if not told.isdigit() or int(told) > self.body_limit:
+        if not told.isdigit() or len(told) > LONGEST_LENGTH or int(told) > self.body_limit:
             return problems.Problem(413, _too_large(self.body_limit))
         return None
 

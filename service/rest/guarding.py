@@ -7,7 +7,6 @@ import ipaddress
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
@@ -100,7 +99,7 @@ def from_our_page(request: Request) -> None:
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     foreign = site not in (None, "same-origin", "none")
     if origin is not None:
-        foreign = foreign or urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower()
+        foreign = foreign or origin.partition("://")[2].lower() != request.headers.get("host", "").lower()
     if foreign:
         raise problems.Problem(
             403,

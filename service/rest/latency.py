@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
@@ -12,8 +11,7 @@ from data.refusal import Refusal
 from data.wire import decode
 from service.house import House
 from service.rest.guarding import Ingester
-from service.rest.problems import Problem
-from service.rest.readings import TAKEN_IN, IngestedBody, RefusedBody
+from service.rest.readings import TAKEN_IN, IngestedBody, RefusedBody, items_of
 from service.rest.within import TheHouse
 from service.tokens import Caller
 
@@ -29,10 +27,7 @@ async def latency(request: Request, house: TheHouse, caller: Ingester) -> Respon
 
 
 def _take(house: House, body: bytes, caller: Caller) -> IngestedBody:
-    try:
-        items = msgspec.json.decode(body, type=list[msgspec.Raw])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Problem(422, f"The body is no JSON array of latency batches: {error}.") from error
+    items = items_of(body, "latency batches")
     found: list[tuple[int, LatencyBatch]] = []
     refused: list[tuple[int, str]] = []
     for index, item in enumerate(items):

@@ -23,6 +23,8 @@ from service.tokens import Caller
 
 router = APIRouter(tags=["readings"])
 UNKNOWN_HOST = HostName("unknown")
+MOST_ITEMS = 10_000
+"""Of one request. Each may be answered with a sentence: 16 MiB of `1,1,1` would be answered with a gigabyte."""
 
 
 class RefusedBody(Body):
@@ -82,13 +84,9 @@ async def readings(
 
 
 def _take(house: House, body: bytes, host: str | None, caller: Caller) -> IngestedBody:
-    try:
-        items = msgspec.json.decode(body, type=list[msgspec.Raw])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Problem(422, f"The body is no JSON array of readings: {error}.") from error
     found: list[tuple[int, Reading]] = []
     refused: list[tuple[int, str]] = []
-    for index, item in enumerate(items):
+    for index, item in enumerate(items_of(body, "readings")):
         try:
             reading = _reading(house, bytes(item), host)
             caller.speaks_for(reading.host)
@@ -102,6 +100,17 @@ def _take(house: House, body: bytes, host: str | None, caller: Caller) -> Ingest
         accepted=taken.accepted,
         refused=[RefusedBody(index=index, reason=reason) for index, reason in sorted(refused)],
     )
+
+
+def items_of(body: bytes, what: str) -> list[msgspec.Raw]:
+    """What a body brings, to be judged one by one. Raises Problem."""
+    try:
+        items = msgspec.json.decode(body, type=list[msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise Problem(422, f"The body is no JSON array of {what}: {error}.") from error
+    if len(items) > MOST_ITEMS:
+        raise Problem(413, f"The body brings more than {MOST_ITEMS:,} {what}; send them in parts.")
+    return items
 
 
 def _reading(house: House, item: bytes, host: str | None) -> Reading:

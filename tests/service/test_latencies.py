@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from unittest.mock import Mock
 
 import pytest
 
+from collector.delivery.spool import BATCH_RECORDS
+from collector.delivery.web import WebSink
 from data.ids import HostName, OsdId
 from data.log.port import Record, Topic
 from data.reading import LatencyBatch, LatencySummary
@@ -17,7 +19,7 @@ from data.windows import Windows
 from data.wire import encode
 from service.house import House
 from service.scoring.deadletters import replay, standing
-from tests.service.conftest import NOON, Site
+from tests.service.conftest import INGEST_TOKEN, NOON, Site
 
 HOST = HostName("stor-01")
 
@@ -113,6 +115,21 @@ def test_collectors_without_kafka_post_their_batches(site: Site) -> None:
     assert body["accepted"] == 1
     assert [one["index"] for one in body["refused"]] == [1]
     assert kept(site.house, 2) == [summary(2)]
+
+
+def test_a_collector_can_read_what_is_said_of_a_backlog_under_a_wrong_clock(site: Site) -> None:
+    before_2000 = {"window_start": datetime(1970, 1, 1, tzinfo=UTC)}
+    backlog = encode(
+        batch(*(summary(osd, **before_2000) for osd in range(60))),
+        producer="stor-01",
+        sequence=1,
+        sent_at=NOON,
+    )
+    sink = WebSink(str(site.client.base_url), lambda: INGEST_TOKEN)
+    refused = sink.deliver(Topic.LATENCY, [Record(HOST, backlog)] * BATCH_RECORDS)
+    assert len(refused) == BATCH_RECORDS
+    assert "60 of 60 summaries are refused, the first: window_start 1970" in refused[0]
+    assert "set that host's clock" in refused[0]
 
 
 def test_who_may_not_ingest_may_not_post_latencies(site: Site) -> None:

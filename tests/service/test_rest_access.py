@@ -6,6 +6,7 @@ import socket
 
 from service.access.book import Book, Kind
 from service.tokens import Scope
+from tests.service.access.test_at_the_door import raw
 from tests.service.conftest import Place, Serve, Site, shut, smart_reading, with_service
 from tests.service.test_worker import work
 
@@ -125,6 +126,15 @@ def test_a_body_over_the_limit_is_refused_with_and_without_a_length(place: Place
     assert streamed.status_code == 413
     assert "2000 bytes" in streamed.json()["detail"]
     shut(house)
+
+
+def test_a_length_of_thousands_of_digits_is_too_large(site: Site) -> None:
+    with raw(site) as connection:
+        connection.sendall(
+            b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + b"0" * 5000 + b"1\r\n\r\n"
+        )
+        connection.settimeout(10)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 413 ")
 
 
 def test_an_unknown_device_is_a_404_that_says_where_to_look(site: Site) -> None:

@@ -124,6 +124,30 @@ def test_a_body_that_is_no_array_is_a_problem(site: Site, body: bytes) -> None:
     assert answer.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.parametrize("path", ["readings", "latency"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 100_000,
+        b"[" + b"[" * 100_000 + b"]" * 100_000 + b"]",
+        b'[{"schema": "reading", "version": 1, "body": ' + b'{"a": ' * 50_000 + b"1" + b"}" * 50_001 + b"]",
+    ],
+)
+def test_a_body_without_a_bottom_is_a_problem_like_any_other(site: Site, path: str, body: bytes) -> None:
+    answer = site.client.post(f"/api/v1/{path}", content=body, headers=site.ingesting)
+    assert answer.status_code == 422
+    assert "The body is no JSON array" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["readings", "latency"])
+def test_a_small_body_does_not_ask_for_a_huge_answer(site: Site, path: str) -> None:
+    body = b"[" + b"1," * 200_000 + b"1]"
+    answer = site.client.post(f"/api/v1/{path}", content=body, headers=site.ingesting)
+    assert answer.status_code == 413
+    assert "10,000" in answer.json()["detail"]
+    assert "send them in parts" in answer.json()["detail"]
+
+
 class FullDisk:
     """The real log, on a disk that fills up when a test says so."""
 

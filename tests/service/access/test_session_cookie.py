@@ -155,6 +155,13 @@ def test_another_site_can_sign_nobody_in(site: Site) -> None:
     assert "set-cookie" not in answer.headers
 
 
+@pytest.mark.parametrize("origin", ["http://[evil", "http://[::1", "//", "://", "http://a]b"])
+def test_an_origin_that_is_no_address_is_another_site(site: Site, origin: str) -> None:
+    answer = sign_in(site, Origin=origin)
+    assert answer.status_code == 403
+    assert "set-cookie" not in answer.headers
+
+
 def test_a_form_of_another_site_is_no_json(site: Site) -> None:
     answer = site.client.post(
         "/api/v1/session", content=f'{{"token": "{site.token}"}}', headers={"Content-Type": "text/plain"}
