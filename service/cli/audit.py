@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from service.cli.options import HERE, AsJson, Where, print_json
+from service.cli.options import HERE, AsJson, Where, line, print_json
 
 
 def audit(
@@ -24,7 +24,8 @@ def audit(
         print_json(found)
         return 0
     for call in found["items"]:
-        print(f"{call['at']}  {call['caller']}  {call['asked']}  -> {call['answered']}  ({call['source']})")
+        told = f"{call['caller']}  {call['asked']}  -> {call['answered']}  ({call['source']})"
+        print(f"{call['at']}  {line(told)}")
     if not found["items"]:
         print("nothing is on record")
     return 0

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from data.refusal import Refusal
-from service.cli.options import HERE, AsJson, Where, print_json
+from service.cli.options import HERE, AsJson, Where, line, print_json
 
 if TYPE_CHECKING:
     from data.log.port import Log
@@ -38,7 +38,7 @@ def listing(*, where: Where = HERE, as_json: AsJson = False) -> int:
     else:
         for one in found.letters:
             place = f"{one.topic}/{one.partition} {one.offset}"
-            print(f"{one.at:%Y-%m-%d %H:%M:%SZ}  {place}  {_line(one.key)}: {_line(one.reason)}")
+            print(f"{one.at:%Y-%m-%d %H:%M:%SZ}  {place}  {line(one.key)}: {line(one.reason)}")
         print(f"{len(found.letters)} dead letters" if found.letters else "no dead letters")
     return _told(found.sealed)
 
@@ -67,11 +67,6 @@ def _told(sealed: Sequence[str]) -> int:
     for sentence in sealed:
         print(sentence, file=sys.stderr)
     return 3 if sealed else 0
-
-
-def _line(text: str) -> str:
-    """Whoever sent the record may have put a terminal's commands in it."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 @contextmanager

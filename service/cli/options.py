@@ -56,6 +56,11 @@ def terminal(*, stderr: bool = False, quiet: bool = False) -> Console:
     return Console(stderr=stderr, quiet=quiet, markup=False, highlight=False)
 
 
+def line(text: str) -> str:
+    """On one line: whoever sent it may have put a terminal's commands in it."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
 def print_json(value: Any) -> None:
     """For programs: one object, keys as REST names them."""
     print(json.dumps(value, indent=2, sort_keys=False))

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from service.cli.client import Json
-from service.cli.options import HERE, AsJson, Where, print_json
+from service.cli.options import HERE, AsJson, Where, line, print_json
 
 
 def causes(*, where: Where = HERE, as_json: AsJson = False) -> int:
@@ -21,11 +21,11 @@ def causes(*, where: Where = HERE, as_json: AsJson = False) -> int:
         print_json(found)
         return 0
     for cause in found["items"]:
-        print(f"{cause['severity']}: {cause['title']}    ({cause['key']})")
+        print(line(f"{cause['severity']}: {cause['title']}    ({cause['key']})"))
         for point in cause["points"]:
-            print(f"  - {point['line']}{' (silenced)' if point['silenced'] else ''}")
+            print(line(f"  - {point['line']}{' (silenced)' if point['silenced'] else ''}"))
         if cause["todo"]:
-            print(f"  To do: {cause['todo']}")
+            print(line(f"  To do: {cause['todo']}"))
     if not found["items"]:
         print("nothing needs a person")
     return 0
@@ -50,7 +50,7 @@ def add(
     """
     body = {"hours": hours, "why": why, "cause": cause, "host": host, "model": model, "name": name}
     made = where.client().post("silences", body).body
-    print_json(made) if as_json else print(_line(made))
+    print_json(made) if as_json else print(_told(made))
     return 0
 
 
@@ -64,7 +64,7 @@ def listing(*, where: Where = HERE, as_json: AsJson = False) -> int:
         print_json(found)
         return 0
     for one in found["items"]:
-        print(_line(one))
+        print(_told(one))
     if not found["items"]:
         print("no silences")
     return 0
@@ -80,6 +80,7 @@ def lift(id: str, /, *, where: Where = HERE) -> int:  # noqa: A002
     return 0
 
 
-def _line(one: Json) -> str:
+def _told(one: Json) -> str:
     what = ", ".join(f"{key} {one[key]}" for key in ("cause", "host", "model", "name") if one[key])
-    return f"{one['id']}: {what} until {one['until'][:16].replace('T', ' ')}Z, by {one['by']}: {one['why']}"
+    until = one["until"][:16].replace("T", " ")
+    return line(f"{one['id']}: {what} until {until}Z, by {one['by']}: {one['why']}")

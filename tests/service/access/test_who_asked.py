@@ -81,6 +81,23 @@ def test_the_record_is_for_admins(site: Site) -> None:
     assert site.client.get("/api/v1/audit").status_code == 401
 
 
+def test_what_a_stranger_asked_forges_no_line_and_steers_no_terminal(
+    site: Site, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place.state.url.write_text(str(site.client.base_url))
+    where = ["--state", str(place.state.path)]
+    site.client.post("/api/v1/%1b[2J%0a2026-03-10T12:00:00Z%20%20anna%20%20POST%20/api/v1/unhalt")
+    said = {"hours": 1, "why": "\x1b[2J\nnothing is silenced", "host": "stor-01"}
+    assert site.client.post("/api/v1/silences", json=said, headers=site.acting).status_code == 201
+    capsys.readouterr()
+    assert main(["audit", *where]) == 0
+    (stranger, silence) = capsys.readouterr().out.splitlines()
+    assert f"  {NOBODY}  POST /api/v1/\\x1b[2J\\n2026-03-10" in stranger
+    assert "POST /api/v1/silences" in silence
+    assert main(["silence", "list", *where]) == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith("by token-file: \\x1b[2J\\nnothing is silenced")
+
+
 def test_a_token_is_made_used_and_revoked_beside_the_running_service(
     site: Site, place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
