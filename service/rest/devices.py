@@ -39,6 +39,7 @@ from service.rest.within import TheHouse, in_turn, kept
 
 router = APIRouter(tags=["devices"])
 Id = Annotated[str, Path(max_length=256, description="Ceph's device id.")]
+"""A path where it stands in one: Ceph hands a SAS drive's serial number on as it is, be there a slash in it."""
 
 
 class DeviceBody(Body):
@@ -157,7 +158,33 @@ async def devices(
     )
 
 
-@router.get("/devices/{id}", response_model=WholeDeviceBody, responses=caching.polled(401, 404))
+@router.get("/devices/{id:path}/history", response_model=HistoryBody, responses=caching.polled(401, 404, 422))
+def history(
+    request: Request,
+    house: TheHouse,
+    _: Reader,
+    id: Id,  # noqa: A002
+    days: Annotated[int, Query(ge=1, le=3650)] = 60,
+) -> Response:
+    """What a device said and what was forecast of it over the last `days`."""
+    sight, name, now = house.sight(), DeviceId(id), house.clock.now()
+    osds = _known(sight, name)
+    since = now - timedelta(days=days)
+    readings, outlooks = house.store.readings(name, since), house.store.outlooks(name, since)
+    series = [
+        SeriesBody(
+            name="p_fail_30d", unit="probability", points=[(_ms(o.as_of), o.p_fail_30d) for o in outlooks]
+        )
+    ]
+    series += _moved_first([_series(readings, name, unit) for name, unit in SERIES])
+    if len(osds) == 1:  # of a disk under many OSDs nobody knows whose wait it was
+        waits = felt(house.store.latency(osds[0], since), since, now)
+        series += [SeriesBody(name=kind, unit="ms", points=points) for kind, points in waits.items()]
+    told = [one for one in series if any(value is not None for _, value in one.points)]
+    return caching.answer(request, HistoryBody(device=name, from_=since, to=now, series=told))
+
+
+@router.get("/devices/{id:path}", response_model=WholeDeviceBody, responses=caching.polled(401, 404))
 def device(request: Request, house: TheHouse, _: Reader, id: Id) -> Response:  # noqa: A002
     """One device."""
     sight, name = house.sight(), DeviceId(id)
@@ -187,34 +214,8 @@ def device(request: Request, house: TheHouse, _: Reader, id: Id) -> Response:  #
     return caching.answer(request, body)
 
 
-@router.get("/devices/{id}/history", response_model=HistoryBody, responses=caching.polled(401, 404, 422))
-def history(
-    request: Request,
-    house: TheHouse,
-    _: Reader,
-    id: Id,  # noqa: A002
-    days: Annotated[int, Query(ge=1, le=3650)] = 60,
-) -> Response:
-    """What a device said and what was forecast of it over the last `days`."""
-    sight, name, now = house.sight(), DeviceId(id), house.clock.now()
-    osds = _known(sight, name)
-    since = now - timedelta(days=days)
-    readings, outlooks = house.store.readings(name, since), house.store.outlooks(name, since)
-    series = [
-        SeriesBody(
-            name="p_fail_30d", unit="probability", points=[(_ms(o.as_of), o.p_fail_30d) for o in outlooks]
-        )
-    ]
-    series += _moved_first([_series(readings, name, unit) for name, unit in SERIES])
-    if len(osds) == 1:  # of a disk under many OSDs nobody knows whose wait it was
-        waits = felt(house.store.latency(osds[0], since), since, now)
-        series += [SeriesBody(name=kind, unit="ms", points=points) for kind, points in waits.items()]
-    told = [one for one in series if any(value is not None for _, value in one.points)]
-    return caching.answer(request, HistoryBody(device=name, from_=since, to=now, series=told))
-
-
 @router.post(
-    "/devices/{id}/outcome",
+    "/devices/{id:path}/outcome",
     status_code=201,
     response_model=OutcomeBody,
     responses=declared(401, 403, 404, 409, 422),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
-from tests.service.conftest import Place, Serve, Site, shut, week_of
+from data.device_id import device_id
+from tests.service.conftest import Place, Serve, Site, shut, smart_reading, week_of
 from tests.service.test_worker import work
 
 
@@ -21,6 +24,20 @@ def test_counters_that_moved_come_first_in_a_history(site: Site) -> None:
     work(site.house)
     names = [one["name"] for one in site.client.get("/api/v1/devices/ST4000DM000_A/history").json()["series"]]
     assert names.index("pending") < names.index("reallocated")
+
+
+def test_a_disk_with_a_slash_in_its_name_is_found_by_it(site: Site) -> None:
+    name = device_id("SEAGATE", "ST4000NM0023", "Z1Z0/0000C9")
+    assert name is not None
+    assert "/" in name
+    site.house.ingest([replace(smart_reading(), device=name), smart_reading("A")])
+    work(site.house)
+    path = f"/api/v1/devices/{quote(name, safe='')}"
+    assert site.client.get(path).json()["device"] == name
+    assert site.client.get(f"{path}/history").json()["device"] == name
+    said = site.client.post(f"{path}/outcome", json={"fate": "failed"}, headers=site.acting)
+    assert said.status_code == 201
+    assert site.client.get("/api/v1/devices/ST4000DM000_A/history").json()["device"] == "ST4000DM000_A"
 
 
 def test_readiness_waits_for_the_forecaster(place: Place, serve: Serve) -> None:
