@@ -51,6 +51,24 @@ def around(scene: Scene) -> Iterator[Cause]:
         yield Cause(point.name, f"The forecast is in doubt: {doubt.name}", (point,), doubt.cure, "/forecast")
 
 
+def unsure(scene: Scene) -> frozenset[str]:
+    """Names of points that may stand though no cause has them.
+
+    Nobody has read the disks of a silent host since, nor one that answers no more, whatever it is told by; and soon
+    after a start no host is called silent.
+    """
+    awake, names = scene.awake(), set[str]()
+    for one in scene.sight.readings.values():
+        if scene.is_over(one):
+            continue
+        if one.host not in awake:
+            names |= {f"{kind}:{one.device}" for kind in ("disk", "hot", "unreadable")}
+            names |= {f"{kind}:{one.host}" for kind in ("silent", "unable")}
+        elif isinstance(one.seen, Unreadable) and scene.now - one.taken_at <= scene.stale_after:
+            names |= {f"{kind}:{one.device}" for kind in ("hot", "unreadable")}
+    return frozenset(names)
+
+
 def _silent(scene: Scene, silent: dict[HostName, datetime], hosts: int) -> Iterator[Cause]:
     lines = {host: f"{host}: no disk was read since {_clock(at)}." for host, at in sorted(silent.items())}
     if len(silent) > HOSTS_AT_ONCE or (len(silent) == HOSTS_AT_ONCE and 2 * len(silent) > hosts):

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from actions.policy import Policy
-from data.ids import DeviceId
+from data.ids import DeviceId, HostName
 from data.outlook import Outlook
 from data.reading import Reading, Unreadable
 from service.fleet import Sight
@@ -97,7 +97,12 @@ class Scene:
     ended: Mapping[DeviceId, datetime] = field(default_factory=dict)
     """Devices of which somebody said that they failed, were removed or replaced, and when."""
     settled: bool = True
-    """Whether this process has been up long enough for hosts to have delivered what waited for it."""
+    """Whether hosts had time to deliver, since this process is up long enough, and what they deliver is taken."""
+
+    def awake(self) -> frozenset[HostName]:
+        """Hosts of which a disk was read lately."""
+        read = self.sight.readings.values()
+        return frozenset(one.host for one in read if self.now - one.taken_at <= self.stale_after)
 
     def is_over(self, reading: Reading) -> bool:
         """Whether the disk's end was told, and it has not answered since."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Protocol
@@ -41,12 +41,18 @@ class Daily:
     trouble: str | None = None
     _not_before: datetime | None = None
 
-    def look(self, causes: Sequence[Cause], silences: Sequence[Silence], now: datetime) -> None:
+    def look(
+        self,
+        causes: Sequence[Cause],
+        silences: Sequence[Silence],
+        now: datetime,
+        unsure: Set[str] = frozenset(),
+    ) -> None:
         """Take in what stands, and send what is due. Raises what the store raises."""
         raw = self.notes.notes(_ROOM).get(_NOTE)
         # A first start has no day behind it, so that its first digest is that of the next day.
         before = _DIGEST.decode(raw) if raw is not None else Digest(self.hour.day(now), now)
-        digest = before.seen(causes, _silenced(causes, silences), now)
+        digest = before.seen(causes, _silenced(causes, silences), now, unsure)
         day = self.hour.day(now)
         if day > before.day and self._sent(digest, day, now):
             digest = digest.told(day, now)

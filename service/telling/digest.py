@@ -6,7 +6,7 @@ between two digests is in the second one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
@@ -38,6 +38,8 @@ class Entry:
     """Whether it was in an earlier digest."""
     silent: bool = False
     """Whether nobody wants to hear of it now."""
+    names: frozenset[str] = frozenset()
+    """Of its points when it stood last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +51,30 @@ class Digest:
     entries: Mapping[str, Entry] = field(default_factory=dict)
     """By key of the cause."""
 
-    def seen(self, causes: Sequence[Cause], silenced: Container[str], now: datetime) -> Digest:
-        """After a look that found `causes`. silenced: keys of those that nobody wants to hear of."""
+    def seen(
+        self,
+        causes: Sequence[Cause],
+        silenced: Container[str],
+        now: datetime,
+        unsure: Set[str] = frozenset(),
+    ) -> Digest:
+        """After a look that found `causes`.
+
+        silenced: keys of those that nobody wants to hear of. unsure: names of points that may stand though unseen.
+        """
         entries = {
-            key: one if one.gone is not None else replace(one, gone=now) for key, one in self.entries.items()
+            key: one if one.gone is not None or one.names & unsure else replace(one, gone=now)
+            for key, one in self.entries.items()
         }
         for cause in causes:
             before = self.entries.get(cause.key) or Entry(cause.title, cause.severity, now)
             entries[cause.key] = replace(
-                before, title=cause.title, severity=cause.severity, gone=None, silent=cause.key in silenced
+                before,
+                title=cause.title,
+                severity=cause.severity,
+                gone=None,
+                silent=cause.key in silenced,
+                names=cause.names,
             )
         return replace(self, entries=entries)
 

@@ -117,7 +117,7 @@ def doing(drain: Drain | None, mode: Mode) -> str:
 
 def _sick(scene: Scene) -> Iterator[Sick]:
     sight, osds, drains = scene.sight, scene.sight.osds_of(), scene.sight.drain_of()
-    awake = {one.host for one in sight.readings.values() if scene.now - one.taken_at <= scene.stale_after}
+    awake = scene.awake()
     for device, outlook in scene.told.items():
         reading = sight.readings.get(device)
         if outlook.status not in (Status.WARNING, Status.BAD) or reading is None or scene.is_over(reading):

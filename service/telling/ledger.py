@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -21,7 +21,7 @@ GATHER = timedelta(minutes=1)
 AGAIN = timedelta(hours=1)
 """A cause that grows is told again no sooner; one that gets worse is told at once."""
 CALM = timedelta(minutes=30)
-"""A point must be away for so long to be over."""
+"""A point must be away for so long to be over; of a cause of several the last one's end is told, and no other's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Noted:
 
     name: str
     key: str
-    """Of the cause that it belonged to last."""
+    """Of the cause that it was told by last, however it is grouped since: that one's end is told."""
     title: str
     line: str
     since: datetime
@@ -59,23 +59,24 @@ class Ledger:
 
     noted: Mapping[str, Noted]
 
-    def seen(self, causes: Sequence[Cause], now: datetime) -> Ledger:
-        """The ledger after a look that found `causes`."""
+    def seen(self, causes: Sequence[Cause], now: datetime, unsure: Container[str] = frozenset()) -> Ledger:
+        """The ledger after a look that found `causes`. unsure: names of points that may stand though unseen."""
         noted = dict(self.noted)
         for cause in causes:
             for point in cause.points:
-                before = noted.get(point.name) or Noted(point.name, cause.key, "", "", now)
-                noted[point.name] = replace(
-                    before, key=cause.key, title=cause.title, line=point.line, gone=None
-                )
+                before = noted.get(point.name) or Noted(point.name, cause.key, cause.title, "", now)
+                noted[point.name] = replace(before, line=point.line, gone=None)
         standing = {name for cause in causes for name in cause.names}
         for name in noted.keys() - standing:
             one = noted[name]
             if one.told is None:
                 del noted[name]
-            elif one.gone is None:
+            elif one.gone is None and name not in unsure:
                 noted[name] = replace(one, gone=now)
-        return Ledger(noted)
+        lasting = {one.key for one in noted.values() if one.told is not None and one.gone is None}
+        return Ledger(
+            {name: one for name, one in noted.items() if not (one.key in lasting and _is_over(one, now))}
+        )
 
     def due(
         self, causes: Sequence[Cause], silences: Iterable[Silence], now: datetime, least: Severity
@@ -90,11 +91,13 @@ class Ledger:
             )
             if heard and (message := self._news(replace(cause, points=heard), now)):
                 yield message
-        over: dict[str, list[Noted]] = defaultdict(list)
+        told: dict[str, list[Noted]] = defaultdict(list)
         for one in self.noted.values():
-            if one.gone is not None and now - one.gone >= CALM:
-                over[one.key].append(one)
-        for key, gone in sorted(over.items()):
+            if one.told is not None:
+                told[one.key].append(one)
+        for key, gone in sorted(told.items()):
+            if not all(_is_over(one, now) for one in gone):
+                continue
             points = tuple(Point(one.name, one.line) for one in sorted(gone, key=lambda one: one.name))
             cause = Cause(key, gone[0].title, points, "", "/alerts")
             yield Message(self._id(cause, cause.names, over=True), now, cause, frozenset(), over=True)
@@ -105,8 +108,11 @@ class Ledger:
         for point in message.cause.points:
             if message.over:
                 noted.pop(point.name, None)
-            elif point.name in message.news:
-                noted[point.name] = replace(noted[point.name], told=message.at, as_severe=point.severity)
+                continue
+            one = replace(noted[point.name], key=message.cause.key, title=message.cause.title)
+            if point.name in message.news:
+                one = replace(one, told=message.at, as_severe=point.severity)
+            noted[point.name] = one
         return Ledger(noted)
 
     def _news(self, cause: Cause, now: datetime) -> Message | None:
@@ -117,7 +123,11 @@ class Ledger:
         ]
         if not news or all(now - self.noted[point.name].since < GATHER for point in news):
             return None
-        of_it = [one for one in self.noted.values() if one.key == cause.key and one.told is not None]
+        of_it = [
+            one
+            for one in self.noted.values()
+            if one.told is not None and (one.key == cause.key or one.name in cause.names)
+        ]
         worst = {one.as_severe for one in of_it}
         worse = any(point.severity not in worst and point.severity is Severity.URGENT for point in news)
         if of_it and not worse and any(one.told and now - one.told < AGAIN for one in of_it):
@@ -129,3 +139,7 @@ class Ledger:
         since = min(self.noted[name].since for name in names)
         said = [cause.key, cause.severity.value, str(over), since.isoformat(), *sorted(names)]
         return hashlib.sha256("\n".join(said).encode()).hexdigest()[:24]
+
+
+def _is_over(one: Noted, now: datetime) -> bool:
+    return one.gone is not None and now - one.gone >= CALM

@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from service.telling import causes
+from service.telling.around import unsure
 from service.telling.cause import Scene
 from service.telling.channel import Channel, Deliveries, NotTold, ToldInPart
 from service.telling.daily import Daily
@@ -77,10 +78,11 @@ class Teller:
         A channel that fails holds nobody else up; it is tried again after a pause that doubles up to ten minutes.
         """
         found, silences = causes(scene), silences_of(self.notes, scene.now)
+        doubtful = unsure(scene).difference(*(cause.names for cause in found))
         delivered = 0
         for way in self._ways:
             before = Ledger({name: _NOTED.decode(raw) for name, raw in self.notes.notes(way.room).items()})
-            ledger = before.seen(found, scene.now)
+            ledger = before.seen(found, scene.now, doubtful)
             if way.not_before is None or scene.now >= way.not_before:
                 for message in _after(way.failed, ledger.due(found, silences, scene.now, way.channel.least)):
                     trouble = None
@@ -100,7 +102,7 @@ class Teller:
                     way.complain(trouble)
             self._keep(way, before, ledger)
         if self.digest is not None:
-            self.digest.look(found, silences, scene.now)
+            self.digest.look(found, silences, scene.now, doubtful)
         return delivered
 
     def _failed(self, way: _Way, message: Message, failed: NotTold, now: datetime) -> None:

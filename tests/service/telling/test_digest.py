@@ -11,13 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from data.reading import Unreadable
 from service.telling.cause import Cause, Point, Severity
 from service.telling.channel import NotTold
 from service.telling.daily import Daily
 from service.telling.digest import Digest, Hour
 from service.telling.silence import Silence
+from service.telling.teller import Teller
+from tests.service.telling.scenes import NOW, Fleet, device, host_of
 from tests.service.telling.test_channels import Post, a_mail, post_office
-from tests.service.telling.test_teller import Kept
+from tests.service.telling.test_teller import Kept, live
 
 BERLIN = ZoneInfo("Europe/Berlin")
 EVENING = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)
@@ -149,6 +152,24 @@ def test_what_is_silenced_is_in_no_digest_until_the_silence_ends() -> None:
     life.silences = ()
     life.live(DAY, "fan")
     assert life.subjects == ["1 new"]
+
+
+def test_it_calls_nothing_over_that_cannot_be_seen() -> None:
+    notes, letters = Kept(), Letters()
+    fleet = Fleet(silent={host_of(3): NOW - timedelta(hours=3)})
+    fleet.unread[device(13)] = Unreadable(NOW, "no answer within 30 s")
+
+    def lives(hours: int) -> None:
+        live(Teller(notes, [], Daily(notes, letters, Hour(7))), fleet, timedelta(hours=hours))
+
+    lives(4)
+    fleet.silent[host_of(13)] = fleet.now
+    lives(23)
+    fleet.settled = False
+    lives(2)
+    assert [subject for _, subject, _ in letters.taken] == [
+        "[echo] daily: 2 new", "[echo] daily: 1 new, 2 open",
+    ]  # fmt: skip
 
 
 def test_a_silence_over_something_old_does_not_make_it_over() -> None:

@@ -14,7 +14,7 @@ from service.telling import causes
 from service.telling.cause import Cause, Point, Severity
 from service.telling.ledger import AGAIN, CALM, GATHER, Ledger, Message
 from service.telling.silence import Silence
-from tests.service.telling.scenes import NOW, Fleet, device
+from tests.service.telling.scenes import NOW, Fleet, device, host_of
 
 MINUTE = timedelta(minutes=1)
 
@@ -91,6 +91,35 @@ def test_the_end_is_told_once_after_it_has_lasted() -> None:
     (message,) = listener.live([], timedelta(days=1))
     assert message.over
     assert message.cause.title == "host:a stands"
+
+
+def test_a_cause_is_over_when_the_last_of_it_is_and_no_sooner() -> None:
+    listener = Listener()
+    listener.live([a_cause("host:a", "1", "2")], 10 * MINUTE)
+    assert listener.live([a_cause("host:a", "2")], timedelta(days=1)) == []
+    (message,) = listener.live([], timedelta(days=1))
+    assert (message.over, message.cause.title) == (True, "host:a stands")
+
+
+def test_what_comes_again_is_told_again_though_others_of_its_cause_stood_meanwhile() -> None:
+    listener = Listener()
+    listener.live([a_cause("host:a", "1", "2")], 10 * MINUTE)
+    assert listener.live([a_cause("host:a", "2")], timedelta(days=1)) == []
+    (message,) = listener.live([a_cause("host:a", "1", "2")], timedelta(days=1))
+    assert message.news == {"1"}
+
+
+def test_hosts_that_come_back_one_after_another_are_over_in_one_message() -> None:
+    fleet, listener = Fleet(disks=80), Listener()
+    fleet.silent = {host_of(10 * number): NOW - timedelta(hours=3) for number in range(8)}
+    listener.live(causes(fleet.scene()), timedelta(hours=1))
+    for host in list(fleet.silent):
+        del fleet.silent[host]
+        listener.live(causes(fleet.scene()), 4 * MINUTE)
+    listener.live([], timedelta(hours=3))
+    first, last = listener.heard
+    assert first.cause.title == last.cause.title == "8 of 8 hosts are silent"
+    assert (last.over, len(last.cause.points)) == (True, 8)
 
 
 def test_what_flaps_is_told_once() -> None:
@@ -173,6 +202,7 @@ looks = st.lists(st.dictionaries(points, st.sampled_from("ab")), max_size=200)
 def test_whatever_comes_and_goes_no_point_is_news_twice_while_it_stands(found: list[dict[str, str]]) -> None:
     listener = Listener()
     standing: set[str] = set()
+    seen: dict[str, datetime] = {}
     for look in found:
         grouped = [
             a_cause(key, *(name for name in look if look[name] == key)) for key in sorted(set(look.values()))
@@ -184,3 +214,7 @@ def test_whatever_comes_and_goes_no_point_is_news_twice_while_it_stands(found: l
             else:
                 assert not message.news & standing
                 standing |= message.news
+        seen |= dict.fromkeys(look, listener.now)
+        forgotten = standing - listener.ledger.noted.keys()
+        assert all(listener.now - seen[name] >= CALM for name in forgotten)
+        standing -= forgotten

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from data.outlook import Reason
+from data.reading import Unreadable
 from service.telling.cause import Severity
 from service.telling.channel import NotTold
 from service.telling.ledger import Message
 from service.telling.silence import Silence
 from service.telling.teller import Teller, lift, silence, silences_of
-from tests.service.telling.scenes import NOW, Fleet, device
+from tests.service.telling.scenes import NOW, Fleet, device, host_of
 
 MINUTE = timedelta(minutes=1)
 
@@ -81,6 +82,50 @@ def test_the_end_is_told_by_who_was_not_there_at_the_beginning() -> None:
     live(Teller(notes, [ear]), fleet, 20 * MINUTE)
     assert [message.over for message in ear.heard] == [False, True]
     assert notes.notes("told:ear") == {}
+
+
+def test_a_host_is_silent_however_often_this_service_starts_meanwhile() -> None:
+    notes, ear, fleet = Kept(), Ear(), Fleet(silent={host_of(3): NOW - timedelta(hours=3)})
+    live(Teller(notes, [ear]), fleet, 10 * MINUTE)
+    fleet.settled = False
+    for _ in range(10):
+        live(Teller(notes, [ear]), fleet, 5 * MINUTE)
+    fleet.settled = True
+    live(Teller(notes, [ear]), fleet, timedelta(days=9))
+    assert [message.cause.title for message in ear.heard] == ["stor-00 is silent"]
+    fleet.silent.clear()
+    live(Teller(notes, [ear]), fleet, timedelta(hours=1))
+    assert [message.over for message in ear.heard] == [False, True]
+
+
+def test_what_a_host_said_before_it_fell_silent_is_not_over() -> None:
+    notes, ear, fleet = Kept(), Ear(), Fleet()
+    fleet.unread[device(3)] = Unreadable(NOW, "no answer within 30 s")
+    fleet.sicken(4)
+    teller = Teller(notes, [ear])
+    live(teller, fleet, timedelta(hours=1))
+    fleet.silent[host_of(3)] = fleet.now
+    live(teller, fleet, timedelta(days=9))
+    assert sorted(message.cause.title for message in ear.heard) == [
+        "1 disk on stor-00 cannot be read", "ST4000DM000_Z00004 on stor-00 is bad", "stor-00 is silent",
+    ]  # fmt: skip
+    assert not any(message.over for message in ear.heard)
+
+
+def test_a_disk_that_is_called_bad_since_it_cannot_be_read_is_not_said_to_be_read_again() -> None:
+    notes, ear, fleet = Kept(), Ear(), Fleet()
+    fleet.unread[device(3)] = Unreadable(NOW, "no answer within 30 s")
+    teller = Teller(notes, [ear])
+    live(teller, fleet, timedelta(hours=1))
+    fleet.sicken(3, reason=Reason("unreadable", "It has not been read for a day.", None))
+    live(teller, fleet, timedelta(hours=3))
+    assert [message.over for message in ear.heard] == [False, False]
+    fleet.unread.clear()
+    fleet.outlooks.clear()
+    live(teller, fleet, timedelta(hours=3))
+    assert sorted(message.cause.title for message in ear.heard if message.over) == [
+        "1 disk on stor-00 cannot be read", "ST4000DM000_Z00003 on stor-00 is bad",
+    ]  # fmt: skip
 
 
 def test_a_channel_that_fails_is_tried_ever_more_seldom_and_holds_nobody_up() -> None:
