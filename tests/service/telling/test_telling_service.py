@@ -51,6 +51,14 @@ def test_a_disk_that_turns_bad_is_told_once(told: Site, ear: Ear) -> None:
     assert "The drive's own verdict is FAILED." in message.cause.points[0].line
 
 
+def test_hosts_are_not_called_silent_for_what_the_worker_does_not_take(told: Site, ear: Ear) -> None:
+    told.house.faults["worker"] = "The bundle is damaged."
+    pass_time(told, 300)
+    assert [message.cause.title for message in ear.heard] == [
+        "ST4000DM000_A on stor-01 is bad", "predrain's worker does not work",
+    ]  # fmt: skip
+
+
 def test_a_person_who_says_that_the_disk_is_gone_ends_it_and_who_takes_it_back_does_not(told: Site) -> None:
     said = "/api/v1/devices/ST4000DM000_A/outcome"
     for fate, causes in (("removed", 0), ("cleared", 1), ("replaced", 0)):
