@@ -19,7 +19,7 @@ from actions.context import Context, Memory
 from actions.copies import Copies
 from actions.decide import decide
 from actions.flags import left_set, let_go
-from actions.folding import is_new, same_reasons
+from actions.folding import held_on, is_new, same_reasons
 from actions.guards import Pass, Refuse, judge
 from actions.journalled import LIFE, Journalled
 from actions.leading import Lead
@@ -394,6 +394,4 @@ class Controller:
                 self._journal.write(drain.id, now, trouble, "hold")
                 self._copies.save(replace(after(drain, Event.REFUSED, now), held_by=sentences))
             elif drain.state is DrainState.HOLDING and drain.held_by != sentences:
-                self._copies.save(
-                    replace(drain, held_by=sentences, revision=drain.revision + 1, updated_at=now)
-                )
+                self._copies.save(held_on(drain, sentences, now))

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from actions.guards import Refuse
 from actions.states import Event, after, can
-from data.drain import Drain
+from data.drain import Drain, DrainState
 
 
 def held(drain: Drain, refusals: Sequence[Refuse], now: datetime) -> Drain:
@@ -16,9 +16,17 @@ def held(drain: Drain, refusals: Sequence[Refuse], now: datetime) -> Drain:
     sentences = tuple(dict.fromkeys(refuse.sentence for refuse in refusals))
     if can(drain, Event.REFUSED):
         return replace(after(drain, Event.REFUSED, now), held_by=sentences)
+    return held_on(drain, sentences, now)
+
+
+def held_on(drain: Drain, sentences: tuple[str, ...], now: datetime) -> Drain:
+    """The drain as it goes on waiting. How long it holds is counted from where it began to: people are told of a hold
+    that lasts, and numbers in the sentences move at every look.
+    """
     if drain.held_by == sentences:
         return drain
-    return replace(drain, held_by=sentences, revision=drain.revision + 1, updated_at=now)
+    since = drain.updated_at if drain.state is DrainState.HOLDING else now
+    return replace(drain, held_by=sentences, revision=drain.revision + 1, updated_at=since)
 
 
 def is_new(drain: Drain, drains: tuple[Drain, ...]) -> bool:

@@ -57,6 +57,19 @@ def test_statistics_that_stand_still_hold_the_drain_and_say_how_old_they_are(run
     run.until(held, S.VERIFIED)
 
 
+def test_a_hold_is_as_old_as_its_first_look_however_its_numbers_go_on(run: Run) -> None:
+    id_ = draining(run)
+    run.ticks(3)
+    run.cluster.freeze_statistics(600.0)
+    run.ticks(9)
+    first = run.controller.requests.known(id_)
+    assert first.state is S.HOLDING
+    run.ticks(5)
+    later = run.controller.requests.known(id_)
+    assert later.held_by != first.held_by
+    assert later.updated_at == first.updated_at, "who is told of holds of over a day would never be"
+
+
 def test_a_new_mgr_with_empty_statistics_is_unknown_and_holds(run: Run) -> None:
     id_ = draining(run)
     run.ticks(3)
