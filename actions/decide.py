@@ -364,7 +364,7 @@ class _Desk:
 
     def _step(self, drain: Drain, batch: Batch) -> Step:
         self.sent.update((key_of(command), value_of(command)) for command in batch.commands)
-        ready = booked(drain, self.view, batch.commands)
+        ready = booked(drain, self.view, batch.commands, batch.pgs)
         progress = replace(ready.progress, started=len(batch.pgs))
         ready = replace(
             ready, revision=drain.revision + 1, updated_at=self.context.now, held_by=(), progress=progress

@@ -86,9 +86,6 @@ def allowance(context: Context, policy: Policy, room: Room) -> Allowance:
     touched = context.touched()
     peers = any(id_ in touched and "active" not in pg.states for id_, pg in survey.restless.items())
     flying = {pg.id for drain in context.drains if engaged(drain) for pg in in_flight(drain, context)}
-    # An override moves PGs, too, that no plan names and no pin can keep: shards that change places.
-    stirred = context.memory.moving
-    flying |= {id_ for id_, pg in survey.restless.items() if id_ in stirred and pg.up != pg.acting}
     moving = (drain for drain in context.drains if drain.state in _MOVING)
     loose = any(unheld(survey.view, at_work(drain)) for drain in moving)
     return Allowance(

@@ -8,7 +8,7 @@ where the mon had no value (it is on then) · `flag/norebalance`: `on` while a s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from actions.cluster.port import (
@@ -169,9 +169,11 @@ def explained(drain: Drain, key: str, now: str) -> bool:
     return False
 
 
-def booked(drain: Drain, view: ClusterView, commands: Iterable[Command]) -> Drain:
-    """The drain as it must be stored before `commands` are sent. What was found first is kept, never
-    overwritten.
+def booked(
+    drain: Drain, view: ClusterView, commands: Collection[Command], pgs: Collection[PgId] = ()
+) -> Drain:
+    """The drain as it must be stored before `commands` are sent, which change the mapping of `pgs`. What was found
+    first is kept, never overwritten.
     """
     saved = dict(drain.saved)
     ours = {
@@ -188,4 +190,21 @@ def booked(drain: Drain, view: ClusterView, commands: Iterable[Command]) -> Drai
         ours[key] = value_of(command)
         if not same(key, now, ours[key]):
             ours[key + BEFORE] = now
+    for pg in _unpinned(drain, view, commands, pgs):
+        if (key := upmap_key(pg)) not in saved:
+            saved[key], ours[key] = found(view, key), ""
     return replace(drain, saved=saved, ours=ours)
+
+
+def _unpinned(
+    drain: Drain, view: ClusterView, commands: Collection[Command], pgs: Collection[PgId]
+) -> frozenset[PgId]:
+    """PGs that a weight leaves to CRUSH: the mon takes their pins of that OSD away, or they move though no plan names
+    them. They are the drain's as if it had unpinned them itself.
+    """
+    weighed = {int(command.osd) for command in commands if isinstance(command, Reweight | CrushReweight)}
+    if not weighed:
+        return frozenset()
+    pins = (pg for pg, pairs in view.upmap_items.items() if any(weighed & set(pair) for pair in pairs))
+    planned = {move.pg for move in drain.plan.moves} if drain.plan else set()
+    return frozenset(pins) | (frozenset(pgs) - planned)

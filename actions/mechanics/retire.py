@@ -95,7 +95,7 @@ def release(view: ClusterView, drain: Drain, survey: Survey, allowance: Allowanc
 def _free(view: ClusterView, drain: Drain, allowance: Allowance) -> Iterator[tuple[PgId, Bound]]:
     """PGs pinned by the retirement, with what CRUSH's own place would take in, where that fits."""
     stirred = drain.plan.stirred if drain.plan else ()
-    pins = [pg for pg in stirred if view.upmap_items.get(pg) and upmap_key(pg) in drain.ours]
+    pins = [pg for pg in stirred if view.upmap_items.get(pg) and drain.ours.get(upmap_key(pg))]
     for id_, want in placed(view, (), pins, pinned=False).items():
         pg = view.pgs[id_]
         bound = bound_for(view, pg, want)

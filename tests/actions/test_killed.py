@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.port import Answer, Command
+from actions.cluster.port import Answer, Command, SetUpmap
 from actions.cluster.simulated.spec import Physics
 from actions.cluster.view import ClusterView
+from actions.policy import Policy
 from data.drain import DrainState
-from tests.actions.made import wide_spec
+from data.ids import PgId
+from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import Run, map_of, whole
 
 S = DrainState
@@ -148,3 +150,26 @@ def kill_every(stride: int, cancel_at: int | None) -> None:
                     f"killed {'after' if after else 'before'} call {at} of {calls}"
                 )
                 assert whole(run)
+
+
+def test_a_pg_that_a_dead_process_set_moving_by_an_override_still_counts_against_the_limit() -> None:
+    """Without osd.12, CRUSH has two shards of this PG change places: no pin keeps them, and no plan names the PG."""
+    pg, slow = PgId("1.3b"), Physics(latency_per_stream=0.01, stream_bytes_per_second=4e6)
+    spec = replace(ec_spec(hosts=7, per_host=2, k=3, m=2, pg_num=64), physics=slow)
+    with Run(spec, policy=Policy(out_share_max=0.5, in_flight_max=1)) as run:
+        run.cluster.apply(SetUpmap(pg, ((12, 13),)))
+        run.cluster.advance(36_000)
+        run.drain("osd.12")
+        while not moves(run, pg):
+            run.tick()
+        run.started()
+        run.drain("osd.8")
+        pins = len(run.cluster.view().upmap_items)
+        while len(run.cluster.view().upmap_items) <= pins:
+            run.tick()
+        assert not moves(run, pg)
+
+
+def moves(run: Run, pg: PgId) -> bool:
+    """Whether a shard of the PG is not yet where the map wants it."""
+    return bool(run.cluster.life.pgs[run.cluster.osdmap.index[pg]].missing())

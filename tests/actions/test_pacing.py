@@ -13,13 +13,14 @@ from actions.cluster.port import Reweight
 from actions.cluster.view import ClusterView
 from actions.context import Memory
 from actions.flight import allowance
+from actions.ledger import booked
 from actions.mechanics.override import FULL, draws, rung_down, rung_up
 from actions.mechanics.walk import pull_back
 from actions.moving import paced
 from actions.pacing import Pace, Tempo, latency_seen, pace, signal, worst
 from actions.space import room
 from data.ids import OsdId, PgId
-from tests.actions.made import NOW, POLICY, a_context, a_drain, a_plan, calm_view, changed_pg, settled_memory
+from tests.actions.made import NOW, POLICY, a_context, a_drain, a_plan, calm_view, changed_pg
 
 
 def asked_twice(budget: int, in_flight: int, ratio: float | None, *, urgent: bool = False) -> Pace:
@@ -140,17 +141,14 @@ def test_a_pg_that_our_override_moves_though_no_plan_names_it_is_on_its_way_unti
     before, pg = calm_view(), PgId("1.0")
     swapped = (*before.pgs[pg].up[1::-1], *before.pgs[pg].up[2:])
     moves = changed_pg(before, pg, up=swapped, states=frozenset({"active", "remapped", "backfilling"}))
-    sent = settled_memory(before).writing(Reweight(OsdId(0), 0.0), frozenset({pg}), before.epoch, NOW, POLICY)
+    drain = booked(a_drain(), before, [Reweight(OsdId(0), 0.0)], [pg])
 
-    def left(view: ClusterView, memory: Memory) -> int:
-        context = a_context(view, a_drain(), memory=memory)
+    def left(view: ClusterView) -> int:
+        context = a_context(view, drain, memory=Memory.starting(view, NOW, POLICY))
         return allowance(context, POLICY, room(context.survey, POLICY)).flights
 
-    on_its_way = sent.looked(moves, NOW, POLICY)
-    assert left(moves, on_its_way) == POLICY.in_flight_max - 1
-    later = on_its_way.looked(moves, NOW, POLICY)
-    assert left(moves, later) == POLICY.in_flight_max - 1
-    assert left(before, later.looked(before, NOW, POLICY)) == POLICY.in_flight_max
+    assert left(moves) == POLICY.in_flight_max - 1
+    assert left(before) == POLICY.in_flight_max
 
 
 def test_the_journal_names_the_worst_ratio_and_the_slowest_single_operation() -> None:

@@ -7,8 +7,10 @@ import pytest
 from actions.cluster.port import Answer, Command, RemoveUpmap, SetUpmap
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.view import ClusterView
+from actions.foresight import placed
 from actions.ledger import Pairs
 from actions.policy import Policy
+from actions.topology import pairs_for
 from data.drain import Drain, DrainState
 from data.ids import OsdId, PgId
 from tests.actions.made import wide_spec
@@ -134,5 +136,37 @@ def test_two_drains_that_sent_one_pg_on_in_turn_bring_it_back_when_both_are_canc
             run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
         for drain in (one, two):
             assert "others" not in run.until(drain, S.CANCELLED).ended_why
+        run.ticks(20)
+        assert map_of(run) == before
+
+
+def led_away_from(run: Run, osd: int) -> dict[PgId, Pairs]:
+    """Pins as a balancer leaves them: every PG that CRUSH gives to the OSD, sent to where it would lie without it."""
+    view = run.cluster.view()
+    gone = placed(view, (OsdId(osd),), pinned=False)
+    led: dict[PgId, Pairs] = {}
+    for pg in (pg for pg in view.pgs.values() if osd in pg.up):
+        pairs = pairs_for(pg.up, gone[pg.id], (), ordered=False)
+        if pairs is not None and len(pairs) == 1:
+            assert run.cluster.apply(SetUpmap(pg.id, pairs)).ok
+            led[pg.id] = pairs
+    run.cluster.advance(36_000)
+    assert whole(run)
+    return led
+
+
+def test_pins_that_the_mon_takes_away_with_the_last_override_come_back_and_their_pgs_a_few_at_a_time() -> (
+    None
+):
+    with Run(SPEC) as run:
+        led = led_away_from(run, 0)
+        assert len(led) > run.policy.in_flight_max
+        before = map_of(run)
+        drain = run.drain("osd.0")
+        run.until(drain, S.VERIFIED)
+        run.cluster.advance(60)
+        assert not led.keys() & run.cluster.view().upmap_items.keys()
+        run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+        run.until(drain, S.CANCELLED)
         run.ticks(20)
         assert map_of(run) == before
