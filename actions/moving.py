@@ -147,7 +147,7 @@ def farewell(
     """What an emptied disk that goes for good still needs: CRUSH weight 0 with nothing moving, then its pins back."""
     osd = retire.to_retire(view, drain)
     if osd is not None:
-        return retire.next_rung(view, drain, osd, context.survey, allowance)
+        return retire.next_rung(view, drain, osd, context, allowance)
     if now.holds:
         return Batch(waits_for="clients wait longer than an hour before")
     starts = allowance.starts(now.budget, flying)

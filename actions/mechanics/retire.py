@@ -15,7 +15,7 @@ from actions.context import Context
 from actions.flight import Allowance
 from actions.foresight import Placement, placed, stirred_by, weighed
 from actions.guards.verdict import count
-from actions.ledger import command_for, found, pinned, same, upmap_key, write_pairs
+from actions.ledger import Pairs, command_for, found, pinned, same, upmap_key, write_pairs
 from actions.mechanics.batch import Batch, Bound, bound_for, pin
 from actions.mechanics.weight import GRAIN
 from actions.survey import Survey, whole
@@ -35,16 +35,17 @@ def to_retire(view: ClusterView, drain: Drain) -> OsdId | None:
     return next((osd for osd in drain.osds if osd in view.osds and view.osds[osd].crush_weight > 0), None)
 
 
-def next_rung(view: ClusterView, drain: Drain, osd: OsdId, survey: Survey, allowance: Allowance) -> Batch:
+def next_rung(view: ClusterView, drain: Drain, osd: OsdId, context: Context, allowance: Allowance) -> Batch:
     """The next rung towards CRUSH weight 0, with the pins that keep every PG where it is."""
-    lost = _lost_pins(view, drain, survey)
+    lost = [pg for pg in _lost_pins(view, drain, context) if pg not in allowance.taken]
+    lost = lost[: max(0, allowance.peering)]
     if lost:
         allowance.stir(lost)
         again = (command_for(key, drain.ours[key]) for key in map(upmap_key, lost))
         return Batch(
             _flagged(again), frozenset(lost), f"pin {', '.join(lost)} again: the last pin does not stand"
         )
-    if survey.restless:
+    if context.survey.restless:
         return Batch(waits_for="every PG must be at rest before the CRUSH weight changes")
     if allowance.peering < 1 or allowance.taken:
         return Batch(waits_for="other drains' PGs peer")
@@ -112,17 +113,20 @@ def _flagged(commands: Iterable[Command]) -> tuple[Command, ...]:
     )
 
 
-def _lost_pins(view: ClusterView, drain: Drain, survey: Survey) -> list[PgId]:
-    """PGs that a step cut short left to go where CRUSH wants, although its pins would keep them where they are."""
-    astray = {
-        id_: pairs
-        for id_, pairs in pinned(drain.ours).items()
-        if pairs
-        and (pg := survey.restless.get(id_)) is not None
-        and pg.up != pg.acting
-        and survey.is_whole(pg)
-        and not same(upmap_key(id_), write_pairs(pairs), found(view, upmap_key(id_)))
-    }
+def _lost_pins(view: ClusterView, drain: Drain, context: Context) -> list[PgId]:
+    """PGs that a step cut short left to go where CRUSH wants, although its pins would keep them where they are. What
+    another drain has sent on since is its own.
+    """
+    survey = context.survey
+    astray: dict[PgId, Pairs] = {}
+    for id_, pairs in pinned(drain.ours).items():
+        key, pg = upmap_key(id_), survey.restless.get(id_)
+        if not pairs or pg is None or pg.up == pg.acting or not survey.is_whole(pg):
+            continue
+        now = found(view, key)
+        stands = {drain.ours[key], *(other.ours[key] for other in context.others(drain) if key in other.ours)}
+        if not any(same(key, now, value) for value in stands):
+            astray[id_] = pairs
     raw = placed(view, (), astray, pinned=False)
     return [
         id_

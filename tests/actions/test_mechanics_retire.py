@@ -9,9 +9,11 @@ from threading import Event
 import pytest
 
 from actions.cluster.port import Answer, ClusterUnreachable, Command, CrushReweight, SetFlag
+from actions.cluster.simulated.spec import Physics
 from actions.cluster.view import ClusterView
 from actions.flags import stale_flags
 from actions.foresight import placed, weighed
+from actions.ledger import pinned
 from actions.policy import Policy
 from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId, PgId
@@ -326,3 +328,30 @@ def test_the_plan_of_a_removal_counts_the_pgs_that_it_will_pin() -> None:
     assert changed <= set(made.stirred)
     assert "pinned where they are" in made.why
     assert made.bounds[-1].name.startswith("then CRUSH weight 0")
+
+
+def test_a_pg_that_another_drain_sends_on_is_not_pinned_back_by_a_removal_that_kept_it_in_place() -> None:
+    policy = Policy(out_share_max=0.5, drains_per_rack=9)
+    with Run(replace(SPEC, physics=Physics(stream_bytes_per_second=8e6)), policy=policy) as run:
+        removal = removed(run)
+        while not (kept := kept_in_place(run, removal)):
+            run.tick()
+        run.controller.requests.pause(removal.id, "operator", run.cluster.now)
+        other = run.drain(f"osd.{kept[0]}")
+        run.until(other, S.DRAINING)
+        run.controller.requests.resume(removal.id, "operator", run.cluster.now)
+        run.until(other, S.VERIFIED)
+        run.until(removal, S.VERIFIED)
+        assert "the last pin does not stand" not in run.transcript(removal)
+        assert whole(run)
+
+
+def kept_in_place(run: Run, removal: Drain) -> tuple[int, ...]:
+    """Who serves a PG that the removal has pinned where it is, while rungs are still to come."""
+    drain, view = run.known(removal), run.cluster.view()
+    if drain.plan is None or view.osds[OsdId(0)].crush_weight == 0.0:
+        return ()
+    moved = {move.pg for move in drain.plan.moves}
+    return next(
+        (view.pgs[pg].up for pg, pairs in pinned(drain.ours).items() if pairs and pg not in moved), ()
+    )
