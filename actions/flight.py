@@ -43,6 +43,14 @@ def watched(drains: Iterable[Drain]) -> frozenset[OsdId]:
     return frozenset(osd for drain in drains if drain.state not in ENDED for osd in at_work(drain))
 
 
+def stirrable(drain: Drain, context: Context) -> tuple[PgId, ...]:
+    """PGs that the drain's weights can move, by its plan; empty where nobody knows, for another drain has changed
+    weights since, which alone does not make a plan anew.
+    """
+    alone = context.draining() <= set(drain.osds)
+    return drain.plan.stirred if drain.plan and alone else ()
+
+
 @dataclass(slots=True)
 class Allowance:
     """What all drains together may still start in this look. Mutable on purpose: drains draw on it in

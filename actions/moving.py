@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
-from actions.flight import Allowance, at_work, in_flight
+from actions.flight import Allowance, at_work, in_flight, stirrable
 from actions.mechanics import affinity, override, retire, walk, weight
 from actions.mechanics.batch import Batch
 from actions.pacing import Pace, Tempo, pace, signal
@@ -123,7 +123,7 @@ def next_batch(
     if plan.mechanic is Mechanic.CRUSH_LADDER:
         if view.osds[osd].crush_weight == 0.0:
             return Batch(waits_for="what is on its way must arrive")
-        return weight.next_rung(view, osd, 0.0, allowance, starts, plan.stirred)
+        return weight.next_rung(view, osd, 0.0, allowance, starts, stirrable(drain, context))
     if plan.mechanic is Mechanic.OVERRIDE_LADDER:
         if view.osds[osd].reweight == 0.0:
             return Batch(waits_for="what is on its way must arrive")

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from actions.cluster.port import Command, CrushReweight, RemoveUpmap, SetFlag
 from actions.cluster.view import ClusterView
 from actions.context import Context
-from actions.flight import Allowance
+from actions.flight import Allowance, stirrable
 from actions.foresight import Placement, placed, stirred_by, weighed
 from actions.guards.verdict import count
 from actions.ledger import Pairs, command_for, found, pinned, same, upmap_key, write_pairs
@@ -50,7 +50,7 @@ def next_rung(view: ClusterView, drain: Drain, osd: OsdId, context: Context, all
     if allowance.peering < 1 or allowance.taken:
         return Batch(waits_for="other drains' PGs peer")
     now = view.osds[osd].crush_weight
-    planned = drain.plan.stirred if drain.plan else ()
+    planned = stirrable(drain, context)
     candidates = [pg for pg in planned if pg in view.pgs] or sorted(stirred_by(view, drain.osds, {}))
     weight, after = _rung(view, osd, now, candidates, allowance.peering)
     pins, kept = _pins(view, after, placed(view, (), after, pinned=False, crush=weighed(view, {osd: weight})))

@@ -346,6 +346,15 @@ def test_a_pg_that_another_drain_sends_on_is_not_pinned_back_by_a_removal_that_k
         assert whole(run)
 
 
+def test_removals_at_once_foresee_what_each_others_weights_have_changed() -> None:
+    spec = wide_spec(hosts=8, per_host=2, racks=0, pg_num=128, used=0.4)
+    with Run(spec, policy=Policy(out_share_max=0.5, peering_max=2)) as run:
+        drains = [removed(run, target) for target in ("osd.0", "osd.3", "osd.9")]
+        for drain in drains:
+            run.until(drain, S.VERIFIED)
+        assert whole(run)
+
+
 def kept_in_place(run: Run, removal: Drain) -> tuple[int, ...]:
     """Who serves a PG that the removal has pinned where it is, while rungs are still to come."""
     drain, view = run.known(removal), run.cluster.view()
