@@ -138,9 +138,9 @@ def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> Batch:
             commands.append(pin(id_, pairs))
     if len(leave) > allowance.flights:
         return Batch(waits_for="the budget is in use")
-    if not all(allowance.room.fits(*to) for targets in leave.values() for to in targets):
-        return Batch(full=f"PG {', '.join(leave)} cannot be kept where it is, and its new place is too full")
-    for id_, targets in leave.items():
+    for id_, targets in leave.items():  # one after the other: two may go to one OSD
+        if not all(allowance.room.fits(*to) for to in targets):
+            return Batch(full=f"PG {id_} cannot be kept where it is, and its new place is too full")
         allowance.send(id_, targets)
     allowance.stir(pg for pg in pgs if pg not in leave)
     kept = f", {count(len(moved) - len(leave), 'PG')} kept by a new pin" if len(moved) > len(leave) else ""

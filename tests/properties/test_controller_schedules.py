@@ -30,3 +30,8 @@ def test_no_schedule_of_faults_makes_an_unsafe_step(seed: int) -> None:
 @pytest.mark.parametrize("seed", [int(ONE)] if ONE else range(SHORT))
 def test_a_short_schedule_of_faults_makes_no_unsafe_step(seed: int) -> None:
     play(seed, turns=40)
+
+
+def test_two_pgs_that_a_last_override_sends_to_one_disk_must_find_room_there_together() -> None:
+    """Of this schedule, both change shards with one OSD, which has room for one."""
+    play(1028, turns=80)
