@@ -39,10 +39,11 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     places: dict[str, Known]
     failing: dict[DeviceId, datetime]
     ousted: dict[DeviceId, Ousted] = {}
+    speaking: set[DeviceId] = set()
 
 
 class Names:
-    """Places and the disks that were read there; disks that fail and since when."""
+    """Places and the disks that were read there; disks that fail and since when; disks that told their state."""
 
     def __init__(self, file: Path | None) -> None:
         """Read `file`; None keeps nothing beyond the process. What cannot be read is told in `trouble`."""
@@ -50,6 +51,7 @@ class Names:
         self._places: dict[str, Known] = {}
         self._failing: dict[DeviceId, datetime] = {}
         self._ousted: dict[DeviceId, Ousted] = {}
+        self._speaking: set[DeviceId] = set()
         self._changed = False
         self.trouble: str | None = None
         """Why names may be lost at the next start, and the cure."""
@@ -110,11 +112,23 @@ class Names:
         """The disk could be read."""
         self._changed = self._failing.pop(device, None) is not None or self._changed
 
+    def spoke(self, device: DeviceId) -> None:
+        """The disk told its state."""
+        self._changed = self._changed or device not in self._speaking
+        self._speaking.add(device)
+
+    def has_spoken(self, device: DeviceId) -> bool:
+        """Whether the disk ever told its state here."""
+        return device in self._speaking
+
     def save(self) -> None:
         """Write what changed since the last time. A disk that is full only costs names: told in `trouble`."""
         if self._file is None or not self._changed:
             return
-        written = msgspec.json.encode(_File(_FORMAT, self._places, self._failing, self._ousted))
+        self._speaking &= self._ousted.keys() | {known.device for known in self._places.values()}
+        written = msgspec.json.encode(
+            _File(_FORMAT, self._places, self._failing, self._ousted, self._speaking), order="sorted"
+        )
         beside = self._file.with_name(f".{self._file.name}.new")
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -148,3 +162,4 @@ class Names:
             )
             return
         self._places, self._failing, self._ousted = found.places, found.failing, found.ousted
+        self._speaking = found.speaking

@@ -18,11 +18,13 @@ from collector.disks.process import Ended, Job, Programs
 from collector.disks.smartctl import Smartctl, Spot
 from data.clock import Clock
 from data.ids import DeviceId, HostName
-from data.reading import Reading, Seat, Smart, Unreadable
+from data.reading import Protocol, Reading, Seat, Smart, Unreadable
 from data.smart import SmartDocument
 
 GONE_FOR = timedelta(hours=24)
 """How long a disk that is listed no more is reported as unreadable: long enough to be seen, and then it was pulled."""
+
+FELL_SILENT = "it tells its name and nothing of its state, as if it lacked SMART, and used to tell it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,8 @@ class DiskWatch:
                             f" same WWN {who.wwn}: its history goes on under the new name"
                         )
                 known = met.thought.get(place)
+                if isinstance(seen, SmartDocument) and known is not None:
+                    seen = self._held_to(known.device, seen)
                 if isinstance(seen, Failed):
                     met.silent[place] = seen.why
                 elif isinstance(seen, Asleep):
@@ -161,6 +165,15 @@ class DiskWatch:
             self.nameless = tuple(met.remarks)
             self.asleep = tuple(spots[place] for place in met.asleep)
             self._names.save()
+
+    def _held_to(self, device: DeviceId, seen: SmartDocument) -> SmartDocument | Failed:
+        """A SCSI drive that cannot give its mode and log pages is said to lack SMART. One that gave them before has
+        failed to."""
+        if seen.tells_state:
+            self._names.spoke(device)
+        elif seen.smart.protocol is Protocol.SCSI and self._names.has_spoken(device):
+            return Failed(FELL_SILENT, seen)
+        return seen
 
     def _looks(self, spots: Mapping[str, Spot], met: Met) -> Iterator[tuple[str, Ended]]:
         """In random order; second paths last, and only where the first was silent."""

@@ -81,6 +81,11 @@ class SmartDocument:
         return self.smart.exit_bits
 
     @property
+    def tells_state(self) -> bool:
+        """Whether the drive told a verdict, its hours, a counter or an attribute."""
+        return _tells_state(self.smart)
+
+    @property
     def untold(self) -> str | None:
         """Why the drive told nothing of its state, and at most its name; None where it told some."""
         if not self.read_failed and _spoken_for(self.smart):
@@ -94,6 +99,7 @@ class SmartDocument:
 _STATE_FAILED = re.compile(
     r"A mandatory SMART command failed\b|Read SMART Data failed\b"
     r"|(?:Log|Request) Sense failed, .*\[(?:device not ready|medium or hardware error|aborted command)"
+    r"|Log Sense failed, IE page \[Input/output error"
     # An invalid opcode, field, namespace or log page (NVMe Base 2.0, 3.3.3.2) says that it keeps none.
     r"|Read NVMe SMART/Health Information\b.* failed: (?!Invalid|NVMe Status 0x(?:4?0*)(?:1|2|b|109)\b)"
 )
@@ -252,7 +258,10 @@ def _tells_state(smart: Smart) -> bool:
 def _failure(found: JsonObject, messages: tuple[str, ...], bits: tuple[int, ...] | None) -> str | None:
     """How a drive that keeps a state failed to tell it, in smartctl's words, which `--json=o` brings along."""
     lines = (*messages, *_printed(found))
-    if bits is None or COMMAND_FAILED not in bits or any(_NO_STATE.search(line) for line in lines):
+    if bits is None or COMMAND_FAILED not in bits:
+        return None
+    # An ATA drive's IDENTIFY tells that it lacks SMART; of a SCSI drive smartctl says so when MODE SENSE failed.
+    if _protocol(found) is not Protocol.SCSI and any(_NO_STATE.search(line) for line in lines):
         return None
     return next((line[:_LONGEST_MESSAGE] for line in lines if _STATE_FAILED.match(line)), None)
 

@@ -80,6 +80,8 @@ class Disk:
     """Whether a scan lists it; drives behind cciss and areca are not."""
     text: tuple[str, ...] = ()
     """Lines of smartctl's text, which come along with `--json=o`."""
+    lacks: tuple[str, ...] = ()
+    """Keys of the sample that it does not tell."""
     local_time: int | None = None
     """None: the time when smartctl runs."""
 
@@ -184,6 +186,7 @@ def _entry(disk: Disk, kind: str) -> dict[str, str]:
 def answer_of(disk: Disk) -> dict[str, Any]:
     """What smartctl prints of a drive, with `"@NOW@"` where the time goes."""
     answer: dict[str, Any] = json.loads((SAMPLES / f"{disk.sample}.json").read_bytes())
+    answer = {key: value for key, value in answer.items() if key not in disk.lacks}
     answer["device"] = {**answer.get("device", {}), "name": disk.path, "type": disk.type}
     answer["local_time"] = {"time_t": "@NOW@" if disk.local_time is None else disk.local_time}
     if disk.serial is not None:

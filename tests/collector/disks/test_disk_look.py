@@ -102,6 +102,7 @@ def _named_only(*lines: str, protocol: str = "ATA", status: int = 4, **told: obj
         ("NVMe", "Read NVMe SMART/Health Information failed: NVMe Status 0x4006"),
         ("NVMe", "Read NVMe SMART/Health Information failed: Internal Error (0x006)"),
         ("SCSI", "Log Sense failed, IE page [medium or hardware error (serious)]"),
+        ("SCSI", "Log Sense failed, IE page [Input/output error]"),
     ],
 )  # fmt: skip
 def test_a_drive_that_fails_to_tell_its_state_has_failed_though_it_has_a_name(
@@ -111,6 +112,17 @@ def test_a_drive_that_fails_to_tell_its_state_has_failed_though_it_has_a_name(
     assert isinstance(seen, Failed)
     assert seen.document is not None
     assert said.partition(": ")[0] in seen.why
+
+
+def test_a_sas_drive_that_fails_to_tell_its_state_has_failed_though_it_is_said_to_lack_smart() -> None:
+    """scsiprint.cpp says so whenever MODE SENSE failed, for whatever reason."""
+    said = (
+        "SMART support is:     Unavailable - device lacks SMART capability.",
+        "Request Sense failed, [medium or hardware error (serious)]",
+    )
+    seen = look(Ended(4, json.dumps(_named_only(*said, protocol="SCSI")).encode()))
+    assert isinstance(seen, Failed)
+    assert "Request Sense failed" in seen.why
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,36 @@ def test_a_sas_drives_non_medium_errors_come_along_with_its_defects(host: Made) 
     )
 
 
+NO_SMART = (
+    "SMART support is:     Unavailable - device lacks SMART capability.",
+    "Error Counter logging not supported",
+)
+STATE = ("smart_status", "power_on_time", "scsi_grown_defect_list", "scsi_error_counter_log")
+
+
+def test_a_sas_drive_that_told_its_state_and_is_said_to_lack_smart_is_unreadable(host: Made) -> None:
+    """smartctl says so whenever MODE SENSE fails: openstreetmap/operations#49, a dying drive behind MegaRAID."""
+    disk = Disk("/dev/bus/0", "megaraid,28", "scsi-001", "SICK")
+    made = host([disk])
+    assert smart_of(*by_device(made.watch()).values()).counters.grown_defects == 260
+    made.smartctl.plug(replace(disk, lacks=STATE, text=NO_SMART))
+    watch = made.watch()
+    (reading,) = by_device(watch).values()
+    assert "as if it lacked SMART, and used to tell it" in unreadable_of(reading).why
+    (again,) = by_device(watch).values()
+    assert unreadable_of(again).since == unreadable_of(reading).since
+    made.smartctl.plug(disk)
+    assert smart_of(*by_device(watch).values()).passed
+
+
+def test_a_scsi_disk_that_never_told_a_state_is_no_failure(host: Made) -> None:
+    made = host([Disk("/dev/sda", "scsi", "scsi-001", "VOLUME", lacks=STATE, text=NO_SMART)])
+    watch = made.watch()
+    for _ in range(2):
+        (reading,) = by_device(watch).values()
+        assert smart_of(reading).passed is None
+
+
 @pytest.mark.parametrize(
     ("how", "why"),
     [
