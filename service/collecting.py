@@ -22,7 +22,7 @@ from collector.delivery import Courier, LogSink, Room, Sink, Spool, WebSink, loo
 from collector.delivery.selfmetrics import Tally, exposition, write
 from collector.disks import DiskWatch, Limits, Scan, Smartctl
 from collector.latency import LatencyWatch, admin_sockets
-from collector.seats import SeatMap, named_disks, seat_map
+from collector.seats import Patience, SeatMap, named_disks, seat_map
 from collector.seats.kernel import KernelErrors
 from data.clock import SystemClock
 from data.ids import DeviceId, HostName, OsdId
@@ -168,6 +168,7 @@ class Host:
         table, clock = settings.collector, SystemClock()
         self.name = HostName(table.host or socket.gethostname())
         self.map = SeatMap()
+        self._patience = Patience()
         self.kernel = KernelErrors()
         self._tell = tell
         self._told: set[str] = set()
@@ -196,7 +197,7 @@ class Host:
 
     def rescan(self) -> Scan:
         """Look for disks and OSDs that came and went."""
-        self.map = _seats()
+        self.map = _seats(self._patience)
         scan = self.disks.rescan()
         self._warn((*self.map.trouble, *self.kernel.trouble, *scan.gone, *scan.refused, *scan.trouble))
         return scan
@@ -222,14 +223,14 @@ class Host:
                 self._tell(sentence)
 
 
-def _seats() -> SeatMap:
+def _seats(patience: Patience) -> SeatMap:
     """The map of this host; an OSD that it does not know is asked, if it has a socket here."""
-    found = seat_map()
+    found = seat_map(patience=patience)
     try:
         sockets = {osd: path for osd, path in admin_sockets().items() if osd not in found.osds}
     except Refusal:
         return found  # the latency watch tells of it
-    return seat_map(named=named_disks(sockets)) if sockets else found
+    return seat_map(named=named_disks(sockets), patience=patience) if sockets else found
 
 
 def _warn(sentence: str) -> None:

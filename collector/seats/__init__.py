@@ -8,6 +8,7 @@ Nothing is written, and nothing is raised for what is missing.
 
 from collector.seats.kernel import KernelErrors
 from collector.seats.named import named_disks
+from collector.seats.patience import Patience
 from collector.seats.seatmap import SeatMap, seat_map
 
-__all__ = ["KernelErrors", "SeatMap", "named_disks", "seat_map"]
+__all__ = ["KernelErrors", "Patience", "SeatMap", "named_disks", "seat_map"]

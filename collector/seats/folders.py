@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from collector.seats.blocks import MOST, followed
+from collector.seats.patience import Patience
 from data.ids import OsdId
 from data.reading import Role
 
@@ -36,23 +38,35 @@ class Folder:
     """Where each link ends, all links followed: a device, or a file."""
 
 
-def folders(root: Path, trouble: list[str]) -> tuple[Folder, ...]:
+def folders(root: Path, trouble: list[str], patience: Patience) -> tuple[Folder, ...]:
     """Every OSD folder under `root`, by path. What cannot be looked into is told in `trouble`."""
-    ceph = root / "var/lib/ceph"
     found: list[Folder] = []
-    mounts: dict[str, str] | None = None
-    for folder, number, fsid in _candidates(ceph, trouble):
+    mounts = _mounts(root)
+    for folder, number, fsid in _candidates(root / "var/lib/ceph", trouble):
         path = "/" + str(folder.relative_to(root))
-        links: dict[Role, str] = {}
-        for name in _entries(folder, trouble):
-            if name in LINKS:
-                links[LINKS[name]] = followed(root, f"{path}/{name}")
-        if Role.JOURNAL in links and Role.DATA not in links:  # FileStore: the folder is a mounted disk
-            mounts = _mounts(root) if mounts is None else mounts
-            if device := mounts.get(path):
-                links[Role.DATA] = followed(root, device)
-        found.append(Folder(OsdId(number), path, fsid or _line(folder / "ceph_fsid"), links))
+        device = mounts.get(path)
+        look = partial(_looked, root, folder, path)
+        seen = look() if device is None else patience.ask(path, look)
+        if seen is None:
+            trouble.append(
+                f"osd.{number}: {path} does not answer; what is mounted there, {device}, hangs and counts as its data."
+            )
+        links, told, unread = seen or ({}, "", [])
+        trouble.extend(unread)
+        # FileStore: the folder is a mounted disk.
+        if device and Role.DATA not in links and (seen is None or Role.JOURNAL in links):
+            links[Role.DATA] = followed(root, device)
+        found.append(Folder(OsdId(number), path, fsid or told, links))
     return tuple(found)
+
+
+def _looked(root: Path, folder: Path, path: str) -> tuple[dict[Role, str], str, list[str]]:
+    """Links, the cluster's fsid and what could not be looked into."""
+    trouble: list[str] = []
+    links = {
+        LINKS[name]: followed(root, f"{path}/{name}") for name in _entries(folder, trouble) if name in LINKS
+    }
+    return links, _line(folder / "ceph_fsid"), trouble
 
 
 def _candidates(ceph: Path, trouble: list[str]) -> Iterator[tuple[Path, int, str]]:

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from collector.seats.blocks import Blocks, blocks
 from collector.seats.claims import Claim, metadata_claims, volume_claims
 from collector.seats.folders import Folder, folders
+from collector.seats.patience import Patience
 from data.ids import OsdId
 from data.reading import Role, Seat
 
@@ -70,16 +71,17 @@ def seat_map(
     volumes: bytes | None = None,
     metadata: bytes | None = None,
     named: Mapping[OsdId, tuple[str, ...]] = MappingProxyType({}),
+    patience: Patience | None = None,
 ) -> SeatMap:
     """The map of the host whose tree is at `root`. Needs to read the OSDs' folders (as the user ceph), nothing more.
 
     volumes: output of `ceph-volume lvm list --format json` or `lvs -o lv_path,lv_tags`. metadata: output of `ceph osd
     metadata --format json`; other hosts' OSDs are passed over. named: devices that OSDs say that they lie on
-    (`named_disks`). Never raises: what is missing is in `trouble`.
+    (`named_disks`). patience: kept from map to map. Never raises: what is missing is in `trouble`.
     """
     trouble: list[str] = []
     tree = blocks(root)
-    found = folders(root, trouble)
+    found = folders(root, trouble, patience or Patience())
     linked = _linked(tree, found, trouble)
     fsids = frozenset(folder.fsid for folder in found if folder.fsid)
     tagged = _claimed(tree, _of_one_cluster(volume_claims(volumes or b"", trouble), fsids, trouble))
