@@ -22,7 +22,7 @@ from collector.delivery import Courier, LogSink, Room, Sink, Spool, WebSink, loo
 from collector.delivery.selfmetrics import Tally, exposition, write
 from collector.disks import DiskWatch, Limits, Scan, Smartctl
 from collector.latency import LatencyWatch, admin_sockets
-from collector.seats import Patience, SeatMap, named_disks, seat_map
+from collector.seats import Patience, SeatMap, VolumeTags, named_disks, seat_map
 from collector.seats.kernel import KernelErrors
 from data.clock import SystemClock
 from data.ids import DeviceId, HostName, OsdId
@@ -173,6 +173,7 @@ class Host:
         self._tell = tell
         self._told: set[str] = set()
         sudo = table.sudo or (None if os.geteuid() == 0 else _SUDO)
+        self._tags = VolumeTags(sudo)
         self.disks = DiskWatch(
             Smartctl(table.smartctl, sudo),
             clock,
@@ -197,9 +198,18 @@ class Host:
 
     def rescan(self) -> Scan:
         """Look for disks and OSDs that came and went."""
-        self.map = _seats(self._patience)
+        self.map = self._mapped()
         scan = self.disks.rescan()
-        self._warn((*self.map.trouble, *self.kernel.trouble, *scan.gone, *scan.refused, *scan.trouble))
+        self._warn(
+            (
+                *self.map.trouble,
+                *self._tags.trouble,
+                *self.kernel.trouble,
+                *scan.gone,
+                *scan.refused,
+                *scan.trouble,
+            )
+        )
         return scan
 
     def sampled(self) -> None:
@@ -213,6 +223,21 @@ class Host:
     def _seats(self, device: str) -> tuple[Seat, ...]:
         return self.map.of(device)
 
+    def _mapped(self) -> SeatMap:
+        """The map of this host. LVM is asked where something speaks for OSDs that no folder tells; an OSD that is still
+        not known is asked itself, if it has a socket here."""
+        found = seat_map(patience=self._patience)
+        told = self._tags.told(found.doubts)
+        if told is not None:
+            found = seat_map(volumes=told, patience=self._patience)
+        try:
+            sockets = {osd: path for osd, path in admin_sockets().items() if osd not in found.osds}
+        except Refusal:
+            return found  # the latency watch tells of it
+        if not sockets:
+            return found
+        return seat_map(volumes=told, named=named_disks(sockets), patience=self._patience)
+
     def _data_disks(self, osd: OsdId) -> tuple[str, ...]:
         return tuple(disk for role, disk in self.map.disks(osd) if role is Role.DATA)
 
@@ -221,16 +246,6 @@ class Host:
             if sentence not in self._told:
                 self._told.add(sentence)
                 self._tell(sentence)
-
-
-def _seats(patience: Patience) -> SeatMap:
-    """The map of this host; an OSD that it does not know is asked, if it has a socket here."""
-    found = seat_map(patience=patience)
-    try:
-        sockets = {osd: path for osd, path in admin_sockets().items() if osd not in found.osds}
-    except Refusal:
-        return found  # the latency watch tells of it
-    return seat_map(named=named_disks(sockets), patience=patience) if sockets else found
 
 
 def _warn(sentence: str) -> None:

@@ -1,6 +1,6 @@
 """Seats: which OSDs lie on which disks of this host, and what the kernel logged of those disks.
 
-In: links under /var/lib/ceph, sysfs, admin sockets, LVM tags or `osd metadata` where they are given; /dev/kmsg or the
+In: links under /var/lib/ceph, sysfs, admin sockets, LVM tags; `osd metadata` where it is given; /dev/kmsg or the
 journal. Out:
 `SeatMap` (disks to OSDs and back, with what could not be told) and `KernelErrors` (I/O errors since the last asking).
 Nothing is written, and nothing is raised for what is missing.
@@ -10,5 +10,6 @@ from collector.seats.kernel import KernelErrors
 from collector.seats.named import named_disks
 from collector.seats.patience import Patience
 from collector.seats.seatmap import SeatMap, seat_map
+from collector.seats.volumes import VolumeTags
 
-__all__ = ["KernelErrors", "Patience", "SeatMap", "named_disks", "seat_map"]
+__all__ = ["KernelErrors", "Patience", "SeatMap", "VolumeTags", "named_disks", "seat_map"]

@@ -20,6 +20,8 @@ MOST_LINKS = 40
 """Links followed in one path, as in the kernel."""
 MOST_BYTES = 4096
 _SCSI_ADDRESS = re.compile(r"\d+:\d+:\d+:\d+")
+_VOLUME = re.compile(r"LVM-\w{32}(\w{6})(\w{4})(\w{4})(\w{4})(\w{4})(\w{4})(\w{6})")
+"""Device mapper's UUID of a volume: its group's, then its own, which LVM writes with hyphens."""
 _NAMESPACE = re.compile(r"nvme(\d+)(?:c\d+)?n(\d+)")
 
 
@@ -31,7 +33,8 @@ class Blocks:
     below: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What a device lies on directly; a whole disk lies on nothing."""
     mapped: Mapping[str, str] = field(default_factory=dict)
-    """Kernel names of device mapper's devices by the name under /dev/mapper."""
+    """Kernel names of device mapper's devices by the name under /dev/mapper; of LVM's volumes by their UUID too, under
+    which ceph-volume opens those that are encrypted."""
     multipath: frozenset[str] = frozenset()
     """Device mapper's devices that are one disk seen over several paths."""
     where: Mapping[str, str] = field(default_factory=dict)
@@ -146,6 +149,7 @@ def blocks(root: Path = Path("/")) -> Blocks:
     folder = root / "sys/class/block"
     below: dict[str, tuple[str, ...]] = {}
     mapped: dict[str, str] = {}
+    volumes: dict[str, str] = {}
     where: dict[str, str] = {}
     multipath: set[str] = set()
     for name in _names(folder):
@@ -156,9 +160,12 @@ def blocks(root: Path = Path("/")) -> Blocks:
         )
         if dm_name := _text(entry / "dm/name"):
             mapped[dm_name] = name
-            if _text(entry / "dm/uuid").startswith("mpath-"):
+            uuid = _text(entry / "dm/uuid")
+            if uuid.startswith("mpath-"):
                 multipath.add(name)
-    return Blocks(root, below, mapped, frozenset(multipath), where)
+            elif volume := _VOLUME.fullmatch(uuid):
+                volumes["-".join(volume.groups())] = name
+    return Blocks(root, below, {**volumes, **mapped}, frozenset(multipath), where)
 
 
 def followed(root: Path, path: str) -> str:

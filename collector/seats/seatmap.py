@@ -8,6 +8,7 @@ it says itself that it is.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ _KEEPS = {
     Role.WAL: "its WAL",
     Role.JOURNAL: "its journal",
 }
+_OF_CEPH = re.compile(r"-osd--(?:block|data|db|wal|journal)--")
+"""In device mapper's name of a volume that ceph-volume made."""
 _FOLDER, _TAGS, _METADATA = "its folder", "its LVM tags", "its metadata"
 _CURE = {
     _TAGS: "compare with `ceph-volume lvm list`",
@@ -44,6 +47,9 @@ class SeatMap:
     """Those with a disk that is known, in order."""
     trouble: tuple[str, ...] = ()
     """What could not be told, or is told differently by two sources, and the cure; a sentence each."""
+    doubts: frozenset[str] = frozenset()
+    """What speaks for OSDs here that nobody tells: folders without a disk, ceph-volume's volumes on disks without an
+    OSD."""
     blocks: Blocks = field(default_factory=Blocks, repr=False)
     _places: Mapping[OsdId, Mapping[Role, tuple[str, ...]]] = field(default_factory=dict)
     _seats: Mapping[str, tuple[Seat, ...]] = field(default_factory=dict)
@@ -101,7 +107,23 @@ def seat_map(
             for disk in disks:
                 seats[disk].append(Seat(osd, role))
     by_disk = {disk: tuple(listed) for disk, listed in seats.items()}
-    return SeatMap(tuple(places), tuple(dict.fromkeys(trouble)), tree, places, by_disk)
+    doubts = _doubts(tree, found, places, by_disk)
+    return SeatMap(tuple(places), tuple(dict.fromkeys(trouble)), doubts, tree, places, by_disk)
+
+
+def _doubts(
+    tree: Blocks,
+    found: Iterable[Folder],
+    places: Mapping[OsdId, Mapping[Role, tuple[str, ...]]],
+    by_disk: Mapping[str, tuple[Seat, ...]],
+) -> frozenset[str]:
+    bare = {f"osd.{folder.osd}" for folder in found if Role.DATA not in places.get(folder.osd, {})}
+    volumes = {
+        mapped
+        for mapped, device in tree.mapped.items()
+        if _OF_CEPH.search(mapped) and not any(disk in by_disk for disk in tree.disks_under(device))
+    }
+    return frozenset(bare | volumes)
 
 
 def _linked(tree: Blocks, found: Iterable[Folder], trouble: list[str]) -> Places:
@@ -240,10 +262,11 @@ def _made_up(tree: Blocks, osd: OsdId, roles: Mapping[Role, tuple[str, ...]]) ->
 def _alone(
     tree: Blocks, named: Mapping[OsdId, tuple[str, ...]], trouble: list[str]
 ) -> Iterator[tuple[OsdId, dict[Role, tuple[str, ...]]]]:
-    """OSDs that lie on one disk with all that they keep."""
+    """OSDs that lie on one disk with all that they keep; of a disk with several paths Ceph names each."""
     for osd, devices in named.items():
         disks = tuple(dict.fromkeys(disk for device in devices for disk in tree.disks_of(device)))
-        if len(disks) == 1:
+        paths_of_one = any(set(disks) <= set(tree.below[path]) for path in tree.multipath)
+        if len(disks) == 1 or (disks and paths_of_one):
             yield osd, {Role.DATA: disks}
         elif disks:
             trouble.append(

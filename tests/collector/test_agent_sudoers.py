@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from collector.disks import Smartctl, Spot
+from collector.seats.volumes import ASKED, LVS
 
 FILE = Path(__file__).resolve().parents[2] / "deploy" / "sudoers.d" / "predrain-collector"
 SPOTS = (
@@ -27,11 +28,11 @@ SPOTS = (
 )
 
 
-def allowed(*arguments: str) -> bool:
+def allowed(*arguments: str, program: str = "/usr/sbin/smartctl", lines: int = 2) -> bool:
     """By the patterns of the file, as sudo matches them: against the arguments with blanks between."""
     (line,) = [line for line in FILE.read_text().splitlines() if line.startswith("ceph ")]
-    patterns = re.findall(r"/usr/sbin/smartctl (\^.*?\$)(?:, |$)", line)
-    assert len(patterns) == 2
+    patterns = re.findall(rf"{program} (\^.*?\$)(?:, |$)", line)
+    assert len(patterns) == lines
     return any(re.search(re.sub(r"\\([,:=])", r"\1", pattern), " ".join(arguments)) for pattern in patterns)
 
 
@@ -42,6 +43,12 @@ def test_all_that_the_collector_runs_is_allowed() -> None:
     for sudo, option, program, *arguments in runs:
         assert (sudo, option, program) == ("/usr/bin/sudo", "-n", "/usr/sbin/smartctl")
         assert allowed(*arguments), arguments
+
+
+def test_lvm_may_be_asked_for_its_tags_and_for_nothing_else() -> None:
+    assert allowed(*ASKED, program=LVS, lines=1)
+    for more in (("--config", "devices/dir=/tmp"), ("-o", "all")):
+        assert not allowed(*ASKED, *more, program=LVS, lines=1)
 
 
 @pytest.mark.parametrize(

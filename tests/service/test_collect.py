@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,10 +22,11 @@ import pytest
 import service.tables.kafka
 from collector.delivery import Spool, look
 from collector.latency import LatencyWatch, SocketsUnreadable
+from collector.seats import VolumeTags, seat_map
 from data.clock import SystemClock
 from data.ids import HostName, OsdId
 from data.log.port import Topic
-from data.reading import Reading
+from data.reading import Reading, Role, Seat
 from data.wire import decode
 from data.wire.bodies import READING
 from service.collecting import Host
@@ -33,9 +35,11 @@ from service.settings import Settings
 from service.tables import collector as tables
 from service.tables.collector import OF_THE_SERVICE, TABLES, BadCollectorSettings, KafkaTable, load
 from tests.collector.fake_smartctl import FakeSmartctl, every_kind
+from tests.collector.seats.fake_host import FakeHost
 from tests.service.conftest import INGEST_TOKEN, Place, Serve, SetClock, Site, shut
 
 ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "tests/collector/seats/samples"
 PREDRAIN = (sys.executable, "-c", "from service.cli import run; run()")
 
 
@@ -257,6 +261,23 @@ def test_an_osd_that_says_nothing_is_told_once_and_not_at_every_sample(rig: Rig)
         host.sampled()
     host.close()
     assert told == ["/run/ceph may not be read: run the collector as Ceph's user (ceph) or as root"]
+
+
+def test_an_osd_that_is_not_activated_is_seated_by_what_lvm_tells(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lvs, told = rig.folder / "lvs", SAMPLES / "lvs-not-active.json"
+    lvs.write_text(f"#!/bin/sh\ncat '{told}'\n")
+    lvs.chmod(0o755)
+    osds = FakeHost(rig.folder / "root")
+    osds.virtual("loop0")
+    osds.osd(3)
+    monkeypatch.setattr("service.collecting.seat_map", partial(seat_map, osds.root))
+    monkeypatch.setattr("service.collecting.VolumeTags", lambda _: VolumeTags(None, str(lvs)))
+    host = Host(load(rig.folder / "predrain.toml", {}), Random(1), tell=lambda _: None, spread_seconds=0.0)
+    host.rescan()
+    host.close()
+    assert host.map.of("/dev/loop0") == (Seat(OsdId(3), Role.DATA),)
 
 
 def test_it_imports_neither_pydantic_nor_the_web_nor_anything_to_learn_with() -> None:

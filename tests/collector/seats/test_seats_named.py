@@ -43,6 +43,14 @@ def test_an_osd_without_a_folder_keeps_its_data_on_the_one_disk_that_it_names(ho
     assert found.trouble == ()
 
 
+def test_an_osd_that_names_both_paths_of_one_disk_keeps_its_data_there(host: FakeHost) -> None:
+    """Ceph follows device mapper down to the disks (blkdev.cc, `get_raw_devices`)."""
+    host.mapped("mpatha", host.disk("sda"), host.disk("sdq"), uuid="mpath-35000c500")
+    found = seat_map(host.root, named={ONE: ("/dev/sda", "/dev/sdq")})
+    assert found.of("/dev/sda") == found.of("/dev/sdq") == (data(1),)
+    assert found.trouble == ()
+
+
 def test_an_osd_that_names_two_disks_is_not_guessed_at(host: FakeHost) -> None:
     named = {ONE: (f"/dev/{host.disk('sda')}", f"/dev/{host.disk('sdb')}")}
     found = seat_map(host.root, named=named)
