@@ -118,7 +118,9 @@ def _smart(
         protocol=Protocol.ATA,
         identity=drive,
         passed=passed,
-        counters=_counters(document, attributes, statistics, None if drive.rotation_rpm else hours),
+        counters=_counters(
+            document, attributes, statistics, {"disk_hours" if drive.rotation_rpm else "ssd_hours": hours}
+        ),
         attributes=attributes,
         power_on_hours=hours,
         temperature_c=_temperature(document, attributes),
@@ -198,7 +200,7 @@ def _counters(
     document: JsonObject,
     attributes: Mapping[int, Attribute],
     statistics: Mapping[tuple[int, str], int],
-    ssd_hours: int | None,
+    age: Mapping[str, int | None],
 ) -> Counters:
     """Counters from attributes; from device statistics where the drive has no such attribute."""
 
@@ -231,11 +233,9 @@ def _counters(
             attributes,
             statistics.get((1, "Logical Sectors Written")),
             sector_bytes,
-            ssd_hours=ssd_hours,
+            **age,
         ),
-        bytes_read=bytes_read(
-            attributes, statistics.get((1, "Logical Sectors Read")), sector_bytes, ssd_hours=ssd_hours
-        ),
+        bytes_read=bytes_read(attributes, statistics.get((1, "Logical Sectors Read")), sector_bytes, **age),
     )
 
 

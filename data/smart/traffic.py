@@ -3,7 +3,8 @@
 An attribute's name tells its unit (`Host_Writes_32MiB`), and on some drives it lies: `Total_LBAs_Written` may
 count 32 MiB, GiB or GB. Device statistics page 1 (ACS-4, 9.5.4) counts logical sectors, but wraps at 2^32 on
 some drives. Together they give the truth. Alone each is believed, but for an SSD whose `LBAs` come to less than a
-drive in service can have: then they are not sectors, nobody knows what they are, and the answer is None.
+drive in service can have: then they are not sectors, nobody knows what they are, and the answer is None. So it is where
+they come to more than the drive can have moved since it was new, as what some Seagate disks say that they read.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _UNITS: tuple[tuple[str, int], ...] = (
 # Counting 32 MiB or more as 512 bytes makes 65,536 times too little: below this, 18 MB/s on end would be called idle.
 _LEAST_AN_HOUR = 2**20
 _JUDGED_FROM_HOURS = 24
+# A second: what SATA carries at 6 Gbit/s, and what no disk's platters give.
+_MOST_OF_LINK, _MOST_OF_PLATTERS = 600_000_000, 300_000_000
 _POSSIBLE_UNITS = (2**25, 2**30, 10**9, 2**20, 10**6, 64 * 2**20, 2**16)
 
 
@@ -38,13 +41,15 @@ def bytes_written(
     sector_bytes: int,
     *,
     ssd_hours: int | None = None,
+    disk_hours: int | None = None,
 ) -> int | None:
     """Bytes written by the host, or None when the drive does not say.
 
-    ssd_hours: power-on hours of a drive that does not turn; None for hard disks and where they are not known.
+    ssd_hours, disk_hours: power-on hours of a drive that does not turn, or that does; None where they are not known.
     """
     named = _from_attributes(attributes, _WRITES, _WRITTEN, sector_bytes)
-    return _checked(named, statistics_sectors, sector_bytes, ssd_hours)
+    told = _checked(named, statistics_sectors, sector_bytes, ssd_hours)
+    return told if told is None or told <= _most(ssd_hours, disk_hours) else None
 
 
 def bytes_read(
@@ -53,10 +58,12 @@ def bytes_read(
     sector_bytes: int,
     *,
     ssd_hours: int | None = None,
+    disk_hours: int | None = None,
 ) -> int | None:
-    """Bytes read by the host, or None when the drive does not say; `ssd_hours` as for `bytes_written`."""
+    """Bytes read by the host, or None when the drive does not say; hours as for `bytes_written`."""
     named = _from_attributes(attributes, _READS, _READ, sector_bytes)
-    return _checked(named, statistics_sectors, sector_bytes, ssd_hours)
+    told = _checked(named, statistics_sectors, sector_bytes, ssd_hours)
+    return told if told is None or told <= _most(ssd_hours, disk_hours) else None
 
 
 def _from_attributes(
@@ -102,6 +109,13 @@ def _checked(
         if wrap and _agree(named[0] * unit % wrap, counted, slack=unit):
             return named[0] * unit
     return counted
+
+
+def _most(ssd_hours: int | None, disk_hours: int | None) -> int:
+    """Bytes that the drive can have moved; the hours are whole ones."""
+    if disk_hours is not None:
+        return (disk_hours + 1) * 3600 * _MOST_OF_PLATTERS
+    return LARGEST if ssd_hours is None else (ssd_hours + 1) * 3600 * _MOST_OF_LINK
 
 
 def _agree(one: int, other: int, slack: int) -> bool:

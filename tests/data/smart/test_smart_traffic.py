@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from data.reading import Attribute
+from data.smart import SmartDocument
 from data.smart.traffic import bytes_read, bytes_written
 
 MIB32, GIB, GB = 2**25, 2**30, 10**9
@@ -91,3 +95,30 @@ def test_statistics_alone_are_enough() -> None:
 def test_a_drive_that_says_nothing_has_written_an_unknown_amount() -> None:
     assert bytes_written({}, None, 512) is None
     assert bytes_read({}, None, 512) is None
+
+
+def test_more_than_a_disk_can_have_read_in_its_life_is_not_known() -> None:
+    """text/ata-053: 6 TB, by its statistics 61 PB in four years, 450 MB/s on end; what it wrote is plausible."""
+    assert bytes_read({}, 120138440480547, 512, disk_hours=37749) is None
+    assert bytes_written({}, 342144282640, 512, disk_hours=37749) == 342144282640 * 512
+
+
+def test_more_than_the_link_can_have_carried_is_not_known() -> None:
+    """text/ata-069, which does not say that it turns: 34 PB in 1250 hours, 7.6 GB/s."""
+    told = _table(242, "Total_LBAs_Read", 66916845706732)
+    assert bytes_read(told, None, 512, ssd_hours=1250) is None
+    assert bytes_read(told, None, 512) == 66916845706732 * 512, (
+        "of an unknown age nothing is known to be too much"
+    )
+
+
+def test_whether_a_disk_turns_and_its_age_are_taken_from_the_same_output(
+    altered: Callable[..., SmartDocument],
+) -> None:
+    """ata-026, a disk of 44,668 hours: 318 MB/s are more than its platters give, and its link would carry them."""
+
+    def more(document: dict[str, Any]) -> None:
+        (row,) = (row for row in document["ata_smart_attributes"]["table"] if row["id"] == 242)
+        row["raw"] = {"value": 10**14, "string": str(10**14)}
+
+    assert altered("ata-026", more).smart.counters.bytes_read is None
