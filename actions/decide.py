@@ -34,7 +34,7 @@ from actions.proposals import no_longer_wanted, proposals
 from actions.renewal import anew, map_changed, outdated, planned_before
 from actions.risk import most_endangered_first
 from actions.space import room
-from actions.states import ENDED, Event, after, can
+from actions.states import BEGUN, COUNTED, ENDED, Event, after, can
 from actions.steps import Answer, Decisions, Hold, Step, Turn, Wait
 from actions.survey import Survey, survey
 from actions.throttle import THEIRS, lowered, returned, shared, to_give_back, unheld, wanted, yielded
@@ -231,7 +231,7 @@ class _Desk:
         started = replace(
             started, saved={**as_found, **saved, **drain.saved}, ours={**as_found, **ours, **drain.ours}
         )
-        decided = f"begin: {made.mechanic.value}; {made.why}"
+        decided = f"{BEGUN}{made.mechanic.value}; {made.why}"
         return (Turn(started, self._seen(planned), decided),)
 
     def _preparing(self, drain: Drain) -> tuple[Answer, ...]:
@@ -279,7 +279,7 @@ class _Desk:
             drain,
             ours={k: v for k, v in drain.ours.items() if not shared(k.rstrip("~")) and "/affinity" not in k},
         )
-        decided = "verified: every copy is counted elsewhere"
+        decided = f"{COUNTED}every copy is counted elsewhere"
         return (Turn(after(free, Event.COUNTED, self.context.now), self._seen(drain), decided),)
 
     def _cancelling(self, drain: Drain) -> tuple[Answer, ...]:

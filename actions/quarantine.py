@@ -22,7 +22,7 @@ from actions.mechanics.restore import next_return
 from actions.planning.sparing import spared
 from actions.policy import Mode, Policy
 from actions.proposals import drafted
-from actions.states import ENDED, Event, after, can
+from actions.states import BEGUN, ENDED, Event, after, can
 from actions.steps import Answer, Hold, Propose, Refusal, Step, Turn, Wait
 from data.drain import Drain, DrainState, Intent, Progress
 from data.ids import OsdId
@@ -129,7 +129,7 @@ def _guarded(
                 return (Hold(held(drain, refused, context.now), refused),)
             as_found = {key_of(osd): found(view, key_of(osd)) for osd in drain.osds}
             drain = replace(drain, saved={**as_found, **drain.saved}, ours={**as_found, **drain.ours})
-            return (_turn(view, drain, Event.START, f"begin: {made.why}", context),)
+            return (_turn(view, drain, Event.START, f"{BEGUN}{made.why}", context),)
         case S.PREPARING:
             return (_turn(view, drain, Event.PREPARED, "nothing else has to be held", context),)
         case S.HOLDING:

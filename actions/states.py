@@ -120,6 +120,9 @@ TABLE: tuple[Row, ...] = (
 
 _ROWS = {(row.state, row.event): row for row in TABLE}
 
+BEGUN, COUNTED = "begin: ", "verified: "
+"""Begin what the journal says of a start, and of all copies counted elsewhere."""
+
 ACTIVE = frozenset({S.PREPARING, S.DRAINING, S.HOLDING, S.DRAINED, S.CANCELLING})
 """States in which the engine may send commands."""
 ENDED = frozenset({S.CANCELLED, S.HANDED_OVER})

@@ -71,6 +71,11 @@ class Target:
     after: float | None
 
 
+AFTER = "then "
+"""Begins the name of a bound that follows when no data is left; the others stand beside each other until then."""
+AFTER_OVERRIDE, AFTER_WEIGHT = f"{AFTER}override 0", f"{AFTER}CRUSH weight 0"
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """One thing that takes at least so long; the longest is the plan's bottleneck."""

@@ -18,6 +18,7 @@ from data.ids import DeviceId, HostName, OsdId
 from data.outlook import Outlook, Status
 from data.reading import Reading, Smart
 from data.store.port import Store
+from service.draining.lasting import Past
 
 WEEK = timedelta(days=7)
 TURNS = 3
@@ -103,7 +104,7 @@ class Fleet:
 
     def __init__(self, store: Store, *, whole: bool = True) -> None:
         """whole: begin with every device of the store; else with none, as who works on a part of them does."""
-        self._store = store
+        self._store, self.past = store, Past(store)
         self._lock = threading.Lock()
         self._view: ClusterView | None = None
         news = store.news() if whole else None

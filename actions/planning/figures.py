@@ -17,7 +17,7 @@ from actions.guards.verdict import count
 from actions.planning.diff import in_units
 from actions.policy import Policy
 from actions.space import Room, waiting, when_done
-from data.drain import Bound, Drain, Mechanic, Move, Plan, Target
+from data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Bound, Drain, Mechanic, Move, Plan, Target
 from data.ids import OsdId, PgId
 from data.outlook import GRID_DAYS, Outlook
 
@@ -92,13 +92,13 @@ def _after(view: ClusterView, leaving: frozenset[OsdId], draft: Draft, policy: P
     if not draft.moves:
         return ()
     looks = _LOOKS + _LOOKS_AN_OSD * len({move.source for move in draft.moves} & leaving)
-    found = [Bound(f"then {looks} looks to begin and to end", looks * policy.tick_seconds / 3600)]
+    found = [Bound(f"{AFTER}{looks} looks to begin and to end", looks * policy.tick_seconds / 3600)]
     if draft.mechanic in (Mechanic.UPMAP_WALK, Mechanic.REBUILD):
         turned = _turned(view, leaving, draft.moves)
         hours = sum(steps_seconds(pgs, policy) for pgs in turned.values()) / 3600
-        found.append(Bound(f"then override 0: {count(turned.total(), 'PG')} peer once more", hours))
+        found.append(Bound(f"{AFTER_OVERRIDE}: {count(turned.total(), 'PG')} peer once more", hours))
     tail = steps_seconds(draft.tail_pgs, policy) / 3600
-    found.append(Bound(f"then CRUSH weight 0: {count(draft.tail_pgs, 'PG')} pinned where they are", tail))
+    found.append(Bound(f"{AFTER_WEIGHT}: {count(draft.tail_pgs, 'PG')} pinned where they are", tail))
     return tuple(bound for bound in found if bound.hours)
 
 

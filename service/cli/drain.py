@@ -259,7 +259,7 @@ def explain(
     console.print(
         f"{progress['moved_pgs']} of {progress['planned_pgs']} PGs, {tebibytes(progress['moved_bytes'])} of "
         f"{tebibytes(progress['planned_bytes'])} moved; "
-        f"{progress['in_flight']} PGs in flight of {progress['budget']}"
+        f"{progress['in_flight']} PGs in flight of {progress['budget']}{_lasting(whole)}"
     )
     if whole["plan"]:
         print_plan(whole["id"], whole["plan"])
@@ -275,6 +275,12 @@ def explain(
         journal.add_row(f"{datetime.fromisoformat(line['at']):%Y-%m-%d %H:%M:%S}Z", _journalled(line))
     console.print(journal)
     return 0
+
+
+def _lasting(one: Json) -> str:
+    if one["took_hours"] is not None:
+        return f"; it took {one['took_hours']:.1f} h"
+    return "" if one["left_hours"] is None else f"; about {one['left_hours']:.1f} h left, if nothing holds it"
 
 
 def _journalled(line: Json) -> Text:

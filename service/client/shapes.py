@@ -184,7 +184,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain:
-    """One drain. `etag` is of the plan that an approval approves."""
+    """One drain. `etag` is of the plan that an approval approves. `left_hours`: of the plan, while it runs and nothing
+    holds it; `took_hours`: of one that is over.
+    """
 
     id: str
     device: str | None
@@ -200,6 +202,8 @@ class Drain:
     etag: str
     progress: Progress
     plan: Plan | None
+    left_hours: float | None
+    took_hours: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

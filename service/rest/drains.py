@@ -14,6 +14,7 @@ from starlette.responses import Response
 from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId
 from service.draining import seals
+from service.draining.lasting import left
 from service.draining.timeline import holds
 from service.draining.wishes import PlanMoved
 from service.house import House
@@ -60,6 +61,10 @@ class DrainBody(Body):
     etag: str
     progress: ProgressBody
     plan: PlanBody | None
+    left_hours: float | None
+    """Of the plan, while it is under way and nothing holds it; null where nobody can tell."""
+    took_hours: float | None
+    """From its first step to its end, of one that is over; null for one that never began."""
 
 
 class DrainPage(Body):
@@ -333,6 +338,8 @@ def _row(house: House, drain: Drain) -> dict[str, Any]:
             budget=progress.budget,
         ),
         "plan": plan_body(drain.plan, house.fleet.view) if drain.plan else None,
+        "left_hours": None if house.halted() else left(drain),
+        "took_hours": house.fleet.past.of(drain),
     }
 
 

@@ -136,12 +136,17 @@ def test_a_wish_becomes_an_empty_disk(world: World, site: Site) -> None:
     assert drain["state"] == "proposed"
     assert drain["plan"]["bytes"] > 0
     assert wish(site, drain, "approve", **{"If-Match": drain["etag"]}).status_code == 200
+    began, left = world.cluster.now, {}
     for _ in range(2000):
         world.tick()
         now = site.client.get(f"/api/v1/drains/{drain['id']}").json()
+        left[now["state"]] = now["left_hours"]
         if now["state"] == "verified":
             break
     assert now["state"] == "verified"
+    assert left["draining"] > 0
+    assert left["verified"] is None
+    assert now["took_hours"] == pytest.approx((world.cluster.now - began).total_seconds() / 3600, abs=0.02)
     assert now["progress"]["moved_pgs"] == now["progress"]["planned_pgs"] > 0
     assert world.cluster.truth().used_bytes[0] == 0
     line = now["timeline"]

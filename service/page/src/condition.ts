@@ -1,6 +1,6 @@
 /** What a disk's cell shows. Good, warning and bad are the service's words; the rest is what is known of it besides. */
-import type { DrainState, Osd } from "./api/contract.ts";
-import { clockOf, percent, ratio, seconds, share } from "./format.ts";
+import type { Drain, DrainState, Osd } from "./api/contract.ts";
+import { about, clockOf, percent, ratio, seconds, share } from "./format.ts";
 
 export type Condition =
   | "bad"
@@ -118,3 +118,8 @@ export function movedText(drain: { moved_bytes: number; planned_bytes: number })
   return part === null ? "" : share(Math.floor(part * 100) / 100);
 }
 
+
+/** ", about 3 h left": what the service says is to come of a drain; nothing where nobody can tell. */
+export function remaining(drain: Pick<Drain, "left_hours"> | null): string {
+  return drain?.left_hours ? `, ${about(drain.left_hours)} left` : "";
+}

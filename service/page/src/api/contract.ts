@@ -227,6 +227,10 @@ export interface Drain {
     budget: number | null;
   };
   plan: Plan | null;
+  /** Of the plan, while it is under way and nothing holds it; null where nobody can tell. */
+  left_hours: number | null;
+  /** Of one that is over; null for one that never began. */
+  took_hours: number | null;
 }
 
 export interface Timeline {

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { tellOutcome } from "../act.ts";
 import type { Device, Drain, Osd, Outlook } from "../api/contract.ts";
-import { moved, movedText, whenDown } from "../condition.ts";
+import { movedText, remaining, whenDown } from "../condition.ts";
 import { about, sentence, tib } from "../format.ts";
 import { Acting, At, Question, WhyOff } from "../pieces.tsx";
 import { drainLink } from "../links.ts";
@@ -89,10 +89,8 @@ function nextSentence(outlook: Outlook | null, osd: Osd | null, drain: Drain | n
     case "approved":
     case "preparing":
       return `The drain is approved and begins when its guards pass.${halted}`;
-    case "draining": {
-      const eta = drain?.plan?.eta_hours;
-      return `Data is moving off, ${movedText(known)} done${eta ? `, ${about(eta * (1 - (moved(known) ?? 0)))} left` : ""}.${halted}`;
-    }
+    case "draining":
+      return `Data is moving off, ${movedText(known)} done${remaining(drain)}.${halted}`;
     case "holding":
       return `The drain holds: ${sentence(known.held_by[0] ?? "a guard refuses")} It goes on by itself.${halted}`;
     case "paused":

@@ -2,7 +2,7 @@
 import type { Drain, DrainState } from "../api/contract.ts";
 import { isOpen, movedText } from "../condition.ts";
 import { HoldAll } from "../frame/halt.tsx";
-import { about, sentence, statement, tib } from "../format.ts";
+import { about, sentence, span, statement, tib } from "../format.ts";
 import { At, Loading } from "../pieces.tsx";
 import { deviceLink, drainLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
@@ -40,7 +40,7 @@ export function Drains() {
         <DrainPanel id={drain.id} key={drain.id} journal={8} />
       ))}
       <Table title="Also open" drains={rest} />
-      <Table title="Ended" drains={ended.slice(0, 100)} />
+      <Table title="Ended" drains={ended.slice(0, 100)} over />
     </section>
   );
 }
@@ -71,7 +71,7 @@ function lead(): string {
   return `${modes[known.mode]} The controller is ${sentence(known.controller ?? "not reported")}`;
 }
 
-function Table({ title, drains: rows }: { title: string; drains: readonly Drain[] }) {
+function Table({ title, drains: rows, over = false }: { title: string; drains: readonly Drain[]; over?: boolean }) {
   if (rows.length === 0) return null;
   return (
     <section class="card">
@@ -84,7 +84,7 @@ function Table({ title, drains: rows }: { title: string; drains: readonly Drain[
               <th scope="col">State</th>
               <th scope="col" class="number">Data</th>
               <th scope="col" class="number">Moved</th>
-              <th scope="col" class="number">Planned time</th>
+              <th scope="col" class="number">{over ? "Took" : "Planned time"}</th>
               <th scope="col">Last change, UTC</th>
               <th scope="col">Said</th>
             </tr>
@@ -103,7 +103,7 @@ function Table({ title, drains: rows }: { title: string; drains: readonly Drain[
                 <td class="nowrap">{drain.state.replaceAll("_", " ")}</td>
                 <td class="number nowrap">{tib(drain.plan?.bytes ?? (drain.progress.planned_bytes || null))}</td>
                 <td class="number">{movedText(drain.progress) || "not begun"}</td>
-                <td class="number nowrap">{about(drain.plan?.eta_hours)}</td>
+                <td class="number nowrap">{over ? took(drain) : about(drain.plan?.eta_hours)}</td>
                 <td class="nowrap">
                   <At time={drain.updated_at} />
                 </td>
@@ -116,3 +116,6 @@ function Table({ title, drains: rows }: { title: string; drains: readonly Drain[
     </section>
   );
 }
+
+/** How long it went on, there and, where it was cancelled, back. */
+const took = (drain: Drain): string => (drain.took_hours === null ? "not begun" : span(drain.took_hours * 3_600));

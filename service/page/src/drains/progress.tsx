@@ -2,8 +2,8 @@
 import type { DrainWhole, Timeline } from "../api/contract.ts";
 import { Lanes, type Band, type Lane } from "../charts/lanes.tsx";
 import type { Point } from "../charts/scale.ts";
-import { moved, movedText } from "../condition.ts";
-import { about, clockOf, count, moment, plural, ratio, span, statement, tib } from "../format.ts";
+import { movedText, remaining } from "../condition.ts";
+import { clockOf, count, moment, plural, ratio, span, statement, tib } from "../format.ts";
 import { deviceLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
 import { now, osdByNumber } from "../state.ts";
@@ -65,11 +65,10 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
 function headline(drain: DrainWhole): string {
   const target = targetOf(drain);
   const part = movedText(drain.progress);
-  const share = moved(drain.progress);
-  const eta = drain.plan?.eta_hours;
+  const took = drain.took_hours === null ? "" : ` in ${span(drain.took_hours * 3_600)}`;
   switch (drain.state) {
     case "draining":
-      return `${target}: ${part || "0 %"} moved${eta ? `, ${about(eta * (1 - (share ?? 0)))} left` : ""}`;
+      return `${target}: ${part || "0 %"} moved${remaining(drain)}`;
     case "holding":
       return `${target}: holding at ${part || "0 %"}`;
     case "paused":
@@ -77,9 +76,9 @@ function headline(drain: DrainWhole): string {
     case "drained":
       return `${target}: drained, being verified`;
     case "verified":
-      return `${target}: drained and verified`;
+      return `${target}: drained and verified${took}`;
     case "handed_over":
-      return `${target}: handed over`;
+      return `${target}: drained${took}, handed over`;
     default:
       return `${target}: ${drain.state}`;
   }
@@ -112,9 +111,7 @@ function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
     ...t.map((at, index): Point => [at, values[index] ?? null]),
     ...(end > sampled ? [[end, values.at(-1) ?? null] as const] : []),
   ];
-  const share = moved(drain.progress);
-  const hours = drain.plan?.eta_hours ?? null;
-  const left = drain.state === "draining" && hours !== null && share !== null && share < 1 ? hours * (1 - share) * 3_600_000 : 0;
+  const left = (drain.left_hours ?? 0) * 3_600_000;
   const done = end + left;
   const to = left > 0 ? end + left * 1.15 : end;
   const lanes: Lane[] = [

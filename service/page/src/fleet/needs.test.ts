@@ -47,11 +47,13 @@ test("a drain that a person asked for waits for a person in every mode, however 
   assert.match(needs[0]?.next ?? "", /^The drain stopped and needs a person/);
 });
 
-test("only a drain that moves has a time left", () => {
-  const planned = { id: "D-1", asked_by: "predrain", held_by: [], plan: { eta_hours: 10 } } as unknown as Drain;
-  const told = (state: NonNullable<Osd["drain"]>["state"]) => seen([osd(2, { ...bad, drain: drain(state) })], inMode("act"), [planned]).inHand[0]?.text;
-  assert.match(told("draining") ?? "", / left$/);
-  for (const state of ["approved", "holding", "paused", "cancelling"] as const) assert.doesNotMatch(told(state) ?? "", /left/);
+test("the time that is left of a drain is the service's, and none where it knows none", () => {
+  const told = (left_hours: number | null) => {
+    const planned = { id: "D-1", asked_by: "predrain", held_by: [], plan: { eta_hours: 10 }, left_hours } as unknown as Drain;
+    return seen([osd(2, { ...bad, drain: drain("draining") })], inMode("act"), [planned]).inHand[0]?.text;
+  };
+  assert.match(told(0.5) ?? "", /, about 30 min left$/);
+  assert.doesNotMatch(told(null) ?? "", /left/);
 });
 
 test("a drain that holds for more than a day needs a person", () => {

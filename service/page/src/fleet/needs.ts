@@ -1,6 +1,6 @@
 /** What needs a person now, most probable loss first, and what is in hand without one. Pure: lists in, rows out. */
 import type { Advice, ClusterStatus, Drain, Osd } from "../api/contract.ts";
-import { brief, condition, moved, movedText, whenDown, type Condition } from "../condition.ts";
+import { brief, condition, movedText, remaining, whenDown, type Condition } from "../condition.ts";
 import { about, clockOf, evenOdds, life, moment, percent, sentence, span, seconds, tib, within30 } from "../format.ts";
 import { drainLink, hostLink, osdLink } from "../links.ts";
 
@@ -215,11 +215,8 @@ function howSure(osd: Osd): Pick<Need, "sure" | "before" | "likely"> {
 function handOf(osd: Osd, shape: Condition, drain: Drain | null): InHand {
   const item = { key: `osd ${osd.osd}`, shape, href: osdLink(osd), name: `osd.${osd.osd}`, waits: false, rank: osd.p_fail_30d ?? 0 };
   if (shape === "draining" && osd.drain) {
-    const done = moved(osd.drain);
-    const eta = drain?.plan?.eta_hours;
-    const left = eta && done !== null && done < 1 && osd.drain.state === "draining" ? `, ${about(eta * (1 - done))} left` : "";
     const word = osd.drain.state === "draining" ? "drain" : osd.drain.state;
-    return { ...item, href: drainLink(osd.drain.id), text: `${word} ${movedText(osd.drain)}${left}`.trim(), rank: 3 };
+    return { ...item, href: drainLink(osd.drain.id), text: `${word} ${movedText(osd.drain)}${remaining(drain)}`.trim(), rank: 3 };
   }
   if (shape === "drained" && osd.drain) {
     return { ...item, href: drainLink(osd.drain.id), text: osd.drain.state === "drained" ? "drained, being verified" : "handed over", rank: 2 };

@@ -1,0 +1,82 @@
+"""How long a drain still takes while it runs, and how long it took once it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from actions.ledger import ABSENT
+from actions.states import BEGUN, COUNTED
+from data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Drain, DrainState, JournalEntry, Progress
+from data.store.port import Store
+
+_OVER = frozenset({DrainState.VERIFIED, DrainState.HANDED_OVER, DrainState.CANCELLED})
+_HOUR = timedelta(hours=1)
+
+
+def left(drain: Drain) -> float | None:
+    """Hours that its plan has still to come, if nothing holds it: data that is not moved, and what follows when none is
+    left. None where nobody can tell: it is not under way, a guard or a person holds it, or it waits for its end.
+    """
+    plan = drain.plan
+    if drain.state is not DrainState.DRAINING or plan is None or plan.eta_hours is None:
+        return None
+    after = [bound for bound in plan.bounds if bound.name.startswith(AFTER)]
+    moving = plan.eta_hours - sum(bound.hours for bound in after)
+    hours = moving * _not_moved(drain.progress)
+    hours += sum(bound.hours * _not_done(drain, bound.name) for bound in after)
+    return hours if hours > 0 else None
+
+
+def took(drain: Drain, journal: Iterable[JournalEntry]) -> float | None:
+    """Hours from its first step until its copies were counted elsewhere, or all was back; None before, and for one that
+    never began.
+    """
+    lines = tuple(journal) if drain.state in _OVER else ()
+    began = next((line.at for line in lines if line.decided.startswith(BEGUN)), None)
+    if began is None:
+        return None
+    counted = next((line.at for line in reversed(lines) if line.decided.startswith(COUNTED)), None)
+    back = drain.state is DrainState.CANCELLED
+    return ((drain.updated_at if back or counted is None else counted) - began) / _HOUR
+
+
+class Past:
+    """What drains took, each read once from its journal: what is over does not change."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._took: dict[tuple[str, DrainState], float | None] = {}
+
+    def of(self, drain: Drain) -> float | None:
+        """What `took` says of it."""
+        if drain.state not in _OVER:
+            return None
+        known = drain.id, drain.state
+        if known not in self._took:
+            self._took[known] = took(drain, self._store.journal(drain.id))
+        return self._took[known]
+
+
+def _not_moved(progress: Progress) -> float:
+    """The share that is still to move, by PGs or by bytes, whichever has more to come; all of it before the first."""
+    shares = (
+        (progress.moved_pgs, progress.planned_pgs),
+        (progress.moved_bytes, progress.planned_bytes),
+    )
+    return max((1 - moved / planned for moved, planned in shares if planned), default=1.0)
+
+
+def _not_done(drain: Drain, name: str) -> float:
+    """The share of what follows that is still to come: as much as its weights still have of what they had."""
+    if name.startswith(AFTER_OVERRIDE):
+        return _kept(drain, "reweight")
+    return _kept(drain, "crush_weight") if name.startswith(AFTER_WEIGHT) else 1.0
+
+
+def _kept(drain: Drain, what: str) -> float:
+    names = [f"osd.{osd}/{what}" for osd in drain.osds]
+    both = [(drain.ours.get(name, ABSENT), drain.saved.get(name, ABSENT)) for name in names]
+    known = [(float(now), float(had)) for now, had in both if ABSENT not in (now, had)]
+    had = sum(had for _, had in known)
+    return sum(now for now, _ in known) / had if had else 1.0

@@ -1,0 +1,74 @@
+"""How long a drain still takes, and took: against drains that were played to their end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from actions.policy import Policy
+from data.drain import Drain, DrainState
+from service.draining.lasting import left, took
+from tests.actions.made import wide_spec
+from tests.actions.run import Run
+
+S = DrainState
+
+
+def played(run: Run, intent: str) -> tuple[Drain, list[tuple[float, float, Drain]]]:
+    """A drain played to its end: what it was then, and (hours gone by, hours said to be left, itself) look by look."""
+    run.tick()
+    asked = run.controller.propose("osd.0", "operator", "test", run.cluster.now, intent)
+    drain = run.controller.requests.approve(asked.id, "operator", run.cluster.now)
+    said = []
+    while (now := run.known(drain)).state is not S.VERIFIED:
+        if (hours := left(now)) is not None:
+            said.append((run.elapsed / 3600, hours, now))
+        run.tick()
+    return now, said
+
+
+@pytest.mark.parametrize("intent", ["replace", "remove"])
+@pytest.mark.parametrize("pg_num", [128, 512])
+def test_what_is_said_to_be_left_of_a_drain_is_what_it_takes_from_there_to_its_end(
+    pg_num: int, intent: str
+) -> None:
+    policy = Policy(out_share_max=0.5)
+    with Run(wide_spec(hosts=12, racks=0, pg_num=pg_num, used=0.1), policy=policy) as run:
+        ended, said = played(run, intent)
+        end, look = run.elapsed / 3600, policy.tick_seconds / 3600
+        assert any(drain.progress.moved_bytes == drain.progress.planned_bytes for _, _, drain in said), (
+            "what follows the data is looked at, too"
+        )
+        for at, hours, drain in said:
+            assert (end - at) / 1.3 < hours < (end - at) * 1.6 + 6 * look, drain.progress
+        begun = next(at for at, _, _ in said)
+        assert took(ended, run.store.journal(ended.id)) == pytest.approx(end - begun, abs=5 * look)
+
+
+def test_nobody_knows_how_long_a_drain_still_takes_that_is_held_or_waits_for_a_person() -> None:
+    with Run(wide_spec(hosts=12, racks=0)) as run:
+        run.tick()
+        drain = run.drain("osd.0")
+        assert left(run.known(drain)) is None, "it has not begun"
+        run.until(drain, S.DRAINING)
+        assert left(run.known(drain)) is not None
+        for state in (S.HOLDING, S.PAUSED, S.FAILED, S.CANCELLING, S.DRAINED, S.VERIFIED, S.CANCELLED):
+            assert left(replace(run.known(drain), state=state)) is None
+
+
+def test_a_drain_that_was_cancelled_took_as_long_as_it_went_and_came_back() -> None:
+    with Run(wide_spec(hosts=12, racks=0)) as run:
+        run.tick()
+        drain = run.drain("osd.0")
+        never = run.drain("osd.1")
+        run.controller.requests.cancel(never.id, "operator", run.cluster.now)
+        run.until(drain, S.DRAINING)
+        began = run.elapsed
+        run.ticks(20)
+        assert took(run.known(drain), run.store.journal(drain.id)) is None, "it is not over"
+        run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+        ended = run.until(drain, S.CANCELLED)
+        gone = took(ended, run.store.journal(drain.id))
+        assert gone == pytest.approx((run.elapsed - began) / 3600, abs=0.02)
+        assert took(run.until(never, S.CANCELLED), run.store.journal(never.id)) is None, "it never began"
