@@ -34,7 +34,7 @@ from actions.states import Event, after, can
 from actions.steps import Answer, Decisions, Hold, Propose, Refusal, Step, Turn, Wait
 from actions.survey import Survey, survey
 from actions.suspicion import Suspicion
-from data.drain import Drain, DrainState
+from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId
 from data.outlook import Outlook
 from data.slow import Slowness
@@ -181,7 +181,7 @@ class Controller:
         with self._lock:
             view = self._look(now)
             drain = self.requests.hand_over(id_, caller, view, self._context(now))
-            if drain.device is not None:
+            if drain.device is not None and drain.intent is not Intent.FILL:
                 self._journal.send(id_, DeviceLight(drain.device, on=True), "light the disk", now)
             return drain
 

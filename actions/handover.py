@@ -64,20 +64,25 @@ def orchestrator(channel: Channel) -> Orchestrator:
 
 
 def hand_over(view: ClusterView, drain: Drain, by: Orchestrator) -> HandOver:
-    """What is done next, by intent and orchestrator. All of a shared device's OSDs go before it is pulled."""
+    """What is done next, by intent and orchestrator. All of a shared device's OSDs go before it is pulled. A disk that
+    was filled stays.
+    """
+    if drain.intent is Intent.FILL:
+        why = "It has its share and stays. If it was kept out, let it come in by itself again:"
+        return HandOver(drain.id, by, (_noin(drain, "rm-noin", why),))
     replaced = drain.intent is not Intent.REMOVE
     tasks: list[Task] = []
     for osd in drain.osds:
         tasks += _WAYS[by](view, osd, replaced)
     refilled = replaced and by is not Orchestrator.ROOK
     if refilled:
-        tasks.append(_kept_out(drain, "add-noin", "Keep Ceph from filling the new disk in one rush."))
+        tasks.append(_noin(drain, "add-noin", "Keep Ceph from filling the new disk in one rush."))
     tasks.append(_pull(view, drain, replaced))
     if replaced:
         tasks += _put_in(drain, by)
     if refilled:
         tasks += [Task("Fill it again, gently.", f"predrain fill osd.{osd}") for osd in drain.osds]
-        tasks.append(_kept_out(drain, "rm-noin", "Once it is filled:"))
+        tasks.append(_noin(drain, "rm-noin", "Once it is filled:"))
     return HandOver(drain.id, by, tuple(tasks))
 
 
@@ -132,8 +137,8 @@ def _pull(view: ClusterView, drain: Drain, replaced: bool) -> Task:
     return Task(f"{verb} {drain.device} in {hosts}. If its light is not lit:", lit)
 
 
-def _kept_out(drain: Drain, word: str, why: str) -> Task:
-    """The OSD keeps its id, so Ceph would take a new disk under it in at once, and fill it at its own speed."""
+def _noin(drain: Drain, word: str, why: str) -> Task:
+    """An OSD keeps its id, so that Ceph would take a new disk under it in at once, and fill it at its own speed."""
     return Task(why, shlex.join(["ceph", "osd", word, *(f"osd.{osd}" for osd in drain.osds)]))
 
 

@@ -168,6 +168,12 @@ class Drain:
     spare_reads: bool = False
     """Reading the disk hurts clients: it stops leading PGs before its data leaves (`Mechanic.REBUILD`)."""
 
+    @property
+    def emptied(self) -> bool:
+        """Whether no data is left on its OSDs: a disk that was filled has its share, and serves."""
+        over = (DrainState.VERIFIED, DrainState.HANDED_OVER)
+        return self.state in over and self.intent in (Intent.REPLACE, Intent.REMOVE)
+
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:

@@ -143,7 +143,7 @@ def _drains(scene: Scene) -> Iterator[Cause]:
         yield Cause("drains:held", title, tuple(held), "See to what holds it, or cancel it.", "/drains")
     empty: dict[HostName, list[Point]] = defaultdict(list)
     for id_, drain in sorted(drains.items()):
-        if drain.state is DrainState.VERIFIED:
+        if drain.state is DrainState.VERIFIED and drain.emptied:
             line = f"{_osds(drain)} ({drain.device}): all of its data is elsewhere, drain {id_}."
             empty[_host(scene, drain)].append(Point(f"empty:{id_}", line))
     for host, points in sorted(empty.items()):

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from actions.guards import AUTOMATIC
 from actions.policy import Mode
-from data.drain import Drain, DrainState
+from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, HostName, OsdId
 from data.outlook import Outlook, Status
 from data.reading import Smart
@@ -31,7 +31,6 @@ SHARE_OF_MODEL = 0.01
 MOSTLY, TIMES = 0.9, 5
 """A firmware is named that nearly all of the sick have, and with which disks are so much likelier sick."""
 MANY_IN_A_RACK = 5
-EMPTY = frozenset({DrainState.VERIFIED, DrainState.HANDED_OVER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def doing(drain: Drain | None, mode: Mode) -> str:
     """What predrain does about a disk, a sentence; empty when it does nothing."""
     if drain is None:
         return ""
-    name = f"Drain {drain.id}"
+    name, filled = f"Drain {drain.id}", drain.intent is Intent.FILL
     match drain.state:
         case DrainState.PROPOSED if mode is not Mode.ACT or drain.asked_by != AUTOMATIC:
             return f"{name} waits for your approval."
@@ -102,7 +101,8 @@ def doing(drain: Drain | None, mode: Mode) -> str:
         case DrainState.PROPOSED | DrainState.APPROVED | DrainState.PREPARING:
             return f"{name} is about to begin."
         case DrainState.DRAINING | DrainState.DRAINED:
-            return f"{name} runs: {drain.progress.moved_pgs} of {drain.progress.planned_pgs} PGs are away."
+            where = "here" if filled else "away"
+            return f"{name} runs: {drain.progress.moved_pgs} of {drain.progress.planned_pgs} PGs are {where}."
         case DrainState.HOLDING:
             return f"{name} holds: {drain.held_by[0] if drain.held_by else 'no reason is known.'}"
         case DrainState.PAUSED:
@@ -112,7 +112,7 @@ def doing(drain: Drain | None, mode: Mode) -> str:
         case DrainState.CANCELLING | DrainState.CANCELLED:
             return f"{name} was cancelled."
         case DrainState.VERIFIED | DrainState.HANDED_OVER:
-            return f"{name} is done: the disk is empty."
+            return f"{name} is done: the disk is {'filled' if filled else 'empty'}."
 
 
 def _sick(scene: Scene) -> Iterator[Sick]:
@@ -126,7 +126,7 @@ def _sick(scene: Scene) -> Iterator[Sick]:
         drain = next((drains[osd] for osd in mine if osd in drains), None)
         # A silent host's disks are still there; one that an awake host reads no more was swapped or pulled.
         most = scene.stale_after if reading.host in awake else HEARD
-        if scene.now - reading.taken_at > most or (drain is not None and drain.state in EMPTY):
+        if scene.now - reading.taken_at > most or (drain is not None and drain.emptied):
             continue
         seat = sight.view.osds[mine[0]] if sight.view and mine else None
         identity = reading.seen.identity if isinstance(reading.seen, Smart) else None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from actions.cluster.port import DeviceLight
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, OsdId
 from tests.actions.made import ec_spec, wide_spec
@@ -55,6 +56,10 @@ def test_a_new_disk_gets_back_what_the_old_one_held_a_few_pgs_at_a_time(run: Run
     assert done.progress.moved_pgs == done.progress.planned_pgs
     rungs = [line for line in run.store.journal(drain.id) if "override of" in line.decided]
     assert len(rungs) >= len(held) / run.policy.peering_max
+    run.controller.hand_over(done.id, "operator", run.cluster.now)
+    assert DeviceLight(DeviceId("NEW_0"), on=True) not in run.watched.commands, (
+        "nobody is to pull the new disk"
+    )
 
 
 def test_a_fill_that_is_cancelled_empties_the_disk_again_a_few_pgs_at_a_time(run: Run) -> None:

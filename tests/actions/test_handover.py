@@ -72,6 +72,13 @@ def test_without_an_orchestrator_a_checklist_asks_ceph_once_more_before_anything
     assert gone == f"ceph osd {way} 0 --yes-i-really-mean-it"
 
 
+@pytest.mark.parametrize("by", Orchestrator)
+def test_a_disk_that_was_filled_is_neither_stopped_nor_destroyed_nor_pulled(by: Orchestrator) -> None:
+    assert commands(by, Intent.FILL) == ["ceph osd rm-noin osd.0"]
+    drain = a_drain(0, state=S.HANDED_OVER, intent=Intent.FILL)
+    assert "Replace" not in hand_over(calm_view(), drain, by).text()
+
+
 def test_a_shared_device_is_pulled_after_all_of_its_osds() -> None:
     drain = a_drain(0, intent=Intent.REMOVE, osds=(OsdId(0), OsdId(1)))
     text = hand_over(calm_view(), drain, Orchestrator.CEPHADM).text()

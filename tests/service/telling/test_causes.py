@@ -119,6 +119,16 @@ def test_a_disk_that_was_drained_waits_to_be_swapped_and_is_sick_no_more() -> No
     assert (cause.key, cause.title) == (f"empty:{host}", f"1 disk on {host} can be swapped")
 
 
+def test_a_disk_that_was_filled_is_not_to_be_swapped_and_is_told_when_it_sickens() -> None:
+    fleet = Fleet(drains=(a_drain(DrainState.VERIFIED, intent=Intent.FILL),))
+    scene, view = fleet.scene(), changed_osd(calm_view(), 3, device=device(3))
+    assert causes(replace(scene, sight=replace(scene.sight, view=view))) == ()
+    fleet.sicken(3)
+    scene = fleet.scene()
+    (cause,) = causes(replace(scene, sight=replace(scene.sight, view=view)))
+    assert "Drain D-1 is done: the disk is filled." in cause.points[0].line
+
+
 def test_disks_of_one_rack_that_are_sick_for_one_reason_are_one_cause() -> None:
     models = {number: f"M{number}" for number in range(6)}
     fleet, view = Fleet(models=models), SimulatedCluster(wide_spec(hosts=6, per_host=1, racks=1), 1).view()
