@@ -11,7 +11,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from actions.cluster.view import ClusterView, Osd
-from data.drain import Drain, DrainState
+from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId
 from data.outlook import Advice, Outlook, Status
 from data.reading import Reading
@@ -34,6 +34,7 @@ class OsdDrainBody(Body):
 
     id: str
     state: DrainState
+    intent: Intent
     moved_bytes: int
     planned_bytes: int
     held_by: list[str]
@@ -188,6 +189,7 @@ def _drain(drain: Drain) -> OsdDrainBody:
     return OsdDrainBody(
         id=drain.id,
         state=drain.state,
+        intent=drain.intent,
         moved_bytes=progress.moved_bytes,
         planned_bytes=progress.planned_bytes,
         held_by=list(drain.held_by),

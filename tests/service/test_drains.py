@@ -156,7 +156,7 @@ def test_a_wish_becomes_an_empty_disk(world: World, site: Site) -> None:
     journal = site.client.get(f"/api/v1/drains/{drain['id']}/journal").json()["items"]
     assert {entry["caller"] for entry in journal} == {"controller", "token-file"}
     row = site.client.get("/api/v1/osds").json()["items"][0]
-    assert row["drain"]["state"] == "verified"
+    assert (row["drain"]["state"], row["drain"]["intent"]) == ("verified", "replace")
 
 
 def test_an_approval_must_say_which_plan_it_means(site: Site) -> None:

@@ -195,3 +195,24 @@ def test_a_sign_in_that_was_waved_away_can_be_asked_for_again(desk: Opened) -> N
     expect(page.get_by_role("dialog", name="Sign in")).to_be_hidden()
     page.get_by_role("button", name="read only").click()
     expect(page.get_by_role("dialog", name="Sign in")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("intent", "asks", "does"),
+    [
+        ("fill", "Fill osd.", "Approve: move 2.4 TiB onto osd."),
+        ("quarantine", "lead no PGs while it is slow?", "stops leading PGs"),
+    ],
+)
+def test_what_empties_no_disk_is_asked_for_by_what_it_does(
+    desk: Opened, token: str, intent: str, asks: str, does: str
+) -> None:
+    body = desk.api(f"drains/{desk.api('drains')['items'][0]['id']}")
+    answering(desk.page, f"drains/{body['id']}", body | {"intent": intent, "state": "proposed"})
+    page = settled(desk.go(f"/drains/{body['id']}", token))
+    expect(page.locator("h1")).to_contain_text(asks)
+    expect(page.locator(".acting-bar").get_by_role("button").first).to_contain_text(does)
+    expect(page.locator("main")).not_to_contain_text(" off osd.")
+    answering(desk.page, f"drains/{body['id']}", body | {"intent": intent, "state": "verified"})
+    page = settled(desk.go(f"/drains/{body['id']}", token))
+    expect(page.locator("main")).not_to_contain_text("ceph orch osd rm")

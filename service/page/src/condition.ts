@@ -1,5 +1,5 @@
 /** What a disk's cell shows. Good, warning and bad are the service's words; the rest is what is known of it besides. */
-import type { Drain, DrainState, Osd } from "./api/contract.ts";
+import type { Drain, DrainState, Intent, Osd } from "./api/contract.ts";
 import { about, clockOf, percent, ratio, seconds, share } from "./format.ts";
 
 export type Condition =
@@ -48,9 +48,14 @@ export function isOld(osd: Osd, now: string | null): boolean {
   return behind !== null && behind > OLD_SECONDS;
 }
 
+/** Whether data leaves a disk: a quarantine moves none, a fill brings some. */
+export const empties = (drain: { intent: Intent }): boolean => drain.intent === "replace" || drain.intent === "remove";
+
 export function condition(osd: Osd, now: string | null): Condition {
-  if (osd.drain && DRAINING.has(osd.drain.state)) return "draining";
-  if (osd.drain && DRAINED.has(osd.drain.state)) return "drained";
+  if (osd.drain && empties(osd.drain)) {
+    if (DRAINING.has(osd.drain.state)) return "draining";
+    if (DRAINED.has(osd.drain.state)) return "drained";
+  }
   if (!osd.up) return "down";
   if (osd.unreadable || osd.status === "unknown") return "unknown";
   if (osd.status === "bad") return "bad";

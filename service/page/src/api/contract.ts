@@ -68,9 +68,13 @@ export interface ClusterStatus {
   demo: Demo | null;
 }
 
+/** Why a drain is there: a `quarantine` moves no data (a slow disk stops leading PGs), a `fill` brings data to a new disk. */
+export type Intent = "replace" | "remove" | "quarantine" | "fill";
+
 export interface OsdDrain {
   id: string;
   state: DrainState;
+  intent: Intent;
   moved_bytes: number;
   planned_bytes: number;
   held_by: string[];
@@ -210,7 +214,7 @@ export interface Drain {
   device: string | null;
   osds: number[];
   state: DrainState;
-  intent: "replace" | "remove";
+  intent: Intent;
   asked_by: string;
   reason: string;
   created_at: string;

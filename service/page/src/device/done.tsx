@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { tellOutcome } from "../act.ts";
 import type { Device, Drain, Osd, Outlook } from "../api/contract.ts";
-import { movedText, remaining, whenDown } from "../condition.ts";
+import { empties, movedText, remaining, whenDown } from "../condition.ts";
 import { about, sentence, tib } from "../format.ts";
 import { Acting, At, Question, WhyOff } from "../pieces.tsx";
 import { drainLink } from "../links.ts";
@@ -56,7 +56,7 @@ export function Next({ facts, outlook, osd, drain }: { facts: Device; outlook: O
       <p>{nextSentence(outlook, osd, drain)}</p>
       {drain && (
         <p>
-          <a href={drainLink(drain.id)}>Drain {drain.id}</a>
+          <a href={drainLink(drain.id)}>{drain.intent === "replace" || drain.intent === "remove" ? "Drain" : "See"} {drain.id}</a>
         </p>
       )}
       <h2>What became of it</h2>
@@ -83,6 +83,10 @@ export function Next({ facts, outlook, osd, drain }: { facts: Device; outlook: O
 function nextSentence(outlook: Outlook | null, osd: Osd | null, drain: Drain | null): string {
   const known = osd?.drain;
   const halted = status.value?.halted ? " All drains are held now." : "";
+  if (known && !empties(known)) {
+    const what = known.intent === "quarantine" ? "It is slow, so it is to lead no PGs until it answers like its peers again; no data moves" : "A new disk is filled a few PGs at a time";
+    return `${what}. The ${known.intent} is ${known.state}${remaining(drain)}.${halted}`;
+  }
   switch (known?.state) {
     case "proposed":
       return `A drain waits for approval${drain?.plan ? `: ${tib(drain.plan.bytes)} in ${about(drain.plan.eta_hours)}` : ""}. Nothing moves before.${halted}`;

@@ -3,10 +3,11 @@ import { useRef, useState } from "preact/hooks";
 import { drainVerb } from "../act.ts";
 import type { DrainWhole, Osd, Plan } from "../api/contract.ts";
 import { about, evenOdds, life, moment, percent, plural, sentence, share, statement, tib } from "../format.ts";
+import { empties } from "../condition.ts";
 import { Acting, WhyOff } from "../pieces.tsx";
 import { Shape } from "../shape.tsx";
 import { actingOff, now, osdByNumber, status } from "../state.ts";
-import { targetOf } from "./naming.ts";
+import { CALLED, targetOf } from "./naming.ts";
 import { Flow } from "./flow.tsx";
 import { Guards } from "./guards.tsx";
 
@@ -34,7 +35,7 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
   const off = !plan ? "there is no plan yet" : (refusals[0] ?? (status.value?.halted ? "all drains are held" : null));
 
   const approve = async (): Promise<void> => {
-    const answer = await drainVerb(drain.id, "approve", `Approved: ${target} is drained as its guards allow.`, drain.etag);
+    const answer = await drainVerb(drain.id, "approve", `Approved: the ${CALLED[drain.intent].noun} of ${target} goes on as its guards allow.`, drain.etag);
     const now = answer.moved;
     setMoved(now && { sentence: now.sentence, changes: plan && now.drain ? difference(plan, now.drain.plan) : [] });
   };
@@ -44,7 +45,7 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
       <div class="approve-facts">
         <header class="panel-head">
           <Title>
-            <Shape of={osd?.status ?? "unknown"} size={16} /> Drain {target}?
+            <Shape of={osd?.status ?? "unknown"} size={16} /> {asks(drain, target)}
           </Title>
           <p class="muted">
             {drain.id}, proposed {moment(drain.created_at, now.value)} UTC by {drain.asked_by}. {plan ? sentence(`${capital(plan.mechanic)}: ${plan.why}`) : ""}
@@ -53,8 +54,12 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
         <Compared facts={factsOf(drain, osd)} />
       </div>
       <div class="approve-side">
-        <h3>Where the data goes</h3>
-        {plan ? <Flow from={target} plan={plan} /> : <p class="muted">No plan is computed yet.</p>}
+        {empties(drain) && (
+          <>
+            <h3>Where the data goes</h3>
+            {plan ? <Flow from={target} plan={plan} /> : <p class="muted">No plan is computed yet.</p>}
+          </>
+        )}
         <Guards guards={drain.guards} />
       </div>
       <footer class="acting-bar">
@@ -69,10 +74,10 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
         {moved ? <Moved {...moved} /> : anew.length > 0 && <Moved sentence="The plan was made anew while you looked." changes={anew} />}
         <div class="buttons left">
           <Acting kind="primary" off={actingOff.value ?? off} onPress={() => void approve()}>
-            Approve: move {plan ? tib(plan.bytes) : "its data"} off {target}
+            {does(drain, target)}
           </Acting>
-          <Acting onPress={() => void drainVerb(drain.id, "cancel", `Rejected: the drain of ${target} will not start.`)}>Reject</Acting>
-          <span class="muted">Nothing moves before. It stays up and in until its copies are verified elsewhere; hand-over asks again.</span>
+          <Acting onPress={() => void drainVerb(drain.id, "cancel", `Rejected: the ${CALLED[drain.intent].noun} of ${target} will not start.`)}>Reject</Acting>
+          <span class="muted">Nothing moves before. {empties(drain) && "It stays up and in until its copies are verified elsewhere; hand-over asks again."}</span>
           <WhyOff />
         </div>
       </footer>
@@ -111,6 +116,7 @@ function Compared({ facts }: { facts: readonly Fact[] }) {
 
 /** Only what the plan, the outlook and the policy of pacing say; what they do not is "not reported". */
 function factsOf(drain: DrainWhole, osd: Osd | null): Fact[] {
+  if (!empties(drain)) return besidesOf(drain);
   const { plan } = drain;
   const size = tib(plan?.bytes);
   const p = osd?.p_fail_30d ?? null;
@@ -131,6 +137,39 @@ function factsOf(drain: DrainWhole, osd: Osd | null): Fact[] {
     },
     { name: "Undo", approve: "cancel at any step: weights and settings as before", nothing: "none" },
   ];
+}
+
+/** The same for what moves data to a disk, or none. */
+function besidesOf({ intent, plan }: DrainWhole): Fact[] {
+  const time = `${about(plan?.eta_hours)}${plan?.bottleneck ? `. Bottleneck: ${plan.bottleneck}` : ""}`;
+  const clients = "watched: holds above 1.2x their latency before";
+  if (intent === "quarantine") {
+    return [
+      { name: "Data", approve: "none moves", nothing: "none moves" },
+      { name: "Time", approve: time, nothing: "as long as it is slow" },
+      { name: "Clients", approve: "PGs that it leads are led by other copies; it still takes writes", nothing: "wait for it in every PG that it leads" },
+      { name: "Undo", approve: "by itself once it answers like its peers again, or cancel: it leads as before", nothing: "none needed" },
+    ];
+  }
+  const fullest = plan?.fullest_osd == null ? "" : `fullest, osd.${plan.fullest_osd}: ${share(plan.fullest_after, 1)} after`;
+  return [
+    { name: "Data", approve: plan ? `${tib(plan.bytes)}, ${plural(plan.pgs, "PG")} come to it` : "not reported", nothing: "none: it stays empty" },
+    { name: "Time", approve: time, nothing: "until it is let in" },
+    { name: "Clients", approve: clients, nothing: "nothing changes" },
+    { name: "Space", approve: fullest || "not reported", nothing: "its room stays unused" },
+    { name: "Undo", approve: "cancel at any step: what came goes back", nothing: "none needed" },
+  ];
+}
+
+function asks(drain: DrainWhole, target: string): string {
+  if (drain.intent === "quarantine") return `Let ${target} lead no PGs while it is slow?`;
+  return `${capital(CALLED[drain.intent].noun)} ${target}?`;
+}
+
+/** The button says its effect. */
+function does({ intent, plan }: DrainWhole, target: string): string {
+  if (intent === "quarantine") return `Approve: ${target} stops leading PGs`;
+  return `Approve: move ${plan ? tib(plan.bytes) : "its data"} ${intent === "fill" ? "onto" : "off"} ${target}`;
 }
 
 interface Change {

@@ -1,6 +1,6 @@
 /** All drains: those that wait for a person, those that run, those that ended. */
 import type { Drain, DrainState } from "../api/contract.ts";
-import { isOpen, movedText } from "../condition.ts";
+import { empties, isOpen, movedText } from "../condition.ts";
 import { HoldAll } from "../frame/halt.tsx";
 import { about, sentence, span, statement, tib } from "../format.ts";
 import { At, Loading } from "../pieces.tsx";
@@ -8,7 +8,7 @@ import { deviceLink, drainLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
 import { drains, status } from "../state.ts";
 import { DrainPanel } from "./drain.tsx";
-import { STATE_SHAPE, targetOf } from "./naming.ts";
+import { CALLED, STATE_SHAPE, targetOf } from "./naming.ts";
 
 const WHOLE = 2;
 
@@ -47,8 +47,8 @@ export function Drains() {
 
 function headline(open: readonly Drain[]): string {
   const waits = open.filter((drain) => drain.state === "proposed" || drain.state === "failed").length;
-  const hands = open.filter((drain) => drain.state === "verified").length;
-  const runs = open.length - waits - hands;
+  const hands = open.filter((drain) => drain.state === "verified" && empties(drain)).length;
+  const runs = open.filter((drain) => drain.state !== "verified").length - waits;
   const parts = [
     waits ? `${waits} ${waits === 1 ? "drain waits" : "drains wait"} for you` : "",
     runs ? `${runs} ${runs === 1 ? "runs" : "run"}` : "",
@@ -100,7 +100,7 @@ function Table({ title, drains: rows, over = false }: { title: string; drains: r
                     </a>
                   )}
                 </th>
-                <td class="nowrap">{drain.state.replaceAll("_", " ")}</td>
+                <td class="nowrap">{empties(drain) ? "" : `${CALLED[drain.intent].noun} `}{drain.state.replaceAll("_", " ")}</td>
                 <td class="number nowrap">{tib(drain.plan?.bytes ?? (drain.progress.planned_bytes || null))}</td>
                 <td class="number">{movedText(drain.progress) || "not begun"}</td>
                 <td class="number nowrap">{over ? took(drain) : about(drain.plan?.eta_hours)}</td>

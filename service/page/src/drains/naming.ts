@@ -1,5 +1,5 @@
 /** What a drain is called and which shape stands for its state. */
-import type { Drain, DrainState } from "../api/contract.ts";
+import type { Drain, DrainState, Intent } from "../api/contract.ts";
 import type { Condition } from "../condition.ts";
 
 export const STATE_SHAPE: Record<DrainState, Condition> = {
@@ -18,3 +18,11 @@ export const STATE_SHAPE: Record<DrainState, Condition> = {
 };
 
 export const targetOf = (drain: Drain): string => drain.osds.map((osd) => `osd.${osd}`).join(", ") || (drain.device ?? drain.id);
+
+/** What each intent is called, and what the disk is when it is done. */
+export const CALLED: Record<Intent, { noun: string; done: string }> = {
+  replace: { noun: "drain", done: "drained" },
+  remove: { noun: "drain", done: "drained" },
+  fill: { noun: "fill", done: "filled" },
+  quarantine: { noun: "quarantine", done: "spared" },
+};

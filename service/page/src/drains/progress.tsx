@@ -1,13 +1,13 @@
 /** A drain under way: data left, PGs in flight and what clients feel, on one time axis, with its holds shaded. */
-import type { DrainWhole, Timeline } from "../api/contract.ts";
+import type { DrainWhole, Intent, Timeline } from "../api/contract.ts";
 import { Lanes, type Band, type Lane } from "../charts/lanes.tsx";
 import type { Point } from "../charts/scale.ts";
-import { movedText, remaining } from "../condition.ts";
+import { empties, movedText, remaining } from "../condition.ts";
 import { clockOf, count, moment, plural, ratio, span, statement, tib } from "../format.ts";
 import { deviceLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
 import { now, osdByNumber } from "../state.ts";
-import { STATE_SHAPE, targetOf } from "./naming.ts";
+import { CALLED, STATE_SHAPE, targetOf } from "./naming.ts";
 import { Guards } from "./guards.tsx";
 import { Verbs } from "./verbs.tsx";
 
@@ -62,30 +62,35 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
   );
 }
 
+/** What has become of the part that is told. */
+const MOVED: Record<Intent, string> = { replace: "moved", remove: "moved", fill: "filled", quarantine: "led by others" };
+
 function headline(drain: DrainWhole): string {
   const target = targetOf(drain);
-  const part = movedText(drain.progress);
+  const part = drain.intent === "quarantine" ? `${count(drain.progress.moved_pgs)} of ${plural(drain.progress.planned_pgs, "PG")}` : movedText(drain.progress);
+  const { noun, done } = CALLED[drain.intent];
   const took = drain.took_hours === null ? "" : ` in ${span(drain.took_hours * 3_600)}`;
   switch (drain.state) {
     case "draining":
-      return `${target}: ${part || "0 %"} moved${remaining(drain)}`;
+      return `${target}: ${part || "0 %"} ${MOVED[drain.intent]}${remaining(drain)}`;
     case "holding":
       return `${target}: holding at ${part || "0 %"}`;
     case "paused":
       return `${target}: paused at ${part || "0 %"}`;
     case "drained":
-      return `${target}: drained, being verified`;
+      return `${target}: ${done}, being verified`;
     case "verified":
-      return `${target}: drained and verified${took}`;
+      return `${target}: ${done} and verified${took}`;
     case "handed_over":
-      return `${target}: drained${took}, handed over`;
+      return `${target}: ${done}${took}, handed over`;
     default:
-      return `${target}: ${drain.state}`;
+      return `${target}: ${noun} ${drain.state}`;
   }
 }
 
 function HandOver({ drain }: { drain: DrainWhole }) {
   const osd = drain.osds[0];
+  if (!empties(drain)) return <p>The disk has its share and stays. <code>predrain drain done {drain.id}</code> closes this, so that it can be drained again one day.</p>;
   return (
     <div class="hand-over">
       <p>No PG is left on it and every copy is counted elsewhere. To hand it over:</p>
@@ -117,7 +122,7 @@ function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
   const lanes: Lane[] = [
     {
       key: "left",
-      title: "Data left",
+      title: drain.intent === "fill" ? "Data to come" : "Data left",
       under: "TiB",
       points: pair(timeline.bytes_left),
       draw: "step",

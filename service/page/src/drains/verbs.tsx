@@ -6,7 +6,7 @@ import { moved } from "../condition.ts";
 import { about, percent, plural, tib } from "../format.ts";
 import { Acting, Question, WhyOff } from "../pieces.tsx";
 import { osdByNumber } from "../state.ts";
-import { targetOf } from "./naming.ts";
+import { CALLED, targetOf } from "./naming.ts";
 
 const MOVING = new Set(["approved", "preparing", "draining", "holding"]);
 const CANCELLABLE = new Set([...MOVING, "paused", "drained", "verified", "failed"]);
@@ -29,8 +29,8 @@ export function Verbs({ drain }: { drain: DrainWhole }) {
       {CANCELLABLE.has(drain.state) && <Acting onPress={() => setAsking("cancel")}>Cancel</Acting>}
       {asking === "resume" && (
         <Question
-          title={`Resume the drain of ${target}?`}
-          yes={`Resume: move the other ${tib(drain.progress.planned_bytes - drain.progress.moved_bytes)}`}
+          title={`Resume the ${CALLED[drain.intent].noun} of ${target}?`}
+          yes={drain.intent === "quarantine" ? "Resume" : `Resume: move the other ${tib(drain.progress.planned_bytes - drain.progress.moved_bytes)}`}
           onYes={() => void drainVerb(drain.id, "resume", `Resumed: ${target} goes on as its guards allow.`)}
           onClose={() => setAsking(null)}
         >
@@ -39,8 +39,8 @@ export function Verbs({ drain }: { drain: DrainWhole }) {
       )}
       {asking === "cancel" && (
         <Question
-          title={`Cancel the drain of ${target}?`}
-          yes={`Cancel: put ${tib(drain.progress.moved_bytes)} back`}
+          title={`Cancel the ${CALLED[drain.intent].noun} of ${target}?`}
+          yes={drain.intent === "quarantine" ? "Cancel: it leads PGs as before" : `Cancel: put ${tib(drain.progress.moved_bytes)} back`}
           {...(drain.state === "drained" || drain.state === "verified" ? { typed: target } : {})}
           onYes={() => void drainVerb(drain.id, "cancel", `Cancelling: weights and settings of ${target} go back as they were.`)}
           onClose={() => setAsking(null)}
@@ -56,7 +56,7 @@ function consequence(drain: DrainWhole): string {
   const share = moved(drain.progress) ?? 0;
   const eta = drain.plan?.eta_hours;
   const osd = osdByNumber.value.get(drain.osds[0] ?? -1);
-  const back = drain.progress.moved_bytes > 0 ? `This puts ${tib(drain.progress.moved_bytes)} back${eta ? ` in ${about(eta * share)}` : ""} and restores weights and settings` : "Nothing has moved; weights and settings are restored";
+  const back = drain.progress.moved_bytes > 0 ? `This puts ${tib(drain.progress.moved_bytes)} back${eta ? ` in ${about(eta * share)}` : ""} and restores weights and settings` : "No data has moved; weights, leadership and settings are restored";
   const risk = osd?.p_fail_30d == null ? "" : `; ${targetOf(drain)} stays at ${percent(osd.p_fail_30d)} within 30 days`;
   return `${back}${risk}.`;
 }

@@ -11,7 +11,7 @@ function seen(osds: Osd[], status: ClusterStatus = inMode("propose"), drains: Dr
 }
 
 const bad: Partial<Osd> = { status: "bad", p_fail_30d: 0.68, p_fail_30d_week_ago: 0.002, life_p10_days: 2, life_p50_days: 12, life_p90_days: 110 };
-const drain = (state: NonNullable<Osd["drain"]>["state"]): NonNullable<Osd["drain"]> => ({ id: "D-1", state, moved_bytes: 0, planned_bytes: 1e12, held_by: [] });
+const drain = (state: NonNullable<Osd["drain"]>["state"]): NonNullable<Osd["drain"]> => ({ id: "D-1", state, intent: "replace", moved_bytes: 0, planned_bytes: 1e12, held_by: [] });
 
 test("a healthy fleet needs nobody", () => {
   const { needs, inHand } = seen(fleet(40));
@@ -54,6 +54,17 @@ test("the time that is left of a drain is the service's, and none where it knows
   };
   assert.match(told(0.5) ?? "", /, about 30 min left$/);
   assert.doesNotMatch(told(null) ?? "", /left/);
+});
+
+test("a disk that was filled is not to be swapped, and one in quarantine is not called draining", () => {
+  const besides = (intent: "fill" | "quarantine", state: NonNullable<Osd["drain"]>["state"], changed: Partial<Osd> = {}) => seen([osd(2, { ...changed, drain: { ...drain(state), intent } })], inMode("act"));
+  const filled = besides("fill", "verified");
+  assert.deepEqual([filled.needs.length, filled.inHand[0]?.text], [0, "fill verified"]);
+  const slow = besides("quarantine", "draining", { source: "rule:slow", latency_ratio: 1.4 });
+  assert.equal(slow.inHand[0]?.shape, "slow");
+  assert.match(slow.inHand[0]?.text ?? "", /quarantine/);
+  const asked = seen([osd(2, { drain: { ...drain("proposed"), intent: "quarantine" } })]);
+  assert.match(asked.needs[0]?.next ?? "", /stops leading PGs/);
 });
 
 test("a drain that holds for more than a day needs a person", () => {

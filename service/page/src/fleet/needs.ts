@@ -1,7 +1,8 @@
 /** What needs a person now, most probable loss first, and what is in hand without one. Pure: lists in, rows out. */
 import type { Advice, ClusterStatus, Drain, Osd } from "../api/contract.ts";
-import { brief, condition, movedText, remaining, whenDown, type Condition } from "../condition.ts";
+import { brief, condition, empties, movedText, remaining, whenDown, type Condition } from "../condition.ts";
 import { about, clockOf, evenOdds, life, moment, percent, sentence, span, seconds, tib, within30 } from "../format.ts";
+import { CALLED } from "../drains/naming.ts";
 import { drainLink, hostLink, osdLink } from "../links.ts";
 
 export interface Need {
@@ -71,7 +72,7 @@ export function needsOf(osds: readonly Osd[], known: Known): Needs {
     const drain = osd.drain ? (known.drains.get(osd.drain.id) ?? null) : null;
     const need = needOf(osd, shape, drain, known);
     if (need) needs.push(need);
-    else if (shape !== "good") inHand.push(handOf(osd, shape, drain));
+    else if (shape !== "good" || osd.drain) inHand.push(handOf(osd, shape, drain));
   }
   needs.sort((a, b) => b.rank - a.rank || a.key.localeCompare(b.key));
   inHand.sort((a, b) => b.rank - a.rank || a.key.localeCompare(b.key));
@@ -148,7 +149,7 @@ function askedOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known):
     return { next, button: "See why", buttonHref: drainLink(drain.id), rank: 1 + (osd.p_fail_30d ?? 0.6) };
   }
   if (state === "proposed") return startsByItself(drain, known.status) ? null : proposed(osd, drain);
-  if (state === "verified") {
+  if (state === "verified" && osd.drain && empties(osd.drain)) {
     const next = "All copies are counted elsewhere. Swap the disk, then hand over; the OSD keeps its id.";
     return { next, button: "Hand over", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 0.05 };
   }
@@ -186,8 +187,10 @@ function proposed(osd: Osd, drain: Drain | null): Partial<Need> {
   const button = { button: "Review drain", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 1 + (osd.p_fail_30d ?? 0.6) };
   const refusal = plan?.refusals[0] ?? drain?.held_by[0];
   if (refusal) return { ...button, next: `A drain is proposed and cannot start now: ${sentence(refusal)}` };
-  const size = plan ? `drain ${tib(plan.bytes)} in ${about(plan.eta_hours)}` : "a drain";
-  return { ...button, next: `Proposed: ${size}. Nothing moves until you approve.`, primary: true };
+  if (osd.drain?.intent === "quarantine") return { ...button, next: "Proposed: it stops leading PGs while it is slow. No data moves.", button: "Review", primary: true };
+  const { noun } = CALLED[osd.drain?.intent ?? "replace"];
+  const size = plan ? `${noun} ${tib(plan.bytes)} in ${about(plan.eta_hours)}` : `a ${noun}`;
+  return { ...button, next: `Proposed: ${size}. Nothing moves until you approve.`, button: `Review ${noun}`, primary: true };
 }
 
 function nothingProposed(osd: Osd, status: ClusterStatus | null): string {
@@ -214,6 +217,11 @@ function howSure(osd: Osd): Pick<Need, "sure" | "before" | "likely"> {
 
 function handOf(osd: Osd, shape: Condition, drain: Drain | null): InHand {
   const item = { key: `osd ${osd.osd}`, shape, href: osdLink(osd), name: `osd.${osd.osd}`, waits: false, rank: osd.p_fail_30d ?? 0 };
+  if (osd.drain && !empties(osd.drain)) {
+    const { noun } = CALLED[osd.drain.intent];
+    const text = osd.drain.state === "draining" ? `${noun} ${movedText(osd.drain)}`.trim() + remaining(drain) : `${noun} ${osd.drain.state}`;
+    return { ...item, href: drainLink(osd.drain.id), text: [brief(osd, shape), text].filter(Boolean).join(", "), rank: 2.5 };
+  }
   if (shape === "draining" && osd.drain) {
     const word = osd.drain.state === "draining" ? "drain" : osd.drain.state;
     return { ...item, href: drainLink(osd.drain.id), text: `${word} ${movedText(osd.drain)}${remaining(drain)}`.trim(), rank: 3 };
