@@ -216,3 +216,22 @@ def test_what_empties_no_disk_is_asked_for_by_what_it_does(
     answering(desk.page, f"drains/{body['id']}", body | {"intent": intent, "state": "verified"})
     page = settled(desk.go(f"/drains/{body['id']}", token))
     expect(page.locator("main")).not_to_contain_text("ceph orch osd rm")
+
+
+def test_a_disk_that_was_drained_and_taken_out_asks_for_nothing_any_more(desk: Opened) -> None:
+    gone = next(drain for drain in desk.api("drains")["items"] if drain["state"] == "handed_over")
+    page = settled(desk.go(f"/devices/{gone['device']}"))
+    expect(page.locator(".device-head")).to_contain_text("under no OSD now")
+    expect(page.locator(".device-head")).not_to_contain_text("Likely")
+    expect(page.locator("main")).not_to_contain_text("replace it soon")
+
+
+def test_a_list_that_is_cut_says_so(desk: Opened) -> None:
+    first = desk.api("alerts")["items"][0]
+    alerts = [first | {"at": f"2018-02-01T{n // 60:02}:{n % 60:02}:00Z", "osd": n} for n in range(400)]
+    answering(desk.page, "alerts", {"items": alerts, "next": None})
+    ended = desk.api("drains")["items"][0]
+    drains = [ended | {"id": f"D-{n}"} for n in range(130)]
+    answering(desk.page, "drains", {"items": drains, "next": None})
+    expect(settled(desk.go("/alerts")).locator("main")).to_contain_text("200 of 400 announcements of disks")
+    expect(settled(desk.go("/drains")).locator("main")).to_contain_text("Ended, the newest 100 of 130")

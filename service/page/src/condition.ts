@@ -1,5 +1,5 @@
 /** What a disk's cell shows. Good, warning and bad are the service's words; the rest is what is known of it besides. */
-import type { Drain, DrainState, Intent, Osd } from "./api/contract.ts";
+import type { Device, Drain, DrainState, Intent, Osd } from "./api/contract.ts";
 import { about, clockOf, percent, ratio, seconds, share } from "./format.ts";
 
 export type Condition =
@@ -127,4 +127,9 @@ export function movedText(drain: { moved_bytes: number; planned_bytes: number })
 /** ", about 3 h left": what the service says is to come of a drain; nothing where nobody can tell. */
 export function remaining(drain: Pick<Drain, "left_hours"> | null): string {
   return drain?.left_hours ? `, ${about(drain.left_hours)} left` : "";
+}
+
+/** Whether a disk was drained and taken out: what its last readings asked for is over. */
+export function isGone(facts: Device, osd: Osd | null): boolean {
+  return osd === null && facts.drains.some((drain) => drain.state === "handed_over");
 }

@@ -121,6 +121,11 @@ export function plural(many: number, one: string, more = `${one}s`): string {
   return `${count(many)} ${many === 1 ? one : more}`;
 }
 
+/** "200 of " where a list shows only so many of what it counts. */
+export function cut(all: number, shown: number): string {
+  return all > shown ? `${count(shown)} of ` : "";
+}
+
 const two = (value: number): string => String(value).padStart(2, "0");
 
 /** "03:12" of that instant in UTC. */

@@ -1,6 +1,6 @@
 /** One disk: what is forecast and what to do, in a sentence; then its history, why, how sure, and what was done. */
 import type { Device as DeviceFacts, History, Osd, Outlook } from "../api/contract.ts";
-import { condition, whenDown, type Condition } from "../condition.ts";
+import { condition, isGone, whenDown, type Condition } from "../condition.ts";
 import { evenOdds, life, percent, seconds, sentence, span, within30 } from "../format.ts";
 import { HoldAll } from "../frame/halt.tsx";
 import { Acting, At, Loading, Refused, WhyOff } from "../pieces.tsx";
@@ -46,7 +46,7 @@ export function Device({ id }: { id: string }) {
             <Shape of={shown} size={24} /> <Verdict name={osd ? `osd.${osd.osd}` : id} outlook={outlook} osd={osd} loaded={data !== null} shown={shown} />
           </h1>
           <p class="lead">
-            <Lead outlook={outlook} facts={data} down={shown === "down" ? osd : null} />
+            <Lead outlook={outlook} facts={data} gone={data !== null && isGone(data, osd)} down={shown === "down" ? osd : null} />
           </p>
         </div>
         <Buttons osd={osd} status={data?.status ?? null} />
@@ -103,10 +103,10 @@ function Verdict({ name, outlook, osd, loaded, shown }: VerdictProps) {
   );
 }
 
-function Lead({ outlook, facts, down }: { outlook: Outlook | null; facts: DeviceFacts | null; down: Osd | null }) {
+function Lead({ outlook, facts, gone, down }: { outlook: Outlook | null; facts: DeviceFacts | null; gone: boolean; down: Osd | null }) {
   const parts: string[] = [];
-  const todo = down ? whenDown(down) : (outlook?.prescription ?? "");
-  if (!down && outlook?.p_fail_30d != null && outlook.life) {
+  const todo = down ? whenDown(down) : gone ? "It was drained and handed over, and is under no OSD now." : (outlook?.prescription ?? "");
+  if (!down && !gone && outlook?.p_fail_30d != null && outlook.life) {
     const odds = evenOdds(outlook.life.p50);
     parts.push(`Likely ${life(outlook.life.p10, outlook.life.p90)}${odds ? `, ${odds}` : ""}.`);
   }

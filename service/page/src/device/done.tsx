@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { tellOutcome } from "../act.ts";
 import type { Device, Drain, Osd, Outlook } from "../api/contract.ts";
-import { empties, movedText, remaining, whenDown } from "../condition.ts";
+import { empties, isGone, movedText, remaining, whenDown } from "../condition.ts";
 import { about, sentence, tib } from "../format.ts";
 import { Acting, At, Question, WhyOff } from "../pieces.tsx";
 import { drainLink } from "../links.ts";
@@ -53,7 +53,7 @@ export function Next({ facts, outlook, osd, drain }: { facts: Device; outlook: O
   return (
     <section class="card">
       <h2>What happens next</h2>
-      <p>{nextSentence(outlook, osd, drain)}</p>
+      <p>{isGone(facts, osd) ? "Nothing: it was drained and handed over, and is under no OSD now." : nextSentence(outlook, osd, drain)}</p>
       {drain && (
         <p>
           <a href={drainLink(drain.id)}>{drain.intent === "replace" || drain.intent === "remove" ? "Drain" : "See"} {drain.id}</a>

@@ -2,7 +2,7 @@
 import type { Drain, DrainState } from "../api/contract.ts";
 import { empties, isOpen, movedText } from "../condition.ts";
 import { HoldAll } from "../frame/halt.tsx";
-import { about, sentence, span, statement, tib } from "../format.ts";
+import { about, cut, sentence, span, statement, tib } from "../format.ts";
 import { At, Loading } from "../pieces.tsx";
 import { deviceLink, drainLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
@@ -11,6 +11,7 @@ import { DrainPanel } from "./drain.tsx";
 import { CALLED, STATE_SHAPE, targetOf } from "./naming.ts";
 
 const WHOLE = 2;
+const ENDED = 100;
 
 const ORDER: readonly DrainState[] = [
   "failed", "proposed", "draining", "holding", "preparing", "approved", "paused", "cancelling",
@@ -40,7 +41,7 @@ export function Drains() {
         <DrainPanel id={drain.id} key={drain.id} journal={8} />
       ))}
       <Table title="Also open" drains={rest} />
-      <Table title="Ended" drains={ended.slice(0, 100)} over />
+      <Table title={ended.length > ENDED ? `Ended, the newest ${cut(ended.length, ENDED)}${ended.length}` : "Ended"} drains={ended.slice(0, ENDED)} over />
     </section>
   );
 }

@@ -1,9 +1,11 @@
 /** What stands now, at once or when there is time, and what was told of disks, on change only: what, why, how sure, what predrain does about it. */
-import { sentence, statement } from "../format.ts";
+import { cut, plural, sentence, statement } from "../format.ts";
 import { At, DiskLink, Loading } from "../pieces.tsx";
 import { Shape } from "../shape.tsx";
 import { alerts } from "../state.ts";
 import { Causes } from "./causes.tsx";
+
+const MOST = 200;
 
 export function Alerts() {
   const all = alerts.value;
@@ -16,7 +18,7 @@ export function Alerts() {
       <h2>What stands now</h2>
       <Causes />
       <div class="headline">
-        <h2>{all?.length ? `${all.length} ${all.length === 1 ? "announcement" : "announcements"} of disks, newest first` : "Announcements of disks"}</h2>
+        <h2>{all?.length ? `${cut(all.length, MOST)}${plural(all.length, "announcement")} of disks, newest first` : "Announcements of disks"}</h2>
         <p class="lead">Sent on change only: status up, or a probability that doubled above 5 %. Down after three readings. Times are UTC.</p>
       </div>
       {all === null ? (
@@ -27,7 +29,7 @@ export function Alerts() {
         </div>
       ) : (
         <ul class="alert-list">
-          {all.slice(0, 200).map((alert) => (
+          {all.slice(0, MOST).map((alert) => (
             <li class="card" key={`${alert.at}${alert.device}${alert.osd}`}>
               <Shape of={alert.status} size={16} />
               <div>
