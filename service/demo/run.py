@@ -27,7 +27,7 @@ from service.changes import Kind
 from service.demo.clock import Pace
 from service.demo.fleet import Fleet, read_histories
 from service.demo.ledger import Ledger, table
-from service.demo.world import Calendar, World
+from service.demo.world import TICK, Calendar, World
 from service.house import DemoRow, DemoStatus, House, Ports
 from service.listening import Server, bind, url_of
 from service.live import Live
@@ -77,6 +77,11 @@ class Demo:
         disks = [osd.id for osd in spec.osds if osd.device_class == "hdd"]
         fleet = Fleet(known, disks, self.seed, start)
         return World(spec, fleet, Calendar(start, end), self.seed), first
+
+    @property
+    def policy(self) -> Policy:
+        """As it ships, but for how often the demo's controller looks: plans tell their time by that."""
+        return replace(Policy(), mode=self.mode, tick_seconds=TICK.total_seconds())
 
     def spec(self) -> ClusterSpec:
         """The simulated cluster. Raises UnknownWorld."""
@@ -138,7 +143,7 @@ def run(
         scorebook = _scorebook(closing) if served else None
         forecaster, cluster = forecaster_of(demo.bundle), Live(world_.cluster)
         ports = Ports(MemoryLog(), store, world_.clock, forecaster, cluster, scorebook=scorebook)
-        house = House(ports, replace(Policy(), mode=demo.mode), settings, demo=lambda: box[0])
+        house = House(ports, demo.policy, settings, demo=lambda: box[0])
         closing.callback(house.stop)
         world_.warm_up(house, max(first, world_.calendar.start - REMEMBERED))
         if listener is not None:

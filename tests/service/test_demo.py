@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from actions.cluster.simulated import ClientLoad
-from actions.policy import Mode, Policy
+from actions.policy import Mode
 from data.log.memory import MemoryLog
 from data.reading import Smart
 from data.store.sqlite import SqliteStore
@@ -36,7 +36,7 @@ def fleet() -> Fleet:
 def watched(demo: Demo) -> tuple[World, House]:
     world, first = demo.build()
     ports = Ports(MemoryLog(), SqliteStore(":memory:"), world.clock, forecaster_of(None), Live(world.cluster))
-    house = House(ports, replace(Policy(), mode=demo.mode), Settings())
+    house = House(ports, demo.policy, Settings())
     world.warm_up(house, first)
     house.start()
     for _ in world.days(house):

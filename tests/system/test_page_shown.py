@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.system.browsing import DESK, PHONE, Opened, chromium, settled, violations
+from tests.system.conftest import Demo
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
@@ -224,6 +225,15 @@ def test_a_disk_that_was_drained_and_taken_out_asks_for_nothing_any_more(desk: O
     expect(page.locator(".device-head")).to_contain_text("under no OSD now")
     expect(page.locator(".device-head")).not_to_contain_text("Likely")
     expect(page.locator("main")).not_to_contain_text("replace it soon")
+
+
+def test_a_drain_of_the_demo_took_about_as_long_as_its_plan_said(finished: Demo) -> None:
+    drains = finished.get("drains")["items"]
+    assert drains
+    for drain in drains:
+        assert 0.5 < drain["took_hours"] / drain["plan"]["eta_hours"] < 2, (
+            "its controller looks every ten minutes"
+        )
 
 
 def test_a_list_that_is_cut_says_so(desk: Opened) -> None:
