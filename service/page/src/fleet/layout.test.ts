@@ -27,6 +27,17 @@ test("a phone gets blocks, and one rack as rows when it is opened", () => {
   assert.deepEqual(rack.blocks.map((block) => block.rack), ["r2"]);
 });
 
+test("hosts are called by what tells them apart, without the domain that all of them share", () => {
+  const called = (names: string[]) => {
+    const disks = names.map((host, n) => osd(n, { host, slot: 0, rack: "r1" }));
+    return layOut(disks, 1232, null).blocks.flatMap((block) => block.hosts.map((row) => row.label));
+  };
+  assert.deepEqual(called(["osd-1.dc1.example.com", "osd-2.dc1.example.com"]), ["osd-1", "osd-2"]);
+  assert.deepEqual(called(["a.dc1.example.com", "b.dc2.example.com"]), ["a.dc1", "b.dc2"]);
+  assert.deepEqual(called(["stor-1", "stor-2"]), ["stor-1", "stor-2"]);
+  assert.deepEqual(called(["alone.example.com"]), ["alone.example.com"]);
+});
+
 test("every cell is hit at its own middle and nothing runs off the sheet", () => {
   for (const width of [358, 800, 1232]) {
     const layout = layOut(fleet(450), width, null);

@@ -10,6 +10,8 @@ export interface Cell {
 
 export interface HostRow {
   host: string;
+  /** Its name without the domain that all hosts share. */
+  label: string;
   y: number;
   /** In the order of slots. */
   cells: Cell[];
@@ -106,6 +108,16 @@ function fromTo(first: string, last: string): string {
   return first === last ? first : `${first} to ${stem && last.startsWith(stem) && last !== stem ? last.slice(stem.length) : last}`;
 }
 
+/** ".dc1.example.com": the domain that all names end with; empty where some has another one, or there is one name only. */
+function shared(names: readonly string[]): string {
+  const [first = "", ...others] = names;
+  for (let dot = first.indexOf("."); dot > 0 && others.length > 0; dot = first.indexOf(".", dot + 1)) {
+    const domain = first.slice(dot);
+    if (others.every((name) => name.endsWith(domain) && name.length > domain.length)) return domain;
+  }
+  return "";
+}
+
 /** Slots keep their gaps where they are numbered closely; otherwise disks stand side by side. */
 function columns(disks: { index: number; slot: number | null; osd: number }[]): { index: number; column: number }[] {
   const sorted = [...disks].sort((a, b) => (a.slot ?? a.osd) - (b.slot ?? b.osd) || a.osd - b.osd);
@@ -173,6 +185,7 @@ interface Plan {
 
 function place(racks: Rack[], many: number, plan: Plan): Layout {
   const cells = new Array<Cell>(many);
+  const domain = shared(racks.flatMap((rack) => rack.hosts.map((host) => host.name)));
   const blocks: Block[] = [];
   let top = 0;
   for (let first = 0; first < racks.length; first += plan.abreast) {
@@ -184,7 +197,7 @@ function place(racks: Rack[], many: number, plan: Plan): Layout {
         const y = top + HEAD + row * plan.rowPitch + plan.rowPitch / 2;
         const placed = host.cells.map((cell): Cell => ({ index: cell.index, x: x + plan.left + (cell.column + 0.5) * plan.pitch, y }));
         for (const cell of placed) cells[cell.index] = cell;
-        return { host: host.name, y, cells: placed };
+        return { host: host.name, label: host.name.slice(0, host.name.length - domain.length), y, cells: placed };
       });
       blocks.push({
         rack: rack.name,

@@ -98,7 +98,7 @@ function paintNames(ctx: CanvasRenderingContext2D, scene: Scene, block: Block, c
     const troubled = row.cells.filter((cell) => trouble(cell.index));
     ctx.font = `${troubled.length ? 600 : 400} 11px ${font}`;
     ctx.fillStyle = colour(troubled.length ? "text" : "muted");
-    ctx.fillText(fit(ctx, row.host, block.cellsX - block.x - 6), block.x, row.y);
+    ctx.fillText(fitEnd(ctx, row.label, block.cellsX - block.x - 6), block.x, row.y);
     let x = block.cellsEnd + 8;
     troubled.forEach((cell, place) => {
       const osd = scene.osds[cell.index];
@@ -121,6 +121,14 @@ function fit(ctx: CanvasRenderingContext2D, text: string, room: number): string 
   let short = text;
   while (short.length > 1 && ctx.measureText(`${short}\u2026`).width > room) short = short.slice(0, -1);
   return `${short}\u2026`;
+}
+
+/** Names of one cluster begin alike: what tells them apart is their end. */
+function fitEnd(ctx: CanvasRenderingContext2D, text: string, room: number): string {
+  if (ctx.measureText(text).width <= room) return text;
+  let short = text;
+  while (short.length > 1 && ctx.measureText(`\u2026${short}`).width > room) short = short.slice(1);
+  return `\u2026${short}`;
 }
 
 function paintCell(
