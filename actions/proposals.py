@@ -95,7 +95,12 @@ def open_for(
 
 def _stands(drain: Drain, osds: tuple[OsdId, ...], intent: Intent) -> bool:
     gives_way = drain.intent is Intent.QUARANTINE and intent is not Intent.QUARANTINE
-    return drain.state not in ENDED and bool(set(drain.osds) & set(osds)) and not gives_way
+    return not _closed(drain) and bool(set(drain.osds) & set(osds)) and not gives_way
+
+
+def _closed(drain: Drain) -> bool:
+    """Whether nothing of it is to come: it ended, or its disk was filled, of which nothing is to be handed over."""
+    return drain.state in ENDED or (drain.intent is Intent.FILL and drain.state is DrainState.VERIFIED)
 
 
 def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Propose | Refusal, ...]:
@@ -169,7 +174,7 @@ def _spoken_for(context: Context, osds: tuple[OsdId, ...], policy: Policy) -> bo
         set(drain.osds) & set(osds)
         and drain.intent is not Intent.QUARANTINE
         and (
-            drain.state not in ENDED
+            not _closed(drain)
             or (
                 drain.state is DrainState.CANCELLED
                 and drain.cancelled_by

@@ -62,6 +62,16 @@ def test_a_new_disk_gets_back_what_the_old_one_held_a_few_pgs_at_a_time(run: Run
     )
 
 
+def test_a_filled_disk_can_be_drained_whether_or_not_its_fill_was_closed(run: Run) -> None:
+    run.tick()
+    drained_and_replaced(run)
+    filled = run.until(approved(run, asked(run)), S.VERIFIED)
+    drain = run.controller.propose(f"osd.{SLOT}", "operator", "noisy", run.cluster.now)
+    run.until(approved(run, drain), S.VERIFIED)
+    assert empty(run, SLOT)
+    assert run.known(filled).state is S.VERIFIED
+
+
 def test_a_fill_that_is_cancelled_empties_the_disk_again_a_few_pgs_at_a_time(run: Run) -> None:
     drained_and_replaced(run)
     drain = approved(run, asked(run))

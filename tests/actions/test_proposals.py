@@ -11,7 +11,7 @@ from actions.foresight import fingerprint
 from actions.policy import Mode
 from actions.proposals import proposals
 from actions.steps import Propose, Turn
-from data.drain import Drain, DrainState, Plan
+from data.drain import Drain, DrainState, Intent, Plan
 from tests.actions.made import (
     NOW,
     POLICY,
@@ -47,6 +47,12 @@ def test_a_disk_whose_drain_a_person_cancelled_is_left_alone_for_a_week() -> Non
 
 def test_a_proposal_that_was_withdrawn_by_itself_does_not_keep_the_disk_from_being_proposed_again() -> None:
     assert proposed(cancelled(1, ""))
+
+
+def test_a_disk_that_was_filled_is_proposed_like_any_other_once_it_is_bad() -> None:
+    assert proposed(a_drain(0, DrainState.VERIFIED, intent=Intent.FILL))
+    assert not proposed(a_drain(0, DrainState.DRAINING, intent=Intent.FILL))
+    assert not proposed(a_drain(0, DrainState.VERIFIED))
 
 
 def waiting(view: ClusterView, **changes: object) -> Drain:

@@ -90,7 +90,7 @@ function headline(drain: DrainWhole): string {
 
 function HandOver({ drain }: { drain: DrainWhole }) {
   const osd = drain.osds[0];
-  if (!empties(drain)) return <p>The disk has its share and stays. <code>predrain drain done {drain.id}</code> closes this, so that it can be drained again one day.</p>;
+  if (!empties(drain)) return <p>The disk has its share and stays. Nothing is to be handed over; <code>predrain drain done {drain.id}</code> takes it off the list.</p>;
   return (
     <div class="hand-over">
       <p>No PG is left on it and every copy is counted elsewhere. To hand it over:</p>
