@@ -145,6 +145,19 @@ def test_a_process_that_is_away_while_others_answer_hides_nothing_of_what_they_s
     desk.told(frozenset({("PredrainDrainFailed", "")}))
 
 
+@pytest.mark.parametrize("cause", ["PredrainScoringStuck", "PredrainForecasterNotLoaded"])
+def test_hosts_are_not_told_as_silent_while_nobody_judges_what_they_send(desk: Desk, cause: str) -> None:
+    desk.send(desk.alert(cause))
+    desk.told(frozenset({(cause, "")}))
+    desk.send(
+        desk.alert("PredrainHostsSilent"),
+        desk.alert("PredrainHostSilent", host="stor-01", collector="delivers"),
+    )
+    desk.send(desk.alert("PredrainHalted"))
+    messages = desk.told(frozenset({("PredrainHalted", "")}))
+    assert not [name for message in messages for name, _ in message if "Silent" in name]
+
+
 def test_a_silent_host_whose_collector_delivered_is_told_of_while_others_keep_what_they_read(
     desk: Desk,
 ) -> None:
