@@ -288,6 +288,8 @@ class Controller:
                         self._copies.save(drain)
                 case Wait(drain=drain):
                     self._copies.progressed(drain, drains)
+                    if self._surveyed is not None:
+                        self._journal.wait(answer, self._surveyed, now)
                 case Propose(drain=drain):
                     self._journal.write(drain.id, now, drain.reason, "propose a drain", epoch=view.epoch)
                     self._copies.save(drain)

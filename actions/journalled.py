@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from actions.cluster.port import Cluster, ClusterUnreachable, Command, SetFlag
 from actions.leading import Lead
+from actions.standstill import Standstill
+from actions.steps import Wait
+from actions.survey import Survey
 from data.drain import JournalEntry
 from data.store.port import Store
 
@@ -21,6 +24,7 @@ class Journalled:
     store: Store
     cluster: Cluster
     lead: Lead
+    _standstill: Standstill = field(default_factory=Standstill)
 
     def write(
         self,
@@ -34,6 +38,12 @@ class Journalled:
     ) -> None:
         """One line of the journal of `id_`."""
         self.store.add_journal([JournalEntry(id_, now, seen, decided, answered, epoch)])
+
+    def wait(self, wait: Wait, survey: Survey, now: datetime) -> None:
+        """A line of a drain that has waited long."""
+        words = self._standstill.words(wait, survey, now)
+        if words is not None:
+            self.write(wait.drain.id, now, f"epoch {survey.view.epoch}", words, epoch=survey.view.epoch)
 
     def send(self, id_: str, command: Command, decided: str, now: datetime) -> bool:
         """Send one command; whether an answer came. A refusal is an answer, and is written down as one. A halt stops

@@ -70,6 +70,29 @@ def test_a_hold_is_as_old_as_its_first_look_however_its_numbers_go_on(run: Run) 
     assert later.updated_at == first.updated_at, "who is told of holds of over a day would never be"
 
 
+def test_the_journal_says_once_why_a_drain_stands_still_though_nothing_holds_it(run: Run) -> None:
+    """As where a target has no room for a PG that is on its way (backfill_toofull): it may wait for ever."""
+    id_ = draining(run)
+    while not any(isinstance(command, SetUpmap) for command in run.watched.commands):
+        run.tick()
+    for osd in run.cluster.truth().size_bytes:
+        run.cluster.set_slow(osd, 1e6)
+
+    def waits() -> list[str]:
+        return [line.decided for line in run.store.journal(id_) if line.decided.startswith("wait: ")]
+
+    for _ in range(60):
+        run.tick(110.0)
+    assert waits() == []
+    for _ in range(60):
+        run.tick(110.0)
+    (told,) = waits()
+    pinned = {command.pg for command in run.watched.commands if isinstance(command, SetUpmap)}
+    assert told.startswith("wait: nothing has moved for 2 h: ")
+    assert any(f"{pg} is active+backfilling+remapped" in told for pg in pinned)
+    assert run.controller.requests.known(id_).state is S.DRAINING
+
+
 def test_a_new_mgr_with_empty_statistics_is_unknown_and_holds(run: Run) -> None:
     id_ = draining(run)
     run.ticks(3)
