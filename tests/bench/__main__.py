@@ -31,6 +31,7 @@ MODULES = (
     "controlling",
     "ticking",
     "planning",
+    "collecting",
     "streaming",
     "answering",
     "loading",

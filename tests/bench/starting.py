@@ -64,7 +64,7 @@ def _started(arguments: list[str], port: int) -> Work:
             if process.poll() is not None:
                 raise RuntimeError(f"{arguments} ended with {process.returncode}")
             time.sleep(0.005)
-        return Work(1, time.perf_counter() - began, _processor_seconds(process.pid))
+        return Work(1, time.perf_counter() - began, processor_seconds(process.pid))
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
@@ -78,7 +78,7 @@ def _answers(port: int) -> bool:
         return False
 
 
-def _processor_seconds(pid: int) -> float:
+def processor_seconds(pid: int) -> float:
     after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
