@@ -118,9 +118,10 @@ def needing(scope: Scope) -> Callable[[Request], Awaitable[Caller]]:
             if scope is Scope.READ and may_read_unnamed(request):
                 found = LOOPBACK
             else:
-                where = access.tokens.path or "the token file"
+                file = access.tokens.path if _from_this_machine(request) else None
+                which = "one" if file is None else f"the one in {file}"
                 raise _unknown(
-                    f"This needs a token: send the one in {where} as Authorization: Bearer TOKEN, or sign in."
+                    f"This needs a token: send {which} as Authorization: Bearer TOKEN, or sign in."
                 )
         request.state.caller = found
         if wait := access.buckets.take((found.id or found.name, request.client and request.client.host)):
@@ -165,8 +166,9 @@ def reads_still(request: Request) -> bool:
 
 def _from_this_machine(request: Request) -> bool:
     """Whether nobody stands between: a proxy here would let in the whole network under our own address."""
-    name = host_name(request.headers.get("host", ""))
-    return name in LOOPBACK_NAMES and not any(header in request.headers for header in FORWARDED)
+    name, peer = host_name(request.headers.get("host", "")), request.client
+    near = peer is None or is_loopback(peer.host)
+    return near and name in LOOPBACK_NAMES and not any(header in request.headers for header in FORWARDED)
 
 
 def _unknown(detail: str) -> problems.Problem:

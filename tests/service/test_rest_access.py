@@ -18,6 +18,13 @@ def test_acting_without_the_token_names_the_file_that_has_it(site: Site, place: 
     assert site.house.store.halt_reason() is None
 
 
+def test_a_stranger_is_not_told_where_the_token_lies(site: Site, place: Place) -> None:
+    answer = site.client.post("/api/v1/halt", json={"why": "x"}, headers={"X-Forwarded-For": "192.0.2.7"})
+    assert answer.status_code == 401
+    assert "This needs a token" in answer.json()["detail"]
+    assert str(place.state.path) not in answer.text
+
+
 def test_a_token_that_nobody_knows_is_refused_even_for_reading(site: Site) -> None:
     assert site.client.get("/api/v1/status", headers={"Authorization": "Bearer nonsense"}).status_code == 401
 
