@@ -16,8 +16,8 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -63,22 +63,17 @@ class Webhook:
         """Raises NotTold."""
         body = json.dumps(self._document(message), separators=(",", ":")).encode()
         parts = urlsplit(self.url)
-        connection = self._connected()
-        late = _cutting(connection.sock)
-        try:
-            path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
-            connection.request(
-                "POST", path, body, self._headers(message, body, parts.netloc.rpartition("@")[2])
-            )
-            status = connection.getresponse().status
-        except (OSError, http.client.HTTPException) as error:
-            why = error if late.is_alive() else f"it takes longer than {DEADLINE_SECONDS:g} s"
-            raise NotTold(
-                f"the webhook {self._shown} does not answer: {why or type(error).__name__}"
-            ) from error
-        finally:
-            late.cancel()
-            connection.close()
+        path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+        headers = self._headers(message, body, parts.netloc.rpartition("@")[2])
+        with closing(self._connected()) as connection, _cutting(connection.sock) as late:
+            try:
+                connection.request("POST", path, body, headers)
+                status = connection.getresponse().status
+            except (OSError, http.client.HTTPException) as error:
+                why = f"it takes longer than {DEADLINE_SECONDS:g} s" if late.is_set() else error
+                raise NotTold(
+                    f"the webhook {self._shown} does not answer: {why or type(error).__name__}"
+                ) from error
         if not 200 <= status < 300:
             raise NotTold(f"the webhook {self._shown} answered {status}; it must answer 2xx")
 
@@ -145,14 +140,14 @@ class Webhook:
             )
         raw = _reached(allowed)
         if scheme == "https":
-            late = _cutting(raw)
             try:
-                raw = ssl.create_default_context(cafile=self.authority).wrap_socket(raw, server_hostname=host)
+                with _cutting(raw):
+                    raw = ssl.create_default_context(cafile=self.authority).wrap_socket(
+                        raw, server_hostname=host
+                    )
             except BaseException:
                 raw.close()
                 raise
-            finally:
-                late.cancel()
         connection = http.client.HTTPConnection(host, port, timeout=DEADLINE_SECONDS)
         connection.sock = raw
         return connection
@@ -177,17 +172,26 @@ def _reached(addresses: Sequence[_Found]) -> socket.socket:
     raise OSError("it has no address")
 
 
-def _cutting(connection: socket.socket) -> threading.Timer:
-    """Ends what goes on over `connection` at the deadline: a socket's own one begins anew with every byte."""
+@contextmanager
+def _cutting(connection: socket.socket) -> Iterator[threading.Event]:
+    """Ends what goes on over `connection` at the deadline: a socket's own one begins anew with every byte.
+
+    The event says that it was the deadline, before anybody can see the end that it makes.
+    """
+    late = threading.Event()
 
     def cut() -> None:
+        late.set()
         with suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
 
-    late = threading.Timer(DEADLINE_SECONDS, cut)
-    late.daemon = True
-    late.start()
-    return late
+    timer = threading.Timer(DEADLINE_SECONDS, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield late
+    finally:
+        timer.cancel()
 
 
 def _metadata(address: str) -> bool:

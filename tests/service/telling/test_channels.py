@@ -327,6 +327,13 @@ def test_a_receiver_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyP
 
 def test_a_receiver_that_answers_byte_by_byte_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.telling.webhook.DEADLINE_SECONDS", 0.4)
+    cut = socket.socket.shutdown
+
+    def cut_and_linger(connection: socket.socket, how: int) -> None:
+        cut(connection, how)
+        threading.Event().wait(0.3)
+
+    monkeypatch.setattr(socket.socket, "shutdown", cut_and_linger)
     gone = threading.Event()
 
     def drip() -> None:
