@@ -146,13 +146,13 @@ def test_a_child_that_dies_under_way_is_told_with_its_last_words(opened: Open) -
 
 
 def test_new_children_are_started_only_so_often(opened: Open) -> None:
-    channel = opened(restart_seconds=0.6)
+    channel = opened(restart_seconds=2.0)
     channel.ask("mon", "x")
     with pytest.raises(ClusterUnreachable):
         channel.ask("mon", "fall")
-    with pytest.raises(ClusterUnreachable, match=r"next try in 0\.\d s; last: the child process ended"):
+    with pytest.raises(ClusterUnreachable, match=r"next try in \d\.\d s; last: the child process ended"):
         channel.ask("mon", "x")
-    time.sleep(0.6)
+    time.sleep(2.0)
     assert channel.ask("mon", "x").ok
 
 

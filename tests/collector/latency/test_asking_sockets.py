@@ -75,7 +75,7 @@ def test_a_socket_whose_queue_of_calls_is_full_has_not_answered(tmp_path: Path, 
         deaf.listen(0)
         sick = ()
         for _ in range(3):
-            sick, well = ask(tmp_path / "deaf", osd(f"w{_}").path, seconds=0.2)
+            sick, well = ask(tmp_path / "deaf", osd(f"w{_}").path, seconds=0.7)
             assert well == (b'"one"', b'"two"')
     assert isinstance(sick, Silent)
     assert sick.why.startswith("has not answered")
@@ -89,7 +89,7 @@ def test_one_that_trickles_is_cut_off_at_the_deadline(osd: Start) -> None:
         sick.hold(line)
 
     sick.fault = trickle
-    told, well = ask(sick.path, osd("b").path, seconds=0.3)
+    told, well = ask(sick.path, osd("b").path, seconds=1.0)
     assert isinstance(told, Silent)
     assert well == (b'"one"', b'"two"')
 
