@@ -110,7 +110,7 @@ class Ingested:
     """How many readings were accepted, and why the others were not, by their place in the request."""
 
     accepted: int
-    refused: tuple[tuple[int, str], ...] = ()
+    refused: tuple[tuple[int, Refusal], ...] = ()
 
 
 class House:
@@ -263,7 +263,7 @@ class House:
             try:
                 accepted.append(Record(reading.device, self._sender.seal(accept(reading, now))))
             except Refusal as refusal:
-                refused.append((index, str(refusal)))
+                refused.append((index, refusal))
         self.log.append(Topic.READINGS, accepted)
         self.counts["accepted"] += len(accepted)
         self.counts["refused"] += len(refused)

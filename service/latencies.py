@@ -13,7 +13,7 @@ from data.reading import LatencyBatch
 from data.refusal import Refusal
 from data.store.port import Store
 from data.windows import Windows
-from data.wire import DeadLetter, accept_windows
+from data.wire import Ahead, DeadLetter, Refused, accept_source, accept_windows
 from service.scoring.deadletters import opened
 from service.scoring.sender import Sender
 
@@ -48,16 +48,21 @@ class Latencies:
         self._counted: Told = {}
         """The last batches whose losses were counted: a batch may come twice, and a backlog after what is newer."""
 
-    def ingest(self, batches: Sequence[LatencyBatch]) -> tuple[tuple[int, str], ...]:
+    def ingest(self, batches: Sequence[LatencyBatch]) -> tuple[tuple[int, Refusal], ...]:
         """Accept batches into the log; returns for each of which something was refused its place and why.
 
-        A batch with some summaries refused is taken with the others. Raises LogFull; then nothing was accepted.
+        A batch with some summaries refused is taken with the others, but nothing of one that tells of a time to come:
+        its sender keeps it whole. Raises LogFull; then nothing was accepted.
         """
-        now, accepted, told = self._clock.now(), [], []
+        now, accepted = self._clock.now(), []
+        told: list[tuple[int, Refusal]] = []
         for place, batch in enumerate(batches):
+            if (ahead := _ahead(batch, now)) is not None:
+                told.append((place, ahead))
+                continue
             kept, refused = _judged(batch, now)
             if refused:
-                told.append((place, _refusal(batch, refused)))
+                told.append((place, Refused(_refusal(batch, refused))))
             if kept or not refused:
                 whole = replace(batch, windows=kept)
                 accepted.append(Record(batch.host, self._sender.seal(whole)))
@@ -109,6 +114,18 @@ def _refusal(batch: LatencyBatch, refused: Sequence[str]) -> str:
     """In one sentence, however many: who sent a backlog under a wrong clock reads no answer without end."""
     whole = sum(len(one.osd) for one in batch.windows)
     return f"{len(refused)} of {whole} summaries are refused, the first: {refused[0]}"
+
+
+def _ahead(batch: LatencyBatch, now: datetime) -> Ahead | None:
+    """Why nothing of the batch is taken yet; None where its time has come."""
+    for one in batch.windows:
+        try:
+            accept_source(one.host, one.window_start, now)
+        except Ahead as ahead:
+            return ahead
+        except Refused:
+            continue
+    return None
 
 
 def _judged(batch: LatencyBatch, now: datetime) -> tuple[tuple[Windows, ...], tuple[str, ...]]:

@@ -7,14 +7,16 @@ In: readings and latency summaries of this host. Out: envelopes (data.wire) to a
 from collector.delivery.contents import Standing, look
 from collector.delivery.courier import Courier, Pace
 from collector.delivery.file import NoRoom, SpoolUnusable
-from collector.delivery.sink import Away, LogSink, Sink
+from collector.delivery.sink import Answer, Away, Later, LogSink, Sink
 from collector.delivery.spool import Room, Spool
 from collector.delivery.web import BadAddress, WebSink
 
 __all__ = [
+    "Answer",
     "Away",
     "BadAddress",
     "Courier",
+    "Later",
     "LogSink",
     "NoRoom",
     "Pace",

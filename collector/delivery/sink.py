@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from data.log.port import Log, LogFull, Record, Topic
@@ -18,13 +19,32 @@ class Away(Refusal):
         """Seconds that the sink asked us to stay away."""
 
 
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A record that was not taken and may be another time: the fault is a clock's or a token's, not the record's."""
+
+    place: int
+    why: str
+    seconds: float
+    """Until it would be taken as things stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a sink did not take of what it was given."""
+
+    refused: tuple[str, ...] = ()
+    """A sentence for each record that it will never take."""
+    later: tuple[Later, ...] = ()
+
+
 class Sink(Protocol):
     """Takes batches. What was taken twice must have the effect of once: keys and bytes are the same."""
 
-    def deliver(self, topic: Topic, records: Sequence[Record]) -> tuple[str, ...]:
-        """Hand over `records`, in order; they are safe there when it returns.
+    def deliver(self, topic: Topic, records: Sequence[Record]) -> Answer:
+        """Hand over `records`, in order; but for what the answer names they are safe there when it returns.
 
-        The sentences tell of those that the sink will never take, one each. Raises Away.
+        Raises Away.
         """
         ...
 
@@ -40,7 +60,7 @@ class LogSink:
         self._open = open_log
         self._log: Log | None = None
 
-    def deliver(self, topic: Topic, records: Sequence[Record]) -> tuple[str, ...]:
+    def deliver(self, topic: Topic, records: Sequence[Record]) -> Answer:
         """Append `records`; a log takes all that are envelopes. Raises Away."""
         try:
             if self._log is None:
@@ -48,7 +68,7 @@ class LogSink:
             self._log.append(topic, records)
         except (LogFull, Refusal, OSError) as error:
             raise Away(str(error) or type(error).__name__) from error
-        return ()
+        return Answer()
 
     def close(self) -> None:
         """Let go of the log."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -106,27 +106,32 @@ class Spool:
                 except NoRoom:
                     self._unwritten.update(dict.fromkeys(losses(Topic.LATENCY), len(part)))
 
-    def take(self) -> Batch | None:
+    def take(self, aside: Collection[int] = ()) -> Batch | None:
         """What to deliver next: the newest of each disk, the newest latencies, then the rest, oldest first.
 
-        The same entries until `done`. None when there is nothing, or when the file cannot be read.
+        The same entries until `done`; none of those whose numbers are `aside`. None when there is nothing, or when the
+        file cannot be read.
         """
         with self._lock, suppress(NoRoom):
             for late in (False, True):
                 for topic in TOPICS:
-                    entries = self._file.read(partial(self._next, topic=topic, late=late))
+                    entries = self._file.read(partial(self._next, topic=topic, late=late, aside=aside))
                     if entries:
                         self._taken = frozenset(entry.number for entry in entries)
                         return Batch(topic, entries, late)
         return None
 
-    def done(self, batch: Batch, now: datetime, refused: int = 0) -> None:
-        """The sink has `batch`, but for `refused` of it that it will never take."""
+    def done(self, batch: Batch, now: datetime, refused: int = 0, aside: Collection[int] = ()) -> None:
+        """The sink has `batch`, but for `refused` of it that it will never take, and for the numbers `aside`, which
+        stay."""
         with self._lock:
             if not batch.late:
                 self._newest[batch.topic] = batch.entries[-1].number
             self._taken = frozenset()
-            self._settled.update(entry.number for entry in batch.entries)
+            settled = {entry.number for entry in batch.entries}.difference(aside)
+            if not settled:
+                return
+            self._settled |= settled
             self._unwritten["refused"] += refused
             with suppress(NoRoom):  # then `_settled` is written with whatever is written next
                 self._write(lambda contents: contents.note("delivered_at", int(now.timestamp())))
@@ -222,12 +227,14 @@ class Spool:
         with suppress(NoRoom):
             self._write(shed)
 
-    def _next(self, connection: sqlite3.Connection, topic: Topic, late: bool) -> tuple[Entry, ...]:
+    def _next(
+        self, connection: sqlite3.Connection, topic: Topic, late: bool, aside: Collection[int]
+    ) -> tuple[Entry, ...]:
         contents = Contents(connection)
         choose = contents.up_to if late else contents.newest
         chosen: list[Entry] = []
         length = 0
-        for entry in choose(topic, self._newest[topic], self._settled, BATCH_RECORDS):
+        for entry in choose(topic, self._newest[topic], self._settled.union(aside), BATCH_RECORDS):
             length += len(entry.record.value)
             if chosen and (length > BATCH_BYTES or len(chosen) == BATCH_RECORDS):
                 break

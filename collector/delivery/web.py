@@ -6,6 +6,7 @@ import http.client
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from socket import SHUT_RDWR
 from threading import Timer
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from collector.delivery.sink import Away
+from collector.delivery.sink import Answer, Away, Later
 from data.log.port import Record, Topic
 from data.refusal import Refusal
 
@@ -39,9 +40,10 @@ class _Enrolled(msgspec.Struct):
 class _RefusedItem(msgspec.Struct):
     index: int
     reason: str
+    retry_after: float | None = None
 
 
-class _Answer(msgspec.Struct):
+class _Ingested(msgspec.Struct):
     accepted: int
     refused: list[_RefusedItem] = []
 
@@ -74,20 +76,19 @@ class WebSink:
         self._tls = (tls or ssl.create_default_context()) if scheme == "https" else None
         self._token, self._deadline = token, deadline
 
-    def deliver(self, topic: Topic, records: Sequence[Record]) -> tuple[str, ...]:
+    def deliver(self, topic: Topic, records: Sequence[Record]) -> Answer:
         """Post `records` as they are; a batch that is refused whole is halved. Raises Away."""
         reply = self._post(_path(topic), b"[" + b",".join(record.value for record in records) + b"]")
         if reply.status in (200, 207):
-            return tuple(
-                f"{self._url} refused a record of {_key(records, item.index)}: {item.reason}"
-                for item in self._read(reply.body).refused
-            )
+            return self._answer(records, self._read(reply.body).refused)
         if reply.status not in _TOO_LARGE:
             raise Away(self._told(reply), reply.retry_after)
         if len(records) == 1:
-            return (f"{self._url} refused a record of {records[0].key}: {_detail(reply)}",)
+            return Answer((f"{self._url} refused a record of {records[0].key}: {_detail(reply)}",))
         half = len(records) // 2
-        return self.deliver(topic, records[:half]) + self.deliver(topic, records[half:])
+        first, second = self.deliver(topic, records[:half]), self.deliver(topic, records[half:])
+        moved = tuple(replace(one, place=one.place + half) for one in second.later)
+        return Answer(first.refused + second.refused, first.later + moved)
 
     def close(self) -> None:
         """Nothing is held between deliveries."""
@@ -137,10 +138,23 @@ class WebSink:
             return http.client.HTTPConnection(self._host, self._port, timeout=self._deadline)
         return http.client.HTTPSConnection(self._host, self._port, timeout=self._deadline, context=self._tls)
 
-    def _read(self, raw: bytes) -> _Answer:
+    def _answer(self, records: Sequence[Record], items: Sequence[_RefusedItem]) -> Answer:
+        refused: list[str] = []
+        later: list[Later] = []
+        for item in items:
+            known = 0 <= item.index < len(records)
+            key = records[item.index].key if known else "the batch"
+            why = f"{self._url} refused a record of {key}: {item.reason}"
+            if known and item.retry_after is not None:
+                later.append(Later(item.index, why, item.retry_after))
+            else:
+                refused.append(why)
+        return Answer(tuple(refused), tuple(later))
+
+    def _read(self, raw: bytes) -> _Ingested:
         """Raises Away: who answers something else took nothing."""
         try:
-            return msgspec.json.decode(raw, type=_Answer)
+            return msgspec.json.decode(raw, type=_Ingested)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise Away(
                 f"what answers at {self._url} is no predrain service; correct `url` in [collector]"
@@ -169,10 +183,6 @@ def _parts(url: str) -> tuple[str, str, int | None, str]:
 
 def _path(topic: Topic) -> str:
     return "latency" if topic is Topic.LATENCY else topic.value
-
-
-def _key(records: Sequence[Record], index: int) -> str:
-    return records[index].key if 0 <= index < len(records) else "the batch"
 
 
 def _detail(reply: _Reply) -> str:

@@ -1,18 +1,20 @@
 """The wire: what is sent between processes, and the border where it is judged.
 
 `encode` and `decode` put a value into a versioned envelope and take it out; `Poison` says why bytes are none.
-`accept`, `accept_latency` and `accept_windows` judge what came in; `Refused` says what is wrong with it and where.
-`DeadLetter` keeps what was refused, with the reason.
+`accept`, `accept_latency`, `accept_source` and `accept_windows` judge what came in; `Refused` says what is wrong with
+it and where, `Ahead` that its time has not come yet. `DeadLetter` keeps what was refused, with the reason.
 """
 
-from data.wire.acceptance import Doubt, Refused, accept, accept_latency, doubts
+from data.wire.acceptance import FUTURE, Ahead, Doubt, Refused, accept, accept_latency, accept_source, doubts
 from data.wire.bodies import DeadLetter
 from data.wire.envelope import LONGEST, Envelope, Poison, decode, encode
 from data.wire.shape import Misshapen
 from data.wire.windows import accept_windows
 
 __all__ = [
+    "FUTURE",
     "LONGEST",
+    "Ahead",
     "DeadLetter",
     "Doubt",
     "Envelope",
@@ -21,6 +23,7 @@ __all__ = [
     "Refused",
     "accept",
     "accept_latency",
+    "accept_source",
     "accept_windows",
     "decode",
     "doubts",

@@ -51,6 +51,15 @@ class Refused(Refusal):
     """A reading or summary that is not taken in. The text names the field and its number."""
 
 
+class Ahead(Refused):
+    """Refused for its time: by whose clock it is wrong is not known here, so it may be kept and sent again."""
+
+    def __init__(self, why: str, seconds: float) -> None:
+        super().__init__(why)
+        self.seconds = seconds
+        """Until it would be taken, if no clock is set meanwhile."""
+
+
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """A number that no drive can have, which was read as not known."""
@@ -193,9 +202,10 @@ def _dated(field: str, time: datetime, now: datetime, host: str) -> None:
         raise Refused(f"{field} {time.isoformat()} from {host} has no time zone: send UTC")
     if time > now + FUTURE:
         ahead = (time - now).total_seconds()
-        raise Refused(
+        raise Ahead(
             f"{field} {time.isoformat()} from {host} is {ahead:,.0f} s in the future:"
-            " set that host's clock (NTP)"
+            " set that host's clock (NTP), or the service's",
+            ahead - FUTURE.total_seconds(),
         )
     if time < EARLIEST:
         raise Refused(f"{field} {time.isoformat()} from {host} is before 2000: set that host's clock (NTP)")

@@ -224,6 +224,8 @@ class Refused:
 
     index: int
     reason: str
+    retry_after: float | None
+    """Seconds after which the same bytes may be taken; None: never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

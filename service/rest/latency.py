@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
@@ -29,7 +31,7 @@ async def latency(request: Request, house: TheHouse, caller: Ingester) -> Respon
 def _take(house: House, body: bytes, caller: Caller) -> IngestedBody:
     items = items_of(body, "latency batches")
     found: list[tuple[int, LatencyBatch]] = []
-    refused: list[tuple[int, str]] = []
+    refused: list[tuple[int, Refusal]] = []
     for index, item in enumerate(items):
         try:
             batch = decode(bytes(item), LatencyBatch).body
@@ -37,10 +39,10 @@ def _take(house: House, body: bytes, caller: Caller) -> IngestedBody:
                 caller.speaks_for(host)
             found.append((index, batch))
         except Refusal as refusal:
-            refused.append((index, str(refusal)))
+            refused.append((index, refusal))
     told = house.latencies.ingest([batch for _, batch in found])
     refused += [(found[place][0], why) for place, why in told]
     return IngestedBody(
         accepted=len(items) - len({index for index, _ in refused}),
-        refused=[RefusedBody(index=index, reason=why) for index, why in sorted(refused)],
+        refused=[RefusedBody.of(*one) for one in sorted(refused, key=itemgetter(0))],
     )

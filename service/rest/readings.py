@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 from typing import Annotated, Any
 
 import msgspec
@@ -13,13 +14,14 @@ from starlette.responses import JSONResponse, Response
 from data.ids import HostName
 from data.reading import Reading, Unreadable
 from data.refusal import Refusal
+from data.wire import Ahead
 from data.wire import decode as decode_envelope
 from service.house import House
 from service.rest.bodies import Body
 from service.rest.guarding import Ingester
 from service.rest.problems import Problem, declared
 from service.rest.within import TheHouse
-from service.tokens import Caller
+from service.tokens import Caller, ForeignHost
 
 router = APIRouter(tags=["readings"])
 UNKNOWN_HOST = HostName("unknown")
@@ -27,11 +29,27 @@ MOST_ITEMS = 10_000
 """Of one request. Each may be answered with a sentence: 16 MiB of `1,1,1` would be answered with a gigabyte."""
 
 
+ENROLLED_ANEW = 300.0
+"""Seconds after which a host that came with another's token may have one of its own."""
+
+
 class RefusedBody(Body):
     """A reading that was not accepted, by its place in the request, with the reason and the cure."""
 
     index: int
     reason: str
+    retry_after: float | None
+    """Seconds after which the same bytes may be taken: the fault is a clock's or the token's. Null: never."""
+
+    @classmethod
+    def of(cls, index: int, refusal: Refusal) -> RefusedBody:
+        """As its sender is told."""
+        again: float | None = None
+        if isinstance(refusal, Ahead):
+            again = refusal.seconds
+        elif isinstance(refusal, ForeignHost):
+            again = ENROLLED_ANEW
+        return cls(index=index, reason=str(refusal), retry_after=again)
 
 
 class IngestedBody(Body):
@@ -85,20 +103,20 @@ async def readings(
 
 def _take(house: House, body: bytes, host: str | None, caller: Caller) -> IngestedBody:
     found: list[tuple[int, Reading]] = []
-    refused: list[tuple[int, str]] = []
+    refused: list[tuple[int, Refusal]] = []
     for index, item in enumerate(items_of(body, "readings")):
         try:
             reading = _reading(house, bytes(item), host)
             caller.speaks_for(reading.host)
             found.append((index, reading))
         except Refusal as refusal:
-            refused.append((index, str(refusal)))
+            refused.append((index, refusal))
     taken = house.ingest([reading for _, reading in found])
     refused += [(found[place][0], reason) for place, reason in taken.refused]
     house.counts["refused"] += len(refused) - len(taken.refused)
     return IngestedBody(
         accepted=taken.accepted,
-        refused=[RefusedBody(index=index, reason=reason) for index, reason in sorted(refused)],
+        refused=[RefusedBody.of(*one) for one in sorted(refused, key=itemgetter(0))],
     )
 
 

@@ -59,7 +59,7 @@ def test_a_summary_that_cannot_be_true_is_refused_and_its_neighbours_are_kept(ho
     wrong = summary(2, read_ms_p99=-1.0)
     ((place, why),) = house.latencies.ingest([batch(summary(3)), batch(summary(1), wrong)])
     assert place == 1
-    assert "read_ms_p99 -1.0 of osd.2 on stor-01" in why
+    assert "read_ms_p99 -1.0 of osd.2 on stor-01" in str(why)
     assert kept(house, 1) == [summary(1)]
     assert kept(house, 2) == []
 
@@ -126,7 +126,7 @@ def test_a_collector_can_read_what_is_said_of_a_backlog_under_a_wrong_clock(site
         sent_at=NOON,
     )
     sink = WebSink(str(site.client.base_url), lambda: INGEST_TOKEN)
-    refused = sink.deliver(Topic.LATENCY, [Record(HOST, backlog)] * BATCH_RECORDS)
+    refused = sink.deliver(Topic.LATENCY, [Record(HOST, backlog)] * BATCH_RECORDS).refused
     assert len(refused) == BATCH_RECORDS
     assert "60 of 60 summaries are refused, the first: window_start 1970" in refused[0]
     assert "set that host's clock" in refused[0]

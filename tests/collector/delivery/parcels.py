@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from collector.delivery import Away
+from collector.delivery import Answer, Away, Later
 from data.ids import DeviceId, HostName, OsdId
 from data.log.port import Record, Topic
 from data.reading import Counters, Identity, LatencyBatch, LatencySummary, Protocol, Reading, Smart
@@ -43,15 +43,23 @@ class RecordingSink:
     def __init__(self) -> None:
         self.away: Away | None = None
         self.refuses: set[str] = set()
+        self.later: dict[str, float] = {}
+        """Seconds by key of the records that it takes another time."""
         self.calls: list[tuple[Topic, tuple[Record, ...]]] = []
         self.asked = 0
 
-    def deliver(self, topic: Topic, records: Sequence[Record]) -> tuple[str, ...]:
+    def deliver(self, topic: Topic, records: Sequence[Record]) -> Answer:
         self.asked += 1
         if self.away is not None:
             raise self.away
         self.calls.append((topic, tuple(records)))
-        return tuple(f"{record.key} is not wanted" for record in records if record.key in self.refuses)
+        later = [
+            Later(place, f"the time of {record.key} has not come", self.later[record.key])
+            for place, record in enumerate(records)
+            if record.key in self.later
+        ]
+        refused = tuple(f"{record.key} is not wanted" for record in records if record.key in self.refuses)
+        return Answer(refused, tuple(later))
 
     def close(self) -> None:
         pass

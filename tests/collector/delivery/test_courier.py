@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 
 import pytest
+from structlog.testing import capture_logs
 
-from collector.delivery import Away, Courier, LogSink, Pace, Spool
+from collector.delivery import Answer, Away, Courier, LogSink, Pace, Spool
 from data.clock import SystemClock
 from data.log.memory import MemoryLog
 from data.log.port import LogFull, Topic
 from data.refusal import Refusal
-from tests.collector.delivery.parcels import HOST, NOON, RecordingSink, reading, summary
+from tests.collector.delivery.parcels import HOST, NOON, RecordingSink, reading, reading_of, summary
 
 
 @pytest.fixture
@@ -26,6 +28,19 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 @pytest.fixture
 def sink() -> RecordingSink:
     return RecordingSink()
+
+
+class HandClock:
+    """A clock that a test sets."""
+
+    def __init__(self, hour: float = 0) -> None:
+        self.hour = hour
+
+    def now(self) -> datetime:
+        return NOON + timedelta(hours=self.hour)
+
+    def sleep(self, seconds: float) -> None:
+        self.hour += seconds / 3600
 
 
 def courier_of(spool: Spool, sink: RecordingSink, seed: int = 7, **pace: float) -> Courier:
@@ -95,6 +110,82 @@ def test_what_the_sink_will_never_take_is_counted_and_holds_nothing_back(
     assert (spool.standing().readings, spool.standing().refused) == (0, 1)
 
 
+def test_what_the_sink_takes_another_time_is_kept_and_holds_nothing_back(
+    spool: Spool, sink: RecordingSink
+) -> None:
+    spool.accept([reading(1, hour) for hour in range(3)], NOON)
+    spool.accept([reading(2)], NOON)
+    sink.later = {reading(1).device: 60.0}
+    clock = HandClock(3)
+    courier = Courier(spool, sink, clock, Random(7), Pace(idle_seconds=9.0))
+    assert [courier.step() for _ in range(3)][-1] == 9.0
+    assert (spool.standing().readings, spool.standing().refused) == (3, 0)
+    sink.later = {}
+    assert courier.step() == 9.0
+    clock.sleep(61)
+    while courier.step() != 9.0:
+        pass
+    assert courier.trouble is None
+    assert [reading_of(one).taken_at.hour for one in sink.given()[-3:]] == [12, 13, 14]
+
+
+def test_a_sink_that_takes_nothing_now_for_anothers_fault_is_told_as_trouble_once(
+    spool: Spool, sink: RecordingSink
+) -> None:
+    sink.later = {reading(1).device: 60.0}
+    courier = Courier(spool, sink, HandClock(3), Random(7))
+    with capture_logs() as said:
+        for hour in range(3):
+            spool.accept([reading(1, hour)], NOON)
+            courier.step()
+    assert courier.trouble == f"the time of {reading(1).device} has not come"
+    assert [line["event"] for line in said] == ["not taken now, the spool keeps it"]
+
+
+def test_a_clock_set_back_by_years_keeps_nothing_aside_that_long(spool: Spool, sink: RecordingSink) -> None:
+    spool.accept([reading(1)], NOON)
+    sink.later = {reading(1).device: 60.0}
+    clock = HandClock()
+    courier = Courier(spool, sink, clock, Random(7))
+    courier.step()
+    sink.later, clock.hour = {}, -9999
+    courier.step()
+    assert spool.standing().readings == 0
+
+
+def test_nothing_goes_to_a_sink_whose_clock_is_hours_behind_until_one_is_set(
+    spool: Spool, sink: RecordingSink
+) -> None:
+    spool.accept([reading(1), reading(2)], NOON)
+    spool.accept([reading(1, 1)], NOON)
+    sink.later = {reading(1).device: 5 * 3600.0}
+    courier = Courier(spool, sink, HandClock(1), Random(7))
+    assert courier.step() > 0
+    assert courier.trouble == f"the time of {reading(1).device} has not come"
+    assert spool.standing().readings == 3
+    sink.later = {}
+    courier.step(), courier.step()
+    assert spool.standing().readings == 0
+
+
+def test_what_both_clocks_hold_for_the_future_is_given_up_and_told(spool: Spool, sink: RecordingSink) -> None:
+    years = 5 * 365 * 24.0
+    spool.accept([reading(1, years), reading(2)], NOON)
+    sink.later = {reading(1).device: years * 3600}
+    courier = Courier(spool, sink, HandClock(), Random(7))
+    with capture_logs() as said:
+        assert courier.step() == 0.0
+    assert "was set back since" in said[0]["why"]
+    assert (spool.standing().readings, spool.standing().refused) == (0, 1)
+
+
+def test_latencies_of_a_time_to_come_are_kept_too(spool: Spool, sink: RecordingSink) -> None:
+    spool.accept_latency([summary(1)], NOON)
+    sink.later = {HOST: 60.0}
+    Courier(spool, sink, HandClock(), Random(7)).step()
+    assert (spool.standing().batches, spool.standing().refused) == (1, 0)
+
+
 class BrokenLog(MemoryLog):
     """Refuses until it is whole."""
 
@@ -122,6 +213,6 @@ def test_a_log_is_opened_late_and_again_until_it_can_be_and_what_it_says_is_told
         with pytest.raises(Away, match=why):
             sink.deliver(Topic.READINGS, ())
     log.whole = True
-    assert sink.deliver(Topic.READINGS, ()) == ()
+    assert sink.deliver(Topic.READINGS, ()) == Answer()
     assert len(tries) == 2
     sink.close()

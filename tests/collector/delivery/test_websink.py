@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from collector.delivery import Away, BadAddress, WebSink
+from collector.delivery import Answer, Away, BadAddress, WebSink
 from data.log.port import Record, Topic
 
 RECORDS = tuple(Record(f"disk-{n}", b'{"n":%d}' % n) for n in range(8))
@@ -66,8 +66,8 @@ def service() -> Iterator[Service]:
 
 def test_readings_and_latencies_are_posted_as_they_are_to_their_own_routes(service: Service) -> None:
     sink = service.sink()
-    assert sink.deliver(Topic.READINGS, RECORDS[:2]) == ()
-    assert sink.deliver(Topic.LATENCY, RECORDS[2:3]) == ()
+    assert sink.deliver(Topic.READINGS, RECORDS[:2]) == Answer()
+    assert sink.deliver(Topic.LATENCY, RECORDS[2:3]) == Answer()
     bearer = "Bearer token-of-this-host"
     assert service.came == [
         ("/api/v1/readings", bearer, [{"n": 0}, {"n": 1}]),
@@ -81,9 +81,26 @@ def test_what_the_service_refuses_one_by_one_is_told_with_its_key(service: Servi
         {},
         {"accepted": 1, "refused": [{"index": 1, "reason": "from the future"}]},
     )
-    (told,) = service.sink().deliver(Topic.READINGS, RECORDS[:2])
+    (told,) = service.sink().deliver(Topic.READINGS, RECORDS[:2]).refused
     assert "disk-1" in told
     assert "from the future" in told
+
+
+def test_what_the_service_may_take_another_time_keeps_its_place_in_a_halved_batch(service: Service) -> None:
+    def answer(_: str, items: list[Any]) -> Reply:
+        if len(items) > 2:
+            return 413, {}, {"detail": "too much"}
+        early = [
+            {"index": place, "reason": "early", "retry_after": 7.5}
+            for place, n in enumerate(items)
+            if n["n"] > 5
+        ]
+        return 207, {}, {"accepted": len(items) - len(early), "refused": early}
+
+    service.answer = answer
+    later = service.sink().deliver(Topic.READINGS, RECORDS).later
+    assert [(one.place, one.seconds) for one in later] == [(6, 7.5), (7, 7.5)]
+    assert "disk-7: early" in later[1].why
 
 
 @pytest.mark.parametrize("status", [413, 422])
@@ -96,7 +113,7 @@ def test_a_batch_refused_whole_is_halved_until_only_the_bad_record_is_left(
         return 200, {}, {"accepted": len(items), "refused": []}
 
     service.answer = answer
-    (told,) = service.sink().deliver(Topic.READINGS, RECORDS)
+    (told,) = service.sink().deliver(Topic.READINGS, RECORDS).refused
     assert "disk-5" in told
     taken = [item["n"] for _, _, items in service.came if {"n": 5} not in items for item in items]
     assert sorted(taken) == [0, 1, 2, 3, 4, 6, 7]

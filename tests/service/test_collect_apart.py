@@ -1,0 +1,83 @@
+"""A collector and a service that do not agree: on the time, or on whose readings these are."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from collector.delivery import Standing, look
+from service.house import House
+from tests.collector.fake_smartctl import FakeSmartctl, every_kind
+from tests.service.conftest import Place, Serve, SetClock, Site, shut
+from tests.service.test_collect import Rig, once_true
+
+DISKS = 4
+BEHIND = timedelta(minutes=5, seconds=2)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    disks = [one for one in every_kind() if one.listed and one.path.startswith("/dev/sd")]
+    return Rig(tmp_path, FakeSmartctl(tmp_path / "fake", disks[:DISKS]))
+
+
+@pytest.fixture
+def behind(place: Place, serve: Serve) -> Iterator[Callable[[timedelta], tuple[Site, SetClock]]]:
+    """Starts a service whose clock is so far behind this machine's, and stands."""
+    houses: list[House] = []
+
+    def beginning(by: timedelta) -> tuple[Site, SetClock]:
+        clock = SetClock(datetime.now(UTC) - by)
+        house = replace(place, clock=clock).house()
+        house.start()
+        houses.append(house)
+        return serve(house), clock
+
+    yield beginning
+    for house in houses:
+        shut(house)
+
+
+def stands(rig: Rig) -> Standing:
+    standing = look(rig.spool)
+    assert standing is not None
+    return standing
+
+
+@pytest.mark.slow
+def test_a_service_whose_clock_is_minutes_behind_gets_all_readings_once_their_time_has_come(
+    rig: Rig, behind: Callable[[timedelta], tuple[Site, SetClock]]
+) -> None:
+    site, clock = behind(BEHIND)
+    rig.configure(str(site.client.base_url))
+    with rig.collecting() as process:
+        once_true(lambda: site.house.counts["refused"] >= DISKS)
+        assert site.house.counts["accepted"] == 0
+        clock.sleep(60)
+        once_true(lambda: site.house.counts["accepted"] >= DISKS)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    assert (stands(rig).readings, stands(rig).lost_readings, stands(rig).refused) == (0, 0, 0)
+
+
+@pytest.mark.slow
+def test_a_service_whose_clock_is_days_behind_gets_all_readings_once_it_is_set(
+    rig: Rig, behind: Callable[[timedelta], tuple[Site, SetClock]]
+) -> None:
+    site, clock = behind(timedelta(days=3))
+    rig.configure(str(site.client.base_url), metrics_file=str(rig.folder / "predrain.prom"))
+    with rig.collecting() as process:
+        once_true(lambda: site.house.counts["refused"] >= DISKS)
+        clock.sleep(timedelta(days=3).total_seconds())
+        once_true(lambda: site.house.counts["accepted"] >= DISKS)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert "set that host's clock (NTP), or the service's" in said
+    assert (stands(rig).readings, stands(rig).lost_readings, stands(rig).refused) == (0, 0, 0)
