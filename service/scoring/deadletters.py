@@ -68,6 +68,9 @@ def replay(log: Log) -> Replayed:
     A crash between the two sends a letter twice, which has one effect: readings are keyed by device and time.
     """
     sent = kept = closed = 0
+    log.commit(
+        Topic.DEAD_LETTERS, REPLAYING, ()
+    )  # who may not move past them would send them again and again
     ends = {one.partition: one.offset for one in log.recent(Topic.DEAD_LETTERS, 1)}
     while due := _until(log.read(Topic.DEAD_LETTERS, REPLAYING, BATCH), ends):
         letters, sealed = _sorted(due)

@@ -8,6 +8,7 @@ from threading import Lock
 from data.log.kafka.broker import Broker
 from data.log.kafka.greeting import greet
 from data.log.kafka.hindsight import newest
+from data.log.kafka.pile import Pile
 from data.log.kafka.reader import Reader
 from data.log.kafka.writer import Writer
 from data.log.port import Delivered, Record, Topic
@@ -19,7 +20,8 @@ class KafkaLog:
     What holds here and not elsewhere: an `append` over several partitions that is refused may be there in part, each
     record whole, and is sent again (effects are idempotent); order holds for each key, not over a topic of several
     partitions; `trim` drops nothing, the topic's retention does; the processes of a group share its partitions, and a
-    commit of what another process has taken over meanwhile does nothing. Every method may be called from any thread
+    commit of what another process has taken over meanwhile does nothing; dead letters have one reader's place for all
+    groups, since what is committed of them is deleted. Every method may be called from any thread
     and raises BrokerAway, BrokerRefuses or TopicMissing (all LogFull) within about `broker.timeout_seconds`.
     """
 
@@ -27,7 +29,7 @@ class KafkaLog:
 
     def __init__(self, broker: Broker) -> None:
         self._broker, self._writer = broker, Writer(broker)
-        self._readers: dict[tuple[Topic, str], Reader] = {}
+        self._readers: dict[tuple[Topic, str], Reader | Pile] = {}
         self._lock = Lock()
 
     def check(self) -> None:
@@ -66,9 +68,12 @@ class KafkaLog:
             reader.close()
         self._writer.close()
 
-    def _reader(self, topic: Topic, group: str) -> Reader:
+    def _reader(self, topic: Topic, group: str) -> Reader | Pile:
         with self._lock:
             found = self._readers.get((topic, group))
             if found is None:
-                found = self._readers[topic, group] = Reader(self._broker, self._broker.topic(topic), group)
+                name = self._broker.topic(topic)
+                piled = topic is Topic.DEAD_LETTERS
+                found = Pile(self._broker, name) if piled else Reader(self._broker, name, group)
+                self._readers[topic, group] = found
             return found

@@ -200,6 +200,14 @@ def test_the_processes_themselves_work_with_these_rights(guarded: Process, tmp_p
             house.step_others()
 
 
+def test_who_may_not_delete_letters_is_told_before_any_is_sent_again(guarded: Process) -> None:
+    with (
+        closing(KafkaLog(known(guarded, "predrain-worker"))) as log,
+        pytest.raises(BrokerRefuses, match="allow it the operation Delete on that topic"),
+    ):
+        replay(log)
+
+
 def test_the_doctor_looks_at_all_of_it_as_the_operator(guarded: Process, tmp_path: Path) -> None:
     (tmp_path / "password").write_text(PASSWORD)
     (tmp_path / "predrain.toml").write_text(
