@@ -12,10 +12,12 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 from data.ids import DeviceId
 from data.outcome import Fate, Outcome
@@ -194,11 +196,16 @@ def _write(files: Any, path: str, table: pa.Table) -> None:
     """The whole file under its name, or nothing."""
     import pyarrow.parquet as pq
 
-    begun = f"{path}.part"
+    begun = f"{path}.{uuid4().hex}.part"  # another export may write the same month now
     try:
         files.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
-        with files.open(begun, "wb") as file:
-            pq.write_table(table, file, compression="zstd")
-        files.mv(begun, path)
+        try:
+            with files.open(begun, "wb") as file:
+                pq.write_table(table, file, compression="zstd")
+            files.mv(begun, path)
+        except BaseException:
+            with suppress(OSError):
+                files.rm(begun)
+            raise
     except OSError as error:
         raise ExportFailed(f"{path} cannot be written ({error}); name a folder that you may write") from error

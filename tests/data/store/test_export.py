@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -172,3 +175,27 @@ def test_a_place_that_cannot_be_written_is_refused_with_the_cure(store: Store, t
     (tmp_path / "month=2026-01" / "part.parquet").write_text("no parquet")
     with pytest.raises(ExportFailed, match=r"cannot be read .*move it away"):
         _export(store, tmp_path)
+
+
+def test_two_exports_at_once_to_one_folder_both_end_and_leave_whole_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow.parquet as pq
+
+    together, write = Barrier(2), pq.write_table
+
+    def side_by_side(table: Any, file: Any, **options: Any) -> None:
+        together.wait(30)  # both have begun their files
+        write(table, file, **options)
+        together.wait(30)
+
+    monkeypatch.setattr(pq, "write_table", side_by_side)
+
+    def run(_: int) -> list[Month]:
+        with closing(SqliteStore(MEMORY)) as own:
+            own.add_readings(_days("Z1", 5))
+            return _export(own, tmp_path)
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [[month.rows for month in months] for months in pool.map(run, range(2))] == [[2, 3], [2, 3]]
+    assert len(_rows(tmp_path)) == 5
