@@ -49,7 +49,7 @@ from service.telling.cause import Scene
 from service.telling.channel import Channel, Deliveries
 from service.telling.daily import Daily
 from service.telling.notes import Notes
-from service.telling.scene import scene_of
+from service.telling.scene import Misnamed, scene_of
 from service.telling.teller import Teller
 from service.turning import Turning
 
@@ -128,6 +128,7 @@ class House:
         self.log, self.store, self.clock = ports.log, ports.store, ports.clock
         self.policy, self.settings, self.parts, self.demo = policy, settings, parts, demo
         self.changes, self.announcements, self.timelines = Changes(), Announcements(), Timelines()
+        self.misnamed = Misnamed()
         self.fleet = Fleet(ports.store)
         self.stale_after = timedelta(hours=2 * settings.forecast.reading_interval_hours)
         self.counts = {"accepted": 0, "refused": 0, "worked": 0, "dead": 0, "alerts": 0}
@@ -140,9 +141,7 @@ class House:
         self.latencies = Latencies(ports.log, ports.store, ports.clock, self._sender)
         self._control: Control | None = None
         if ports.cluster is not None:
-            from service.draining.control import (
-                Control,  # with numpy, which a start without a cluster does not wait for
-            )
+            from service.draining.control import Control  # with numpy: a start without need not wait
 
             self._control = Control(
                 ports.cluster, ports.store, ports.log, policy, self.fleet, self.timelines, parts.shares

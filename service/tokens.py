@@ -50,7 +50,9 @@ class Caller:
         """Raises ForeignHost where this caller may deliver for another host only."""
         if self.host is not None and host != self.host:
             raise ForeignHost(
-                f"it names host {host}, and the token is host {self.host}'s; that host must send it itself"
+                f"it names host {host}, and the token is host {self.host}'s: enrol this host under the name that it has"
+                f" now (`predrain token enrol {host}` at the service, `predrain collect --enrol TOKEN` here), or set"
+                " `host` of [collector] to the name that it had"
             )
 
 

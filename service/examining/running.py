@@ -21,13 +21,17 @@ def service(settings: Settings, _: Clock) -> Iterator[Finding]:
     from service.cli.client import Client, NotRunning
 
     try:
-        status = Client.of(settings).get("status")
+        client = Client.of(settings)
+        status = client.get("status")
     except NotRunning as none:
         yield Finding("service", "note", str(none))
         return
     readings = status["readings"]
     told = f"{status['controller']}; {readings['fresh']} of {readings['total']} disks were read in time"
     yield Finding("service", "ok" if readings["fresh"] == readings["total"] else "note", told)
+    for cause in client.get("causes")["items"]:
+        if cause["key"].startswith("misnamed:"):
+            yield Finding("enrolment", "wrong", f"{cause['points'][0]['line']} {cause['todo']}")
 
 
 def collectors(settings: Settings, clock: Clock) -> Iterator[Finding]:

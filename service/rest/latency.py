@@ -13,7 +13,7 @@ from data.refusal import Refusal
 from data.wire import decode
 from service.house import House
 from service.rest.guarding import Ingester
-from service.rest.readings import TAKEN_IN, IngestedBody, RefusedBody, items_of
+from service.rest.readings import TAKEN_IN, IngestedBody, RefusedBody, items_of, own
 from service.rest.within import TheHouse
 from service.tokens import Caller
 
@@ -36,7 +36,7 @@ def _take(house: House, body: bytes, caller: Caller) -> IngestedBody:
         try:
             batch = decode(bytes(item), LatencyBatch).body
             for host in {batch.host, *(windows.host for windows in batch.windows)}:
-                caller.speaks_for(host)
+                own(house, caller, host)
             found.append((index, batch))
         except Refusal as refusal:
             refused.append((index, refusal))

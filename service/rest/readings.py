@@ -107,7 +107,7 @@ def _take(house: House, body: bytes, host: str | None, caller: Caller) -> Ingest
     for index, item in enumerate(items_of(body, "readings")):
         try:
             reading = _reading(house, bytes(item), host)
-            caller.speaks_for(reading.host)
+            own(house, caller, reading.host)
             found.append((index, reading))
         except Refusal as refusal:
             refused.append((index, refusal))
@@ -118,6 +118,15 @@ def _take(house: House, body: bytes, host: str | None, caller: Caller) -> Ingest
         accepted=taken.accepted,
         refused=[RefusedBody.of(*one) for one in sorted(refused, key=itemgetter(0))],
     )
+
+
+def own(house: House, caller: Caller, host: str) -> None:
+    """Raises ForeignHost where the caller may deliver for another host only, which people are told of."""
+    try:
+        caller.speaks_for(host)
+    except ForeignHost:
+        house.misnamed.note(caller.host or "", host, house.clock.now())
+        raise
 
 
 def items_of(body: bytes, what: str) -> list[msgspec.Raw]:

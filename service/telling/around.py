@@ -29,7 +29,9 @@ def around(scene: Scene) -> Iterator[Cause]:
     newest = {host: max(reading.taken_at for reading in readings) for host, readings in heard.items()}
     silent = {host: at for host, at in newest.items() if scene.now - at > scene.stale_after}
     if scene.settled:
-        yield from _silent(scene, silent, len(heard))
+        untold = {host: at for host, at in silent.items() if host not in scene.misnamed}
+        yield from _silent(scene, untold, len(heard))
+    yield from _misnamed(scene)
     yield from _unreadable(scene, (one for host in heard.keys() - silent.keys() for one in heard[host]))
     yield from _drains(scene)
     for device, hosts in sorted(scene.sight.twice.items()):
@@ -63,7 +65,7 @@ def unsure(scene: Scene) -> frozenset[str]:
             continue
         if one.host not in awake:
             names |= {f"{kind}:{one.device}" for kind in ("disk", "hot", "unreadable")}
-            names |= {f"{kind}:{one.host}" for kind in ("silent", "unable")}
+            names |= {f"{kind}:{one.host}" for kind in ("silent", "unable", "misnamed")}
         elif isinstance(one.seen, Unreadable) and scene.now - one.taken_at <= scene.stale_after:
             names |= {f"{kind}:{one.device}" for kind in ("hot", "unreadable")}
     return frozenset(names)
@@ -84,6 +86,20 @@ def _silent(scene: Scene, silent: dict[HostName, datetime], hosts: int) -> Itera
     )
     for host, line in lines.items():
         yield _of_host(host, f"{host} is silent", [Point(f"silent:{host}", line)], todo)
+
+
+def _misnamed(scene: Scene) -> Iterator[Cause]:
+    """Hosts that were renamed and not enrolled anew."""
+    for own, named in sorted(scene.misnamed.items()):
+        line = (
+            f"{own}: its token comes with readings that name {named}; they are refused and wait in its spool."
+        )
+        point = Point(f"misnamed:{own}", line)
+        todo = (
+            f"Enrol it under the name that it has now (`predrain token enrol {named}`, there `predrain collect --enrol"
+            " TOKEN`), or set `host` of its [collector] to the name that it had."
+        )
+        yield _of_host(own, f"{own} calls itself {named}", [point], todo)
 
 
 def _unreadable(scene: Scene, readings: Iterable[Reading]) -> Iterator[Cause]:

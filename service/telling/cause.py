@@ -98,6 +98,8 @@ class Scene:
     """Devices of which somebody said that they failed, were removed or replaced, and when."""
     settled: bool = True
     """Whether hosts had time to deliver, since this process is up long enough, and what they deliver is taken."""
+    misnamed: Mapping[HostName, HostName] = field(default_factory=dict)
+    """Hosts whose token comes with readings that name another one, and whom."""
 
     def awake(self) -> frozenset[HostName]:
         """Hosts of which a disk was read lately."""

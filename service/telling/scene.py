@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from data.clock import lately
+from data.ids import HostName
 from data.outcome import Fate
 from service.telling.cause import Scene, Worry
 
@@ -14,6 +17,24 @@ if TYPE_CHECKING:
 ENDS = (Fate.FAILED, Fate.REMOVED, Fate.REPLACED)
 SETTLES = timedelta(minutes=10)
 """After a start: by then collectors have found the service again and delivered."""
+REMEMBERED = timedelta(minutes=15)
+"""Longer than a collector waits until it sends again what was refused for its token."""
+
+
+class Misnamed:
+    """Hosts whose token comes with readings that name another host, as after one was renamed. Any thread may use it."""
+
+    def __init__(self) -> None:
+        self._noted: dict[HostName, tuple[HostName, datetime]] = {}
+
+    def note(self, own: str, named: str, now: datetime) -> None:
+        """The token of `own` came with what names `named`, and was refused."""
+        self._noted[HostName(own)] = HostName(named), now
+
+    def now(self, now: datetime) -> Mapping[HostName, HostName]:
+        """By the host of the token: the one that was named last, where that was not long ago."""
+        noted = self._noted.copy()
+        return {own: named for own, (named, at) in noted.items() if lately(at, now, REMEMBERED)}
 
 
 def scene_of(house: House, began: datetime) -> Scene:
@@ -32,4 +53,5 @@ def scene_of(house: House, began: datetime) -> Scene:
         {device: one.at for device, one in last.items() if one.fate in ENDS},
         # Readings that nobody takes out of the log have come all the same.
         now - began > SETTLES and "worker" not in broken,
+        house.misnamed.now(now),
     )

@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from collector.delivery import Standing, look
+from service.access.book import Book, Kind
+from service.examining.running import service
 from service.house import House
+from service.state import StateDir
+from service.tokens import Scope
 from tests.collector.fake_smartctl import FakeSmartctl, every_kind
 from tests.service.conftest import Place, Serve, SetClock, Site, shut
 from tests.service.test_collect import Rig, once_true
@@ -81,3 +85,42 @@ def test_a_service_whose_clock_is_days_behind_gets_all_readings_once_it_is_set(
         said = process.stderr.read()
     assert "set that host's clock (NTP), or the service's" in said
     assert (stands(rig).readings, stands(rig).lost_readings, stands(rig).refused) == (0, 0, 0)
+
+
+@pytest.mark.slow
+def test_a_renamed_host_keeps_what_it_reads_and_is_told_of_until_it_is_enrolled_anew(
+    rig: Rig, behind: Callable[[timedelta], tuple[Site, SetClock]]
+) -> None:
+    site, clock = behind(timedelta(0))
+    book, own = Book(site.house.store, clock), rig.folder / "own-token"
+    settings = {"url": str(site.client.base_url), "token_file": str(own)}
+
+    def enrol(host: str) -> None:
+        own.unlink(missing_ok=True)
+        rig.configure(**settings, host=host)
+        once = book.make(Kind.ENROLMENT, f"host:{host}", [Scope.INGEST], "test", host=host)
+        assert rig.run("--enrol", once).returncode == 0
+
+    enrol("stor-01")
+    rig.configure(**settings, host="stor-99")
+    with rig.collecting() as process:
+        once_true(lambda: site.house.counts["refused"] >= DISKS)
+        once_true(lambda: process.poll() is None and site.house.misnamed.now(clock.now()))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert said.count("enrol this host under the name that it has now") == 1
+    assert (stands(rig).readings, stands(rig).refused) == (DISKS, 0)
+    (cause,) = site.client.get("/api/v1/causes", headers=site.acting).json()["items"]
+    assert (cause["key"], cause["title"]) == ("misnamed:stor-01", "stor-01 calls itself stor-99")
+    StateDir(site.house.settings.service.state).say_url(str(site.client.base_url))
+    looked = service(site.house.settings, clock)
+    (finding,) = (one for one in looked if one.what == "enrolment")
+    assert "predrain token enrol stor-99" in finding.told
+
+    enrol("stor-99")
+    with rig.collecting():
+        once_true(lambda: site.house.counts["accepted"] >= DISKS)
+    clock.sleep(16 * 60)
+    assert site.client.get("/api/v1/causes", headers=site.acting).json()["items"] == []

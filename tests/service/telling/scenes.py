@@ -45,6 +45,7 @@ class Fleet:
     mode: Mode = Mode.PROPOSE
     ended: dict[DeviceId, datetime] = field(default_factory=dict)
     settled: bool = True
+    misnamed: dict[HostName, HostName] = field(default_factory=dict)
 
     def sicken(
         self,
@@ -64,7 +65,7 @@ class Fleet:
         sight = Sight(readings, dict(self.outlooks), {}, tuple(self.drains), self.halted, None)
         return Scene(
             sight, dict(self.outlooks), self.now, timedelta(hours=2), replace(Policy(), mode=self.mode),
-            self.broken, self.doubts, self.ended, self.settled,
+            self.broken, self.doubts, self.ended, self.settled, self.misnamed,
         )  # fmt: skip
 
     def _reading(self, number: int) -> Reading:

@@ -157,6 +157,15 @@ def test_after_a_start_hosts_have_time_to_deliver() -> None:
     assert keys(fleet) == []
 
 
+def test_a_host_that_was_renamed_and_not_enrolled_anew_is_told_as_that_and_not_as_silent() -> None:
+    own, named = HostName("stor-02"), HostName("stor-99")
+    fleet = Fleet(silent={own: NOW - timedelta(hours=5)}, misnamed={own: named})
+    (cause,) = causes(fleet.scene())
+    assert (cause.key, cause.title) == ("misnamed:stor-02", "stor-02 calls itself stor-99")
+    assert "wait in its spool" in cause.points[0].line
+    assert "predrain token enrol stor-99" in cause.todo
+
+
 def test_most_hosts_silent_at_once_is_one_urgent_cause() -> None:
     fleet = Fleet(silent={HostName(f"stor-0{n}"): NOW - timedelta(hours=3) for n in range(3)})
     (cause,) = causes(fleet.scene())
