@@ -268,6 +268,9 @@ class _Packed(msgspec.Struct, array_like=True):
     changes: dict[str, tuple[tuple[int, int], ...]]
 
 
+_PACKED = msgspec.msgpack.Decoder(_Packed)
+
+
 def pack(state: DriveState) -> bytes:
     """The state as bytes."""
     return msgspec.msgpack.encode(
@@ -290,7 +293,7 @@ def pack(state: DriveState) -> bytes:
 def unpack(packed: bytes) -> DriveState | None:
     """The state from bytes; None when they are of another layout: then observe the drive's readings anew."""
     try:
-        raw = msgspec.msgpack.decode(packed, type=_Packed)
+        raw = _PACKED.decode(packed)
     except msgspec.MsgspecError:
         return None
     if raw.columns != len(COLUMNS):

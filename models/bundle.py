@@ -66,6 +66,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Model -> how many times as often as forecast its drives died before the end (models.lately); 1 if it lacks."""
 
 
+_FACTS, _REFERENCE = msgspec.json.Decoder(Facts), msgspec.json.Decoder(Reference)
+
+
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """Many forecasts at once; every array has one entry a drive."""
@@ -101,9 +104,9 @@ class Bundle:
         folder = DEFAULT if path is None else path
         texts = _verified(folder)
         try:
-            facts = msgspec.json.decode(texts["bundle.json"], type=Facts)
+            facts = _FACTS.decode(texts["bundle.json"])
             looked = texts.get(REFERENCE)
-            reference = None if looked is None else msgspec.json.decode(looked, type=Reference)
+            reference = None if looked is None else _REFERENCE.decode(looked)
         except msgspec.MsgspecError as error:
             raise CorruptBundle(
                 f"{folder / 'bundle.json'} is not a bundle ({error}); train it anew."

@@ -73,6 +73,7 @@ class _Dump(msgspec.Struct):
     choose_args: dict[str, Any] = {}
 
 
+_DUMP = msgspec.json.Decoder(_Dump)
 _LEAF = "osd"
 _UNNAMED_STEPS = {
     10: "set_choose_local_tries",
@@ -89,7 +90,7 @@ def crush_of_dump(dump: bytes) -> CrushMap:
     Type 0 is called `osd` here, whatever it is called there. Raises UnreadableCrushDump on other bytes.
     """
     try:
-        parsed = msgspec.json.decode(dump, type=_Dump)
+        parsed = _DUMP.decode(dump)
     except msgspec.DecodeError as error:
         raise UnreadableCrushDump(
             f"This is not the output of `ceph osd crush dump --format json`: {error}."

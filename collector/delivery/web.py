@@ -19,7 +19,7 @@ from data.log.port import Record, Topic
 from data.refusal import Refusal
 
 DEADLINE_SECONDS = 30.0
-LONGEST_ANSWER = 1 << 20
+LONGEST_INGESTED = 1 << 20
 LONGEST_PAUSE = 3600.0
 
 _TOO_LARGE = (413, 422)
@@ -46,6 +46,9 @@ class _RefusedItem(msgspec.Struct):
 class _Ingested(msgspec.Struct):
     accepted: int
     refused: list[_RefusedItem] = []
+
+
+_INGESTED = msgspec.json.Decoder(_Ingested)
 
 
 class _Problem(msgspec.Struct):
@@ -122,7 +125,7 @@ class WebSink:
         try:
             connection.request("POST", f"{self._path}/api/v1/{path}", body, dict(headers))
             answer = connection.getresponse()
-            raw = answer.read(LONGEST_ANSWER + 1)
+            raw = answer.read(LONGEST_INGESTED + 1)
             return _Reply(answer.status, _pause(answer.headers.get("Retry-After")), raw)
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise Away(
@@ -154,7 +157,7 @@ class WebSink:
     def _read(self, raw: bytes) -> _Ingested:
         """Raises Away: who answers something else took nothing."""
         try:
-            return msgspec.json.decode(raw, type=_Ingested)
+            return _INGESTED.decode(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise Away(
                 f"what answers at {self._url} is no predrain service; correct `url` in [collector]"

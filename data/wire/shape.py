@@ -38,6 +38,8 @@ class Shape(Generic[T]):
         self._struct = _struct_of(kind)
         self._decoder = msgspec.json.Decoder(self._struct)
         self._encoder = msgspec.json.Encoder()
+        # msgspec learns a dataclass at its first use and shows other threads what it has half learnt: they crash.
+        msgspec.json.Decoder(kind)
         hints = typing.get_type_hints(kind)
         self._times = tuple(
             name for name, hint in hints.items() if datetime in (hint, *typing.get_args(hint))
