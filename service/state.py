@@ -63,6 +63,11 @@ class StateDir:
             )
         return self
 
+    def is_one(self) -> bool:
+        """Whether anything of a service's lies there: a folder that was named by mistake has nothing to keep."""
+        kept = (self._lock, self.token, self.log, self.store, self.bundles, self.registry)
+        return any(one.exists() for one in kept)
+
     def for_its_owner(self) -> StateDir:
         """Refuse root in a directory of another user: the service could not read what root makes in it.
 

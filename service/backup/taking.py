@@ -47,8 +47,13 @@ def take(
         )
     if out.exists():
         raise CannotBackUp(f"{out} is there already; give --out a name that is free")
-    if not state.path.is_dir():
+    if not state.is_one():
         raise CannotBackUp(f"{state.path} holds no state; say --state or --config")
+    if out.absolute().is_relative_to(state.path.absolute()):
+        raise CannotBackUp(
+            f"{out} is inside the state: it would be lost with it, and be in every later backup; give --out a place"
+            " outside"
+        )
     begun = out.with_name(f"{out.name}.part")
     try:
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=".predrain-backup-") as kept:
@@ -91,6 +96,8 @@ def _copy(path: Path, to: Path) -> None:
     try:
         with path.open("rb") as file:
             begin = file.read(len(_SQLITE))
+            if begin and begin != _SQLITE and path.suffix == ".sqlite":
+                raise CannotBackUp(_damaged(path, "file is not a database"))
             if begin != _SQLITE:
                 to.write_bytes(begin + file.read())
                 return
@@ -111,7 +118,11 @@ def _copy(path: Path, to: Path) -> None:
             f"{path} cannot be copied ({error}); see that it is whole, and that there is room beside the backup"
         ) from error
     if sound != "ok":
-        raise CannotBackUp(f"{path} is damaged ({sound}); bring it back from an older backup")
+        raise CannotBackUp(_damaged(path, sound))
+
+
+def _damaged(path: Path, why: str) -> str:
+    return f"{path} is damaged ({why}); bring it back from an older backup"
 
 
 def _told(copies: Path, path: Path) -> Kept:

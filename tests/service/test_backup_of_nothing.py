@@ -1,0 +1,34 @@
+"""What could not be restored, or was named by mistake, is refused when the backup is taken, not when it is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from data.store.sqlite import SqliteStore
+from service.backup.taking import CannotBackUp
+from service.state import StateDir
+from service.tokens import gather
+from tests.service.test_backup import taken
+
+
+def test_a_store_that_is_no_database_any_more_is_not_backed_up(tmp_path: Path) -> None:
+    state = StateDir(tmp_path / "state").make()
+    state.store.write_bytes(b"\xa5" * 8192)
+    with pytest.raises(CannotBackUp, match=r"store\.sqlite is damaged"):
+        taken(state, tmp_path / "backup.tar.gz")
+
+
+def test_a_folder_that_holds_no_state_makes_no_backup(tmp_path: Path) -> None:
+    (tmp_path / "srv" / "state").mkdir(parents=True)
+    gather(tmp_path / "srv" / "state" / "token")
+    with pytest.raises(CannotBackUp, match="holds no state"):
+        taken(StateDir(tmp_path / "srv"), tmp_path / "backup.tar.gz")
+
+
+def test_no_backup_is_put_into_the_state_that_it_is_of(tmp_path: Path) -> None:
+    state = StateDir(tmp_path / "state").make()
+    SqliteStore(state.store).close()
+    with pytest.raises(CannotBackUp, match="give --out a place outside"):
+        taken(state, state.path / "backup.tar.gz")
