@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import fields
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from actions.policy import Mode, Policy
 
 DURATIONS = frozenset(field.name for field in fields(Policy) if isinstance(field.default, timedelta))
+
+_Hour = Annotated[int, Field(ge=0, le=24)]
 
 
 class PolicyTable(BaseModel):
@@ -38,9 +40,9 @@ class PolicyTable(BaseModel):
     backfillfull_margin: float = Field(
         default=0.05, ge=0, le=1, description="A target's limit is min(nearfull, backfillfull - this)."
     )
-    window: tuple[int, int] | None = Field(
+    window: tuple[_Hour, _Hour] | None = Field(
         default=None,
-        description="Hours of the day (UTC, from and to) in which PGs may move, such as `[22, 6]`.",
+        description="Hours of the day (UTC, from and to, 0 to 24) in which PGs may move, such as `[22, 6]`.",
     )
     suspicion_min: int = Field(
         default=3, ge=1, description="Newly bad drives of one model that are still believed."

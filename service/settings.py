@@ -321,7 +321,10 @@ def _sentence(
         if item["type"] == "extra_forbidden":
             told.append(f"{where}: unknown key {place}; {_nearest(place, known)}")
         else:
-            wrong = f"{item['msg'][:1].lower()}{item['msg'][1:]} (given: {item['input']!r})"
+            message = item["msg"].removeprefix("Value error, ")
+            # All that a table holds says nothing of what is wrong in it, and may hold a secret.
+            given = "" if isinstance(item["input"], Mapping) else f" (given: {item['input']!r})"
+            wrong = f"{message[:1].lower()}{message[1:]}{given}"
             told.append(f"{where}: {place}: {wrong}{_AS_JSON.get(item['type'], '') if variable else ''}")
     return "; ".join(told)
 

@@ -53,4 +53,6 @@ def show(*, config: Path | None = None, as_json: AsJson = False) -> int:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

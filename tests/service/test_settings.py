@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import fields
 from datetime import timedelta
@@ -58,6 +59,18 @@ def test_an_unknown_table_is_an_error(tmp_path: Path) -> None:
 def test_a_value_out_of_range_says_what_would_do(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"service\.port: .*65535.*given: 70000"):
         load(written(tmp_path, "[service]\nport = 70000"), {})
+
+
+@pytest.mark.parametrize("hours", ["[22, 26]", "[25, 30]", "[-2, 6]"])
+def test_hours_that_no_day_has_are_refused(tmp_path: Path, hours: str) -> None:
+    with pytest.raises(BadSettings, match=r"policy\.window\.[01]: .*(24|0) \(given"):
+        load(written(tmp_path, f"[policy]\nwindow = {hours}"), {})
+
+
+def test_what_is_wrong_between_two_keys_quotes_no_secret_beside_them(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match=r"webhook: url needs secret_file") as refused:
+        load(written(tmp_path, "[webhook]\nurl = 'https://jo:swordfish@example.org'"), {})
+    assert "swordfish" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -143,6 +156,19 @@ def test_config_show_cuts_nothing_off_in_a_narrow_terminal(
     shown = capsys.readouterr().out
     assert "\u2026" not in shown
     assert {f"{table}.{key}" for table, key, *_ in keys()} <= set(shown.split())
+
+
+def test_config_show_lists_what_is_a_list_for_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, "[policy]\nwindow = [22, 6]\n[mail]\nto = ['a@example.org']")
+    assert main(["config", "show", "--json", "--config", str(file)]) == 0
+    shown = {row["key"]: row["value"] for row in json.loads(capsys.readouterr().out)}
+    assert (shown["policy.window"], shown["mail.to"], shown["kafka.bootstrap"]) == (
+        [22, 6],
+        ["a@example.org"],
+        [],
+    )
 
 
 def test_config_check_exits_with_1_and_one_sentence(
