@@ -40,13 +40,8 @@ class InTheClear(Refusal):
 
 def bind(service: ServiceTable, option: str = "--port") -> socket.socket:
     """A listening socket. `option` is the one by which a person says its port. Raises CannotListen, InTheClear."""
+    nothing_in_the_clear(service)
     host, port = service.host, service.port
-    if not (is_loopback(host) or service.tls_certificate or service.insecure_without_tls):
-        raise InTheClear(
-            f"{host} is reached over the network and all that is said would cross it in the clear, tokens too; set "
-            "tls_certificate and tls_key of [service], put a TLS proxy in front of 127.0.0.1, or say "
-            "--insecure-without-tls"
-        )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -65,6 +60,16 @@ def bind(service: ServiceTable, option: str = "--port") -> socket.socket:
         ) from error
     listener.set_inheritable(True)
     return listener
+
+
+def nothing_in_the_clear(service: ServiceTable) -> None:
+    """Refuse to be reached over the network without TLS, unless that is meant. Raises InTheClear."""
+    if not (is_loopback(service.host) or service.tls_certificate or service.insecure_without_tls):
+        raise InTheClear(
+            f"{service.host} is reached over the network and all that is said would cross it in the clear, tokens too;"
+            " set tls_certificate and tls_key of [service], put a TLS proxy in front of 127.0.0.1, or say"
+            " --insecure-without-tls (insecure_without_tls of [service])"
+        )
 
 
 def url_of(listener: socket.socket, service: ServiceTable) -> str:

@@ -13,7 +13,10 @@ def check(*, config: Path | None = None) -> int:
 
     Example: predrain config check --config predrain.toml
     """
+    from service.listening import nothing_in_the_clear
+
     service = load(config).service
+    nothing_in_the_clear(service)
     print(f"settings are good: {service.host}:{service.port}, state in {service.state}")
     return 0
 

@@ -51,6 +51,10 @@ def _token(settings: Settings, _: Clock) -> Iterator[Finding]:
 def _certificate(settings: Settings, clock: Clock) -> Iterator[Finding]:
     chain, key = settings.service.tls_certificate, settings.service.tls_key
     if chain is None or key is None:
+        if StateDir(settings.service.state).answering() is None:  # who answers was told that this is meant
+            from service.listening import nothing_in_the_clear
+
+            nothing_in_the_clear(settings.service)
         return
     from service.access.certificate import Certificate
 

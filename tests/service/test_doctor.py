@@ -120,6 +120,12 @@ def test_the_end_of_the_certificate_is_told(
     assert says in found.told
 
 
+def test_an_address_without_a_certificate_that_no_service_would_start_on_is_wrong(told: Told) -> None:
+    found = told("[service]\nhost = '0.0.0.0'\n")["certificate"]
+    assert (found.state, "set tls_certificate and tls_key" in found.told) == ("wrong", True)
+    assert "certificate" not in told("[service]\nhost = '0.0.0.0'\ninsecure_without_tls = true\n")
+
+
 def test_a_certificate_with_the_key_of_another_is_wrong(told: Told, tmp_path: Path) -> None:
     text = certified(tmp_path)
     trustme.CA().issue_cert("other.example.org").private_key_pem.write_to_path(tmp_path / "key.pem")

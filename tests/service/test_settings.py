@@ -180,6 +180,13 @@ def test_config_check_exits_with_1_and_one_sentence(
     assert "Traceback" not in told
 
 
+def test_config_check_refuses_what_the_service_would_not_start_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["config", "check", "--config", str(written(tmp_path, "[service]\nhost = '0.0.0.0'"))]) == 1
+    assert "set tls_certificate and tls_key of [service]" in capsys.readouterr().err
+
+
 def test_every_command_is_in_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
     from service.cli import app
 
