@@ -61,6 +61,12 @@ class _Reply(NamedTuple):
     body: bytes
 
 
+_ENROL = (
+    "get a one-time token by `predrain token enrol` there and exchange it by `predrain collect --enrol TOKEN` here, or"
+    " name another file as `token_file` in [collector]"
+)
+
+
 class WebSink:
     """The service at `url` (`https://HOST[:PORT]`). Raises BadAddress.
 
@@ -112,6 +118,10 @@ class WebSink:
     def _post(self, path: str, body: bytes) -> _Reply:
         try:
             headers = {"Authorization": f"Bearer {self._token()}", "Content-Type": "application/json"}
+        except FileNotFoundError as error:
+            raise Away(
+                f"there is no token for {self._url} ({error.filename} is missing): {_ENROL}"
+            ) from error
         except (Refusal, OSError) as error:
             raise Away(f"the token for {self._url} cannot be read: {error}") from error
         return self._send(path, body, headers)
@@ -127,6 +137,11 @@ class WebSink:
             answer = connection.getresponse()
             raw = answer.read(LONGEST_INGESTED + 1)
             return _Reply(answer.status, _pause(answer.headers.get("Retry-After")), raw)
+        except ssl.SSLCertVerificationError as error:
+            raise Away(
+                f"the certificate of {self._url} is not trusted ({error.verify_message}): name who signed it as `ca` in"
+                " [collector], and the service in `url` as its certificate does"
+            ) from error
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise Away(
                 f"no service answers at {self._url} ({error or type(error).__name__});"
@@ -165,11 +180,7 @@ class WebSink:
 
     def _told(self, reply: _Reply) -> str:
         if reply.status in (401, 403):
-            return (
-                f"{self._url} refuses the token ({_detail(reply)}): get a one-time token by"
-                " `predrain token enrol` there and exchange it by `predrain collect --enrol TOKEN` here, or name"
-                " another file as `token_file` in [collector]"
-            )
+            return f"{self._url} refuses the token ({_detail(reply)}): {_ENROL}"
         return f"{self._url} answered {reply.status}: {_detail(reply)}"
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from data.refusal import Refusal
 from service import tokens
 from service.access.certificate import own
-from service.client.wire import Answer, Problem, Unreachable, Wire
+from service.client.wire import Answer, Problem, Unreachable, Untrusted, Wire
 from service.settings import Settings
 from service.state import StateDir
 
@@ -85,5 +85,9 @@ class Client:
             return Reply(answer.status, answer.json())
         except Problem as problem:
             raise Answered(problem.status, str(problem), problem.body) from problem
+        except Untrusted as error:
+            raise NotRunning(
+                f"{error}; give --config the service's settings, which name the certificate"
+            ) from error
         except (Unreachable, ValueError) as error:
             raise NotRunning(f"{error}; start it (predrain up), or see whether it hangs") from error

@@ -37,6 +37,10 @@ class Unreachable(Exception):
     """Nobody answers at that address, or not in time, or not in our words."""
 
 
+class Untrusted(Unreachable):
+    """Somebody answers, whose certificate is signed by nobody whom we trust, or bears another name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer of 2xx."""
@@ -127,6 +131,9 @@ class Wire:
                 raise _Later(problem, _seconds(error.headers.get("Retry-After"))) from None
             raise problem from None
         except (OSError, http.client.HTTPException) as error:
+            if isinstance(reason := getattr(error, "reason", error), ssl.SSLCertVerificationError):
+                told = f"the certificate of {self.url} is not trusted ({reason.verify_message})"
+                raise Untrusted(told) from error
             raise Unreachable(f"no service answers at {self.url} ({error})") from error
 
 

@@ -10,6 +10,7 @@ from data.ids import HostName
 from data.reading import Reading
 from service.examining.finding import TOLERATED, Finding
 from service.settings import Settings
+from service.state import StateDir
 
 SPOOLED = timedelta(minutes=10)
 """What a collector delivers later than this had waited in its spool."""
@@ -24,7 +25,8 @@ def service(settings: Settings, _: Clock) -> Iterator[Finding]:
         client = Client.of(settings)
         status = client.get("status")
     except NotRunning as none:
-        yield Finding("service", "note", str(none))
+        held = StateDir(settings.service.state).answering() is not None
+        yield Finding("service", "wrong" if held else "note", str(none))
         return
     readings = status["readings"]
     told = f"{status['controller']}; {readings['fresh']} of {readings['total']} disks were read in time"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,7 @@ from service.examining.examination import examine
 from service.examining.finding import Finding
 from service.settings import Settings, load
 from service.state import StateDir
+from service.tokens import gather
 from tests.actions.recordings import CLEAN
 from tests.service.conftest import NOON, SetClock, smart_reading
 from tests.service.telling.test_channels import Hook, Post, post_office, receiver
@@ -232,6 +234,15 @@ def test_a_slow_answer_is_no_wrong_clock() -> None:
         finding.clock("PostgreSQL", NOON, NOON - timedelta(minutes=1), NOON + timedelta(minutes=1)).state
         == "ok"
     )
+
+
+def test_a_service_that_holds_its_state_and_does_not_answer_is_wrong(told: Told, tmp_path: Path) -> None:
+    with socket.socket() as mute, StateDir(tmp_path / "state") as state:
+        gather(state.token)
+        mute.bind(("127.0.0.1", 0))
+        state.say_url(f"http://127.0.0.1:{mute.getsockname()[1]}")
+        assert told()["service"].state == "wrong"
+    assert told()["service"].state == "note"
 
 
 def test_hosts_that_are_silent_late_or_ahead_are_named(told: Told, tmp_path: Path) -> None:

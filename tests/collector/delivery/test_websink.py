@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from collector.delivery import Answer, Away, BadAddress, WebSink
 from data.log.port import Record, Topic
@@ -140,12 +142,30 @@ def test_any_other_answer_keeps_all_and_says_why(
     assert told.value.after == after
 
 
+def test_a_host_that_was_not_enrolled_yet_is_told_how(tmp_path: Path) -> None:
+    with pytest.raises(
+        Away, match=r"there is no token .*token is missing\): .*`predrain collect --enrol TOKEN` here"
+    ):
+        WebSink("http://127.0.0.1:1", (tmp_path / "token").read_text).deliver(Topic.READINGS, RECORDS)
+
+
 def test_a_port_where_nobody_listens_is_told() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(Away, match="no service answers at"):
             WebSink(url, lambda: "t").deliver(Topic.READINGS, RECORDS)
+
+
+def test_a_certificate_that_is_not_trusted_is_told_as_that_with_the_setting_that_cures_it(
+    service: Service,
+) -> None:
+    ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(ours)
+    service.server.socket = ours.wrap_socket(service.server.socket, server_side=True)
+    service.url = service.url.replace("http", "https")
+    with pytest.raises(Away, match=r"certificate .* is not trusted \(.*name who signed it as `ca` in"):
+        service.sink().deliver(Topic.READINGS, RECORDS)
 
 
 @pytest.mark.parametrize("drip", [b"", b"H"])
