@@ -59,6 +59,23 @@ def standing_store(settings: Settings) -> Iterator[Store | None]:
         yield store
 
 
+@contextmanager
+def untouched_store(settings: Settings) -> Iterator[Store | None]:
+    """The same for who only looks: one of an earlier format is left as it is. Raises StoreOutdated for it."""
+    from data.store import schema
+    from data.store.faults import StoreOutdated
+    from data.store.sqlite import version_of_file
+
+    place = place_of_store(settings, StateDir(settings.service.state))
+    if isinstance(place, Path) and place.exists() and (version := version_of_file(place)) < schema.VERSION:
+        raise StoreOutdated(
+            f"the store {place} is of version {version}, for an earlier predrain: `predrain store migrate`, or the next"
+            f" start of this one, brings it to version {schema.VERSION}"
+        )
+    with standing_store(settings) as store:
+        yield store
+
+
 def place_of_store(settings: Settings, state: StateDir) -> Path | str:
     """A file, or the URL of a database."""
     return settings.store.url.get_secret_value() if settings.store.url is not None else state.store

@@ -166,6 +166,16 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
+def version_of_file(path: Path) -> int:
+    """The version of the store in an existing file, which is left as it is. Raises as SqliteStore does."""
+    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_SECONDS})
+    try:
+        with explained(str(path)), engine.connect() as connection:
+            return _ours(str(path), connection) if inspect(connection).get_table_names() else schema.VERSION
+    finally:
+        engine.dispose()
+
+
 def migrated_file(path: Path, to: int) -> tuple[int, int]:
     """Bring the store in an existing file to version `to`, up or down; returns the versions before and after.
 

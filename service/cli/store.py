@@ -43,7 +43,9 @@ def migrate(
     if isinstance(place, Path):
         from data.store.sqlite import migrated_file
 
-        before, after = migrated_file(place, wanted)
+        # A service that goes on would write today's rows into an older format.
+        with StateDir(place.parent).for_its_owner().alone():
+            before, after = migrated_file(place, wanted)
     else:
         from data.store.postgres import migrated
 
@@ -64,8 +66,19 @@ def status(*, url: Url = None, where: Where = HERE, as_json: AsJson = False) -> 
     """
     from data.store import schema
     from data.store.opening import open_store
+    from data.store.sqlite import version_of_file
 
-    store = open_store(_place(where, url))
+    place = _place(where, url)
+    if isinstance(place, Path) and (version := version_of_file(place)) < schema.VERSION:
+        if as_json:
+            print_json({"version": version})
+        else:
+            print(
+                f"version {version}, for an earlier predrain: `predrain store migrate`, or the next start of this one,"
+                f" brings it to version {schema.VERSION}"
+            )
+        return 0
+    store = open_store(place)
     try:
         days = store.days()
         found = {

@@ -97,12 +97,12 @@ def _rights(channel: Channel, ceph: CephTable) -> Finding:
 
 def _throttle(view: ClusterView, settings: Settings, clock: Clock) -> Finding:
     """In force is what OSDs say (actions.throttle); collectors on their hosts tell it."""
-    from service.adapters import standing_store
+    from service.adapters import untouched_store
 
     since = clock.now() - FRESH
     up = sorted(osd for osd, one in view.osds.items() if one.up)
     serving = up[:: len(up) // ASKED + 1]
-    with standing_store(settings) as store:
+    with untouched_store(settings) as store:
         told = [osd for osd in serving if store is not None and _tells(store.latency(int(osd), since))]
     if len(told) == len(serving):
         return Finding("throttles", "ok", f"verified at all of {len(serving)} OSDs looked at")

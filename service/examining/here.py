@@ -82,9 +82,9 @@ def _log(settings: Settings, _: Clock) -> Iterator[Finding]:
 
 
 def _store(settings: Settings, _: Clock) -> Iterator[Finding]:
-    from service.adapters import standing_store
+    from service.adapters import untouched_store
 
-    with standing_store(settings) as store:
+    with untouched_store(settings) as store:
         if store is None:
             yield Finding("store", "note", "no store yet")
             return

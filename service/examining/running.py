@@ -38,9 +38,9 @@ def service(settings: Settings, _: Clock) -> Iterator[Finding]:
 
 def collectors(settings: Settings, clock: Clock) -> Iterator[Finding]:
     """Hosts that are silent, that deliver late, and whose clocks are ahead."""
-    from service.adapters import standing_store
+    from service.adapters import untouched_store
 
-    with standing_store(settings) as store:
+    with untouched_store(settings) as store:
         newest = _newest(store.latest_readings().values()) if store is not None else {}
     if not newest:
         told = "no host has delivered a reading; see docs/how-to/install.md for the collector"

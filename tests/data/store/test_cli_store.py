@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from data.store.opening import open_store
+from data.store.sqlite import SqliteStore
 from service.cli import main
+from service.state import StateDir
 from tests.data.store import written
 from tests.system.postgres.server import Server
 
@@ -38,12 +40,36 @@ def test_a_file_goes_down_for_an_older_predrain_and_up_again(
     store.close()
 
 
+def test_no_store_is_migrated_beneath_a_service_that_runs_on_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with StateDir(tmp_path) as state:
+        SqliteStore(state.store).close()
+        assert main(["store", "migrate", "--to", "4", "--state", str(tmp_path)]) == 1
+        assert "in use by process" in capsys.readouterr().err
+        SqliteStore(state.store).close()
+        assert list(tmp_path.glob("store.sqlite.v*")) == []
+
+
 def test_status_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state = _filled(tmp_path)
     assert main(["store", "status", "--state", state]) == 0
     assert "version 5: 2 devices, 2026-03-01 to 2026-03-01, 1 drains, 1 outcomes" in capsys.readouterr().out
     assert main(["store", "status", "--json", "--state", state]) == 0
     assert json.loads(capsys.readouterr().out)["devices"] == 2
+
+
+def test_status_and_doctor_leave_a_store_that_was_taken_back_for_an_older_predrain_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = _filled(tmp_path)
+    assert main(["store", "migrate", "--to", "4", "--state", state]) == 0
+    assert main(["store", "status", "--state", state]) == 0
+    assert "version 4, for an earlier predrain: `predrain store migrate`" in capsys.readouterr().out
+    assert main(["doctor", "--state", state, "--json"]) == 1
+    store = next(one for one in json.loads(capsys.readouterr().out) if one["what"] == "store")
+    assert (store["state"], "is of version 4" in store["told"]) == ("wrong", True)
+    assert not (tmp_path / "store.sqlite.v4").exists()  # what bringing it up would have left
 
 
 def test_export_writes_and_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
