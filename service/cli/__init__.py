@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed (one plain sentence on stderr, with the cure), 2 us
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import metadata
@@ -158,6 +159,7 @@ def main(argv: list[str] | None = None) -> int:
         _describe()
     try:
         result = app(arguments, exit_on_error=False, result_action="return_value")
+        print(end="", flush=True)  # what cannot be written is told below, not by the interpreter's end
     except CycloptsError:
         return 2
     except Refusal as refusal:
@@ -173,12 +175,16 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
-        kind = type(error).__name__
-        print(
-            f"predrain: unexpected {kind}: {error}; run again with --debug for the traceback", file=sys.stderr
-        )
+        print(f"predrain: {_unexpected(error)}", file=sys.stderr)
         return 1
     return result if isinstance(result, int) else 0
+
+
+def _unexpected(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        where = f"for {error.filename}" if error.filename else "where it writes, its output perhaps"
+        return f"no room is left {where} ({error.strerror}): make room on that disk, and run it again"
+    return f"unexpected {type(error).__name__}: {error}; run again with --debug for the traceback"
 
 
 def run() -> None:
