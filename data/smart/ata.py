@@ -152,7 +152,7 @@ def _attributes(document: JsonObject, drive: Identity) -> Mapping[int, Attribute
             packed = int(printed)
         if packed is None:
             # Text carries only what was printed; the packed integer is then not known.
-            meant = shown(printed) if printed else None
+            meant = shown(number, printed) if printed else None
         else:
             meant = decoded(number, packed, printed, errors_above_operations=seagate)
         if meant is None or (packed or 0) >= 2**64:

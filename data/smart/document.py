@@ -256,9 +256,10 @@ def _tells_state(smart: Smart) -> bool:
 
 
 def _failure(found: JsonObject, messages: tuple[str, ...], bits: tuple[int, ...] | None) -> str | None:
-    """How a drive that keeps a state failed to tell it, in smartctl's words, which `--json=o` brings along."""
+    """How a drive that keeps a state failed to tell it, in smartctl's words: of a text, or those that
+    `--json=o` brings along."""
     lines = (*messages, *_printed(found))
-    if bits is None or COMMAND_FAILED not in bits:
+    if bits is not None and COMMAND_FAILED not in bits:
         return None
     # An ATA drive's IDENTIFY tells that it lacks SMART; of a SCSI drive smartctl says so when MODE SENSE failed.
     if _protocol(found) is not Protocol.SCSI and any(_NO_STATE.search(line) for line in lines):

@@ -28,6 +28,7 @@ _DURATION = re.compile(r"(\d{1,19}) ?h ?\+.*")  # msec24hour32: `7963h+07m+54.62
 _RATIO = re.compile(r"(\d{1,19})/\d+")  # raw24/raw32: errors/operations
 _WORDS = re.compile(r"\d+ \d+ (\d{1,19})")  # raw16: words 2, 1, 0
 _TENTHS = re.compile(r"(\d{1,19})[.,]\d")  # temp10x
+_BELOW_ZERO = re.compile(r"-\d{1,3}")  # tempminmax without its extremes
 _SEAGATE_WWN = "5000c50"
 _SEAGATE_MODEL = re.compile(r"(SEAGATE )?ST\d{3,}")
 
@@ -39,14 +40,16 @@ def decoded(attribute: int, value: int, printed: str | None, *, errors_above_ope
         return unpacked(
             attribute, value, formatted=printed is not None, errors_above_operations=errors_above_operations
         )
-    meant = shown(printed)
+    meant = shown(attribute, printed)
     if meant is not None:
         return meant
     return unpacked(attribute, value, errors_above_operations=errors_above_operations)
 
 
-def shown(printed: str) -> int | None:
+def shown(attribute: int, printed: str) -> int | None:
     """The count in a raw value that smartctl took apart when it printed it; None where it did not."""
+    if attribute in _TEMPERATURES and _BELOW_ZERO.fullmatch(printed):
+        return int(printed)
     for form in (_WITH_EXTRAS, _DURATION, _RATIO, _WORDS, _TENTHS):
         if match := form.fullmatch(printed):
             return int(match[1])

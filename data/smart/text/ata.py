@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from data.smart.text.numbers import signed, sized, whole
 
+_BYTE = r"\d{1,3}|0x[0-9a-f]{2}"  # in hexadecimal with `-f hex`
 _ROW = re.compile(
-    r"(\d{1,3}) +(\S(?:.*?\S)?) +(?:0x[0-9a-fA-F]{4}|[POSRCK-]{6}\+?) +(\d{1,3}|---) +(\d{1,3}|---) +(\d{1,3}|---) +"
+    rf"({_BYTE}) +(\S(?:.*?\S)?) +(?:0x[0-9a-fA-F]{{4}}|[POSRCK-]{{6}}\+?) +"
+    rf"({_BYTE}|-{{3,4}}) +({_BYTE}|-{{3,4}}) +({_BYTE}|-{{3,4}}) +"
     r"(?:(?:Pre-fail|Old_age) +(?:(?:Always|Offline) +)?)?(?:-|NOW|Past|FAILING_NOW|In_the_past) +(\S.*)"
 )
-_ROW_BEGINS = re.compile(r"\d{1,3} +\S+ +(?:0x[0-9a-fA-F]{4}|[POSRCK-]{6}\+?) .*")
+_ROW_BEGINS = re.compile(rf"(?:{_BYTE}) +\S+ +(?:0x[0-9a-fA-F]{{4}}|[POSRCK-]{{6}}\+?) .*")
 _STATISTIC = re.compile(
     r"(0x[0-9a-f]{2}|\d{1,3}) +0x([0-9a-f]{3}) +\d +(-?\d+)(~?) +(?:[NDC-]{3}~? +)?([A-Z].*)"
 )
@@ -73,7 +75,7 @@ def contradicts_itself(lines: Sequence[str]) -> bool:
     told: dict[str, str] = {}
     for line in lines[starts[0] :] if len(starts) > 1 else ():
         match = _ROW.fullmatch(line)
-        if match and int(match[1]) in _STILL and told.setdefault(match[1], match[6]) != match[6]:
+        if match and _byte(match[1]) in _STILL and told.setdefault(match[1], match[6]) != match[6]:
             return True
     return False
 
@@ -95,8 +97,12 @@ def _row(match: re.Match[str]) -> dict[str, object]:
     elif _BYTES.fullmatch(printed):  # raw8: six bytes, the highest first
         raw = {"value": int.from_bytes(min(int(byte), 255) for byte in printed.split())}
     levels = (("value", match[3]), ("worst", match[4]), ("thresh", match[5]))
-    normalised = {name: int(level) for name, level in levels if level.isdecimal()}
-    return {"id": int(match[1]), "name": match[2].strip("()").replace(" ", "_"), "raw": raw, **normalised}
+    normalised = {name: _byte(level) for name, level in levels if not level.startswith("-")}
+    return {"id": _byte(match[1]), "name": match[2].strip("()").replace(" ", "_"), "raw": raw, **normalised}
+
+
+def _byte(written: str) -> int:
+    return int(written, 16 if written.startswith("0x") else 10)
 
 
 def _pending(after: Sequence[str]) -> int | None:

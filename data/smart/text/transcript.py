@@ -17,7 +17,8 @@ _STATUS = re.compile(r"SMART (?:Health Status|Sense): *(\S.*)")
 _SAID = re.compile(
     r"(?:Warning|WARNING|Error|ERROR|NOTE)[:!].*|Error SMART .*|.*\bchecksum\b.*|.*\bfailed: .*"
     r"|.*: Unable to detect .*|.*: Unknown .*"
-    r"|.* in (?:STANDBY|SLEEP).*|.*mandatory SMART command failed.*|SMART Status not supported.*"
+    r"|(?:Log|Request) Sense failed.*|SMART Status not supported.*"
+    r"|.* in (?:STANDBY|SLEEP).*|.*mandatory SMART command failed.*"
     r"|.*(?:Permission denied|No such (?:file|device)|Operation not permitted|Input/output error).*"
     r"|NO MEDIUM present.*|SMART (?:support is: +Unavailable|Disabled).*|Device does not support SMART.*"
 )
@@ -28,6 +29,8 @@ _NOTHING_READ = re.compile(
     r"|Short INQUIRY response, skip|Standard Inquiry \(64 bytes\) failed|device is NOT READY|device becoming ready"
     r"|device Test Unit Ready|Probable ATA device behind a SAT layer"
 )
+_IDENTIFIED = "A mandatory SMART command failed"
+"""What comes after the identity: whether the drive failed to tell its state or keeps none, its other lines say."""
 _FARM = "Seagate Field Access Reliability Metrics log"
 _ATA_SIGNS = (
     "SMART overall-health",
@@ -86,7 +89,7 @@ def transcript(document: bytes) -> tuple[JsonObject, bool]:
             found |= scsi.identity(told, written) | scsi.logs(told, written) | logs.scsi(written)
         case "NVMe":
             found |= nvme.identity(told) | nvme.logs(told) | logs.nvme(written)
-    return found, bool(nothing)
+    return found, any(not line.startswith(_IDENTIFIED) for line in nothing)
 
 
 def _labels(written: Sequence[str]) -> dict[str, str]:

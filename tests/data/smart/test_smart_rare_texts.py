@@ -1,0 +1,100 @@
+"""Texts that few drives and few commands bring forth; excerpts, serial numbers changed, with the source of each."""
+
+from __future__ import annotations
+
+import pytest
+
+from data.smart import SmartDocument, decode
+
+FUJITSU = """smartctl 6.2 2013-07-26 r3841 [x86_64-linux-3.13.0-37-generic] (local build)
+Device Model:     FUJITSU MJA2500BH G2
+Serial Number:    K94STA52EAGX
+SMART support is: Available - device has SMART capability.
+SMART support is: Enabled
+
+Read SMART Data failed: scsi error aborted command
+
+=== START OF READ SMART DATA SECTION ===
+SMART overall-health self-assessment test result: UNKNOWN!
+SMART Status, Attributes and Thresholds cannot be read.
+
+ATA Error Count: 1563 (device log contains only the most recent five errors)
+"""
+CARD = """smartctl 5.43 2012-06-30 r3573 [i686-linux-3.2.0-4-686-pae] (local build)
+Device Model:     TRANSCEND
+Serial Number:    20110407 CB1C0EXX
+{}
+
+A mandatory SMART command failed: exiting. To continue, add one or more '-T permissive' options.
+"""
+SAS = """smartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.10.0] (local build)
+Vendor:               SEAGATE
+Product:              ST4000NM0043
+Serial number:        Z1Z5DWJK
+"""
+# smartctl 7.3 -A -f hex, replaying a drive from its standard input
+HEX = """ID#  ATTRIBUTE_NAME          FLAG     VALUE WORST THRESH TYPE      UPDATED  WHEN_FAILED RAW_VALUE
+0x05 Reallocated_Sector_Ct   0x0033   0x0a  0x63  0x24   Pre-fail  Always   FAILING_NOW 4660
+0x09 Power_On_Hours          0x0032   0x5a  0x5a  0x00   Old_age   Always       -       14571
+0xbb Reported_Uncorrect      0x0032   0x62  0x62  ----   Old_age   Always       -       2
+0xc2 Temperature_Celsius     0x0022   0x1e  0x28  0x00   Old_age   Always       -       -3
+"""
+
+
+def read(text: str) -> SmartDocument:
+    return decode(text.encode())
+
+
+def test_a_drive_that_fails_to_tell_its_state_is_no_drive_that_was_read() -> None:
+    """Ubuntu forums, October 2014; the JSON of such a run says the same by its exit status."""
+    found = read(FUJITSU)
+    assert (found.read_failed, found.smart.passed) == (True, None)
+    assert found.untold == (
+        "smartctl read nothing but the disk's name (Read SMART Data failed: scsi error aborted command)"
+    )
+
+
+def test_a_verdict_beside_a_command_that_failed_was_read() -> None:
+    assert not read(FUJITSU.replace("UNKNOWN!", "PASSED")).read_failed
+
+
+@pytest.mark.parametrize(
+    ("line", "failed"),
+    [
+        ("SMART support is: Unavailable - device lacks SMART capability.", False),
+        ("SMART Disabled. Use option -s with argument 'on' to enable it.", False),
+        ("Error SMART Status command failed: Input/output error", True),
+    ],
+)
+def test_a_card_that_keeps_no_state_has_not_failed_to_tell_it(line: str, failed: bool) -> None:
+    """A CompactFlash card; its JSON was read so from the first."""
+    assert read(CARD.format(line)).read_failed is failed
+
+
+@pytest.mark.parametrize(
+    ("line", "failed"),
+    [
+        ("Log Sense failed, IE page [medium or hardware error (serious)]", True),
+        ("Request Sense failed, [device not ready]", True),
+        ("Request Sense failed, [Input/output error]", False),
+    ],
+)
+def test_a_sas_drive_that_fails_to_give_its_health_page_failed_in_text_as_well(
+    line: str, failed: bool
+) -> None:
+    """The last is what any SATA drive said behind the SCSI layer of 2006 (Ubuntu forums, May 2006)."""
+    assert read(f"{SAS}{line}\n").read_failed is failed
+
+
+def test_a_table_in_hexadecimal_reads_as_the_same_in_decimal() -> None:
+    smart = read("Device Model: ST1000DM003-1CH162\n" + HEX).smart
+    assert set(smart.attributes) == {5, 9, 187, 194}
+    five = smart.attributes[5]
+    assert (five.raw, five.value, five.worst, five.threshold) == (4660, 10, 99, 36)
+    assert (smart.power_on_hours, smart.attributes[187].threshold) == (14571, None)
+    assert (smart.counters.reallocated, smart.counters.reported_uncorrectable) == (4660, 2)
+
+
+def test_a_temperature_below_zero_is_read() -> None:
+    smart = read("Device Model: ST1000DM003-1CH162\n" + HEX).smart
+    assert (smart.temperature_c, smart.attributes[194].raw) == (-3, -3)
