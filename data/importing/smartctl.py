@@ -13,7 +13,7 @@ from data.ids import HostName
 from data.importing.port import NO_ZONE, Item, Part, Unusable, utc, version_of
 from data.reading import Reading
 from data.smart import LARGEST_DOCUMENT, Undecodable, decode
-from data.smart.json_text import is_list
+from data.smart.json_text import documents, is_list
 from data.smart.text import is_text, runs
 
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
@@ -58,7 +58,7 @@ class _File:
 
 
 def _outputs(path: Path) -> Iterator[bytes | Unusable]:
-    """The outputs in a file: a JSON object a line, a JSON list, one JSON document, or texts one after the other."""
+    """The outputs in a file: a JSON object a line, a JSON list, JSON documents or texts one after the other."""
     try:
         with path.open("rb") as opened:
             first = opened.readline(LARGEST_DOCUMENT + 1)
@@ -80,7 +80,7 @@ def _outputs(path: Path) -> Iterator[bytes | Unusable]:
     elif not whole.lstrip().startswith(b"{") and is_text(whole):
         yield from runs(whole)
     else:
-        yield whole
+        yield from documents(whole)
 
 
 def _lines(path: Path, first: bytes, rest: Iterable[bytes]) -> Iterator[bytes | Unusable]:

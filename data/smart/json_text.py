@@ -17,6 +17,7 @@ LARGEST_DOCUMENT = 16 * 2**20
 _GREPPABLE = re.compile(rb"\s*json(\.| = )")
 _LIST = re.compile(rb"\s*\[\s*[\[{\"\]]")
 _ANOTHER = re.compile(r"\{\s*[\"}]")
+_NEXT = re.compile(r"\n(?=\{)")
 _TOLERANT = json.JSONDecoder(strict=False)  # control characters in strings, NaN, lone surrogates
 
 
@@ -50,6 +51,29 @@ def first_object(document: bytes) -> JsonObject:
         except RecursionError:
             raise NotJsonError("is nested too deeply to be smartctl's, run smartctl again") from None
     raise NotJsonError(_why(written, cut))
+
+
+def documents(document: bytes) -> Iterator[bytes]:
+    """The JSON documents of several runs, as a loop over the disks leaves them; what lies between them is passed over.
+
+    One that is cut or broken ends where a line begins the next. Where there is none, all of it, for its reason.
+    """
+    written = _utf8(document).decode("utf-8", "replace")
+    begins = _ANOTHER.search(written)
+    if begins is None:
+        yield document
+    while begins:
+        end = _end(written, begins.start())
+        yield written[begins.start() : end].encode()
+        begins = _ANOTHER.search(written, end)
+
+
+def _end(written: str, start: int) -> int:
+    try:
+        return _TOLERANT.raw_decode(written, start)[1]
+    except (ValueError, RecursionError):
+        line = _NEXT.search(written, start + 1)
+        return line.end() if line else len(written)
 
 
 def is_list(document: bytes) -> bool:

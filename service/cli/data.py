@@ -86,7 +86,7 @@ def backblaze(*paths: Path, where: Where = HERE, how: How = PLAIN) -> int:
 
 
 def smartctl_json(*paths: Path, timezone: TimeZone = None, where: Where = HERE, how: How = PLAIN) -> int:
-    """Take in outputs of `smartctl -x --json`: one a file, one a line, or a list.
+    """Take in outputs of `smartctl -x --json`: one a file, one a line, one after the other, or a list.
 
     Example: predrain data import smartctl-json /var/backups/smart/ --host osd7
 

@@ -222,6 +222,27 @@ def test_smartctls_outputs_come_one_a_file_one_a_line_in_a_list_or_as_texts(tmp_
     }
 
 
+def test_documents_that_a_loop_over_the_disks_left_one_after_the_other_are_read_each(tmp_path: Path) -> None:
+    """`for disk in ...; do smartctl -x --json $disk; done > all.json`, smartctl killed on the second disk."""
+    one, other = (
+        json.dumps(json.loads((OUTPUTS / f"{name}.json").read_text()), indent=2)
+        for name in ("ata-007", "ata-040")
+    )
+    file = tmp_path / "all.json"
+    for between in ("\n", "", "\n\n[root@host ~]# smartctl -xj /dev/sdb\n"):
+        file.write_text(between.join((one, other, one)))
+        [part] = smartctl.parts([file], HOST, None)
+        first, second, third = part.items(0)
+        assert _smart(first) == _smart(third) != _smart(second)
+        assert len(list(part.items(1))) == 2
+    file.write_text("\n".join((one, other[: len(other) // 2], one)))
+    [part] = smartctl.parts([file], HOST, None)
+    first, cut, third = part.items(0)
+    assert _smart(first) == _smart(third)
+    assert isinstance(cut, Unusable)
+    assert "cut off" in cut.why
+
+
 def test_a_text_whose_zone_is_not_known_needs_one(tmp_path: Path) -> None:
     file = tmp_path / "sda.txt"
     file.write_bytes((OUTPUTS / "ata-104.txt").read_bytes().replace(b" 2017 CET", b" 2017 IST"))
