@@ -19,7 +19,7 @@ LARGEST = 2**63 - 1
 
 _NOTHING: JsonObject = {}
 _LONGEST_TEXT = 256
-_DECIMAL = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
+_DECIMAL = re.compile(r"[+-]?\d+(?:[.,\u066b]\d+)?")
 _ONE_LETTER = re.compile(r"(\w)\1{3,}")  # publishers overwrite serial numbers with one letter
 _MASKED = re.compile(r"[-*.?#]+|<.*>|\[.*\]|x{3,}|.*\.{3}|.*redacted.*|n/?a|none|null|unknown", re.I)
 
@@ -77,7 +77,7 @@ def decimal(node: JsonObject, key: str) -> Decimal | None:
     written = str(value).strip()
     if len(written) > 50 or not _DECIMAL.fullmatch(written):
         return None
-    return Decimal(written.replace(",", "."))
+    return Decimal(written.replace(",", ".").replace("\u066b", "."))
 
 
 def text(node: JsonObject, key: str, longest: int = _LONGEST_TEXT) -> str | None:

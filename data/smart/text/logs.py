@@ -8,7 +8,8 @@ from collections.abc import Sequence
 _ERRORS = re.compile(r"(ATA|Device) Error Count: *(\d{1,18})\b.*")
 _NO_ERRORS = "No Errors Logged"
 _TEST = re.compile(
-    r"(?:# ?)?(\d{1,2}) +((?:Short|Extended|Conveyance|Selective|Vendor|Reserved|Background|Foreground)\b.*)"
+    r"(?:# ?)?(\d{1,2}) +((?:Short|Extended|Conveyance|Selective|Vendor|Reserved|Background|Foreground"
+    r"|Default|Abort|Offline)\b.*)"
 )
 _NO_TESTS = re.compile(r"No self-tests (?:have been )?logged.*", re.IGNORECASE)
 _FAILED = re.compile(r"\bCompleted[:,]|\bFailed in\b|\bFatal\b|\bUnknown error\b")

@@ -1,7 +1,8 @@
 """Figures as smartctl prints them in the host's locale.
 
-Thousands may be parted by a comma, a full stop, any blank, an apostrophe, a hyphen or what an unknown code page left
-(U+FFFD, a question mark): in a whole number every one of these goes. Only sizes and gigabytes have a fraction.
+Thousands may be parted by a comma (the Arabic one, too), a full stop, any blank, an apostrophe, a hyphen or what an
+unknown code page left (U+FFFD, a question mark): in a whole number every one of these goes. Only sizes and gigabytes
+have a fraction.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-_PARTED = r"[\s.,'\u2019\u00b4`\u2009\u202f\u00a0\ufffd?-]"
+_PARTED = r"[\s.,'\u066c\u2019\u00b4`\u2009\u202f\u00a0\ufffd?-]"
 _WHOLE = re.compile(rf"(\d+(?:{_PARTED}{{1,2}}\d{{3}})+|\d+)(.*)", re.DOTALL)
-_SIZE = re.compile(r"\[\s*(\d+)(?:[.,](\d+))?\s*([kKMGTPEZY]?)i?B\s*\]")
-_FRACTION = re.compile(rf"(\d+(?:{_PARTED}\d{{3}})*?)(?:[.,](\d+))?")
+_SIZE = re.compile(r"\[\s*(\d+)(?:[.,\u066b](\d+))?\s*([kKMGTPEZY]?)i?B\s*\]")
+_FRACTION = re.compile(rf"(\d+(?:{_PARTED}\d{{3}})*?)(?:[.,\u066b](\d+))?")
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6, "Z": 7, "Y": 8}
 _LONGEST = 60
 # smartctl cuts a size to three figures, it does not round: `1.99` may be just below 2.00.

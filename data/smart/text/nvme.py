@@ -7,7 +7,7 @@ import re
 from data.smart.text.numbers import signed, sized, whole
 
 _DATA_UNIT_BYTES = 512_000
-_NAMESPACE = re.compile(r"namespace (\d+) (size/capacity|size|ieee eui-64|nguid)")
+_NAMESPACE = re.compile(r"namespace (\d+) (size/capacity|size|capacity|ieee eui-64|nguid)")
 _LOG = {
     "available_spare": "available spare",
     "available_spare_threshold": "available spare threshold",
@@ -25,8 +25,8 @@ def identity(told: dict[str, str]) -> dict[str, object]:
     for label, value in told.items():
         if match := _NAMESPACE.fullmatch(label):
             namespace = namespaces.setdefault(int(match[1][:9]), {"id": int(match[1][:9])})
-            if match[2].startswith("size"):
-                namespace["size"] = {"bytes": sized(value)}
+            if match[2] in ("size", "capacity", "size/capacity"):
+                namespace[match[2].removesuffix("/capacity")] = {"bytes": sized(value)}
             else:
                 namespace[match[2].removeprefix("ieee ").replace("-", "")] = re.sub(r"[ -]", "", value)
     found: dict[str, object] = {
@@ -37,7 +37,8 @@ def identity(told: dict[str, str]) -> dict[str, object]:
         "nvme_namespaces": [namespaces[number] for number in sorted(namespaces)],
     }
     if len(namespaces) == 1 and whole(told.get("number of namespaces", "1")) == 1:
-        found["user_capacity"] = next(iter(namespaces.values())).get("size")
+        [only] = namespaces.values()
+        found["user_capacity"] = only.get("capacity", only.get("size"))  # less than the size where it is thin
     return found
 
 

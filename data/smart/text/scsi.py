@@ -72,4 +72,4 @@ def _page(columns: str) -> dict[str, object] | None:
     column = columns.split()
     if len(column) != 7 or not column[6].isdecimal():
         return None
-    return {"gigabytes_processed": fraction(column[5]), "total_uncorrected_errors": int(column[6][:19])}
+    return {"gigabytes_processed": fraction(column[5]), "total_uncorrected_errors": int(column[6])}

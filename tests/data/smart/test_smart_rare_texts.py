@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from data.smart import SmartDocument, decode
@@ -38,6 +40,13 @@ HEX = """ID#  ATTRIBUTE_NAME          FLAG     VALUE WORST THRESH TYPE      UPDA
 0x09 Power_On_Hours          0x0032   0x5a  0x5a  0x00   Old_age   Always       -       14571
 0xbb Reported_Uncorrect      0x0032   0x62  0x62  ----   Old_age   Always       -       2
 0xc2 Temperature_Celsius     0x0022   0x1e  0x28  0x00   Old_age   Always       -       -3
+"""
+# smartctl 7.3 -x, asking a controller that answers with a thin namespace
+NVME = """Model Number:                       SAMSUNG MZQL21T9HCJR-00B7C
+Number of Namespaces:               1
+Namespace 1 Size:                   3,840,755,982,336 [3.84 TB]
+Namespace 1 Capacity:               1,920,377,991,168 [1.92 TB]
+Namespace 1 Utilization:            640,125,997,056 [640 GB]
 """
 
 
@@ -98,3 +107,43 @@ def test_a_table_in_hexadecimal_reads_as_the_same_in_decimal() -> None:
 def test_a_temperature_below_zero_is_read() -> None:
     smart = read("Device Model: ST1000DM003-1CH162\n" + HEX).smart
     assert (smart.temperature_c, smart.attributes[194].raw) == (-3, -3)
+
+
+def test_a_thin_namespace_has_the_capacity_that_json_gives_it() -> None:
+    assert read(NVME).smart.identity.capacity_bytes == 1920377991168
+
+
+def test_a_count_of_all_ones_is_no_count_in_text_either() -> None:
+    """smartctl prints registers of 64 bits whole; cut after 19 digits they were counts of failed reads."""
+    page = "{}          0        0         0         0          0          0.000    {}\n"
+    told = page.format("read:  ", 2**64 - 1) + page.format("write: ", 3)
+    assert read(SAS + told).smart.counters.uncorrected_errors == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# 1  Default           Failed in segment -->       3   47877         764900874 [0x3 0x5d 0x1]",
+        "# 1  Abort background  Completed, segment failed   -   25146                 5 [0x3 0x5d 0x1]",
+        "# 1  Offline             Completed: read failure       90%     47877         764900874",
+    ],
+)
+def test_a_failed_self_test_of_any_kind_is_counted(line: str) -> None:
+    """As in JSON, which counts by the result alone."""
+    logs = read(f"{SAS}{line}\n").smart.logs
+    assert logs
+    assert logs.failed_self_tests == 1
+
+
+def test_figures_in_a_pashto_locale_are_read() -> None:
+    smart = read(
+        "Device Model: X 1\nUser Capacity:    1\u066c000\u066c204\u066c886\u066c016 bytes [1\u066b00 TB]\n"
+    ).smart
+    assert smart.identity.capacity_bytes == 1000204886016
+    page = "read:    0        0         0         0          0          12\u066b699    0\n"
+    document = {
+        "device": {"protocol": "SCSI"},
+        "scsi_error_counter_log": {"read": {"gigabytes_processed": "12\u066b699"}},
+    }
+    for told in (SAS + page, json.dumps(document)):
+        assert read(told).smart.counters.bytes_read == 12_699_000_000
