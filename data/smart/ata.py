@@ -242,12 +242,13 @@ def _counters(
 def _power_on_hours(
     document: JsonObject, attributes: Mapping[int, Attribute], statistics: Mapping[tuple[int, str], int]
 ) -> int | None:
-    """`power_on_time` first: smartctl has divided by the drive's own unit there, which may be minutes."""
+    """`power_on_time` first: smartctl has divided by the drive's own unit there, which may be minutes. Where there are
+    statistics it is theirs, so that they go first in a text."""
     attribute = attributes.get(9)
     told = (
         count(member(document, "power_on_time"), "hours"),
-        attribute.raw if attribute is not None and "power_on" in attribute.name.lower() else None,
         statistics.get((1, "Power-on Hours")),
+        attribute.raw if attribute is not None and "power_on" in attribute.name.lower() else None,
     )
     return next((hours for hours in told if hours is not None and 0 <= hours <= _MOST_HOURS), None)
 

@@ -147,12 +147,14 @@ def decode(document: bytes, now: datetime | None = None) -> SmartDocument:
     device = member(found, "device")
     version = program.get("version")
     taken_at = _taken_at(found)
-    failed = None if _tells_state(smart) else _failure(found, messages, bits)
+    told = _tells_state(smart)
+    failed = None if told else _failure(found, messages, bits)
+    silent = not told and (failed is not None or _is_silent(found, bits))
     return SmartDocument(
         smart=smart,
         device_id=_device_id(found, smart),
         taken_at=taken_at or now,
-        read_failed=stopped or read_failed(bits) or failed is not None,
+        read_failed=stopped or read_failed(bits) or silent,
         device_name=text(device, "name"),
         device_type=text(device, "type"),
         messages=messages if failed is None else tuple(dict.fromkeys((failed, *messages))),
@@ -265,6 +267,12 @@ def _failure(found: JsonObject, messages: tuple[str, ...], bits: tuple[int, ...]
     if _protocol(found) is not Protocol.SCSI and any(_NO_STATE.search(line) for line in lines):
         return None
     return next((line[:_LONGEST_MESSAGE] for line in lines if _STATE_FAILED.match(line)), None)
+
+
+def _is_silent(found: JsonObject, bits: tuple[int, ...] | None) -> bool:
+    """Whether a command failed at an ATA drive that has SMART switched on: plain `--json` does not say which."""
+    enabled = member(found, "smart_support").get("enabled") is True
+    return enabled and _protocol(found) is Protocol.ATA and bits is not None and COMMAND_FAILED in bits
 
 
 def _device_id(found: JsonObject, smart: Smart) -> DeviceId | None:

@@ -15,7 +15,7 @@ _ROW = re.compile(
 )
 _ROW_BEGINS = re.compile(rf"(?:{_BYTE}) +\S+ +(?:0x[0-9a-fA-F]{{4}}|[POSRCK-]{{6}}\+?) .*")
 _STATISTIC = re.compile(
-    r"(0x[0-9a-f]{2}|\d{1,3}) +0x([0-9a-f]{3}) +\d +(-?\d+)(~?) +(?:[NDC-]{3}~? +)?([A-Z].*)"
+    r"(0x[0-9a-f]{2}|\d{1,3}) +0x([0-9a-f]{3}) +\d +(-?\d+)(~?) +(?:[NDC-]{3}[+~]? +)?([A-Z].*)"
 )
 _WWN = re.compile(r"([0-9a-f]) ([0-9a-f]{6}) ([0-9a-f]{9})", re.IGNORECASE)
 _STILL = frozenset({4, 5, 12, 187, 192, 197, 198})
@@ -56,8 +56,10 @@ def logs(lines: Sequence[str]) -> dict[str, object]:
         elif match := _STATISTIC.fullmatch(line):
             statistic = {"name": match[5].strip(), "value": int(match[3])}
             pages.setdefault(int(match[1], 0), []).append(statistic)
-        elif line.startswith("Current Temperature:") and "temperature" not in found:
-            found["temperature"] = {"current": signed(line.partition(":")[2])}
+            if statistic["name"] == "Current Temperature":
+                found["temperature"] = {"current": statistic["value"]}
+        elif line.startswith("Current Temperature:"):
+            found.setdefault("ata_sct_status", {"temperature": {"current": signed(line.partition(":")[2])}})
         elif line.startswith("Pending Defects log (GP Log 0x0c)") and not line.endswith("supported"):
             found["ata_pending_defects_log"] = {"count": _pending(lines[place + 1 :])}
     if rows:

@@ -13,6 +13,7 @@ from data.smart.values import JsonObject
 
 _LABEL = re.compile(r"([A-Za-z][A-Za-z0-9 /._()-]{1,60}?) ?: *(.*)")
 _VERDICT = re.compile(r"SMART overall-health self-assessment test result: *(\w+)")
+_SCT_VERDICT = re.compile(r"SMART Status: +0x[0-9a-f]{4} \((PASSED|FAILED)\)")
 _STATUS = re.compile(r"SMART (?:Health Status|Sense): *(\S.*)")
 _SAID = re.compile(
     r"(?:Warning|WARNING|Error|ERROR|NOTE)[:!].*|Error SMART .*|.*\bchecksum\b.*|.*\bfailed: .*"
@@ -129,18 +130,19 @@ def _protocol(told: dict[str, str], written: Sequence[str]) -> str | None:
 
 
 def _verdict(written: Sequence[str]) -> dict[str, object]:
-    """PASSED and OK are good, UNKNOWN is none, anything else of SCSI is a failure."""
+    """PASSED and OK are good, UNKNOWN is none, anything else of SCSI is a failure.
+
+    SCT repeats the verdict of an ATA drive, which a bridge may have lost; smartctl then guesses by the attributes.
+    """
+    told: list[bool | None] = []
     for line in written:
-        if match := _VERDICT.match(line):
-            passed = {"PASSED": True, "FAILED": False}.get(match[1].upper())
+        if match := _VERDICT.match(line) or _SCT_VERDICT.match(line):
+            told.append({"PASSED": True, "FAILED": False}.get(match[1].upper()))
         elif match := _STATUS.match(line):
-            passed = match[1].split()[0].rstrip("!").upper() == "OK"
-            if match[1].lower().startswith(("unavail", "not avail", "not supp", "unknown", "n/a")):
-                passed = None
-        else:
-            continue
-        return {"smart_status": {"passed": passed}}
-    return {}
+            silent = match[1].lower().startswith(("unavail", "not avail", "not supp", "unknown", "n/a"))
+            told.append(None if silent else match[1].split()[0].rstrip("!").upper() == "OK")
+    known = [passed for passed in told if passed is not None]
+    return {"smart_status": {"passed": all(known) if known else None}} if told else {}
 
 
 def _time(told: dict[str, str]) -> dict[str, object]:

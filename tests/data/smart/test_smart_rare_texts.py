@@ -63,6 +63,32 @@ def test_a_drive_that_fails_to_tell_its_state_is_no_drive_that_was_read() -> Non
     )
 
 
+@pytest.mark.parametrize(
+    ("status", "support", "failed"),
+    [
+        (4, {"available": True, "enabled": True}, True),
+        (0, {"available": True, "enabled": True}, False),
+        (4, {"available": True, "enabled": False}, False),
+        (4, {"available": False}, False),
+    ],
+)
+def test_plain_json_of_a_drive_that_fails_to_tell_its_state_says_so_by_its_exit_status(
+    status: int, support: dict[str, bool], failed: bool
+) -> None:
+    """smartctl 7.3 -x --json; the lines with the reasons come along with `--json=o` only."""
+    answer = {
+        "smartctl": {"version": [7, 3], "exit_status": status},
+        "device": {"type": "sat", "protocol": "ATA"},
+        "model_name": "FUJITSU MJA2500BH G2",
+        "serial_number": "K94STA52EAGX",
+        "smart_support": support,
+    }
+    found = read(json.dumps(answer))
+    assert found.read_failed is failed
+    untold = "smartctl read nothing but the disk's name (it does not say why)"
+    assert found.untold == (untold if failed else None)
+
+
 def test_a_verdict_beside_a_command_that_failed_was_read() -> None:
     assert not read(FUJITSU.replace("UNKNOWN!", "PASSED")).read_failed
 
@@ -147,3 +173,37 @@ def test_figures_in_a_pashto_locale_are_read() -> None:
     }
     for told in (SAS + page, json.dumps(document)):
         assert read(told).smart.counters.bytes_read == 12_699_000_000
+
+
+STATISTICS = """Device Statistics (GP Log 0x04)
+Page  Offset Size        Value Flags Description
+0x01  0x010  4           12345  --C  Power-on Hours
+0x03  0x020  4               3  ---+ Number of Reallocated Logical Sectors
+0x05  0x008  1              57  ---  Current Temperature
+"""
+
+
+def test_statistics_tell_hours_and_temperature_in_text_as_they_do_in_json() -> None:
+    """smartctl puts theirs over those of the attributes and of SCT."""
+    rows = HEX.splitlines()
+    smart = read("\n".join((FUJITSU, *rows, "Current Temperature:    31 Celsius", STATISTICS))).smart
+    assert (smart.power_on_hours, smart.temperature_c) == (12345, 57)
+    alone = read(f"{FUJITSU}{STATISTICS}").smart
+    assert (alone.temperature_c, alone.counters.reallocated) == (57, 3)
+
+
+@pytest.mark.parametrize(
+    ("told", "repeated", "passed"),
+    [
+        ("PASSED", "0x2cf4 (FAILED)", False),
+        ("FAILED!", "0xc24f (PASSED)", False),
+        ("UNKNOWN!", "0xc24f (PASSED)", True),
+        ("PASSED", "0xffff (Reserved)", True),
+        ("UNKNOWN!", "0xffff (Reserved)", None),
+    ],
+)
+def test_a_verdict_that_a_bridge_lost_is_read_where_sct_repeats_it(
+    told: str, repeated: str, passed: bool | None
+) -> None:
+    sct = f"SMART Status:                        {repeated}\n"
+    assert read(FUJITSU.replace("UNKNOWN!", told) + sct).smart.passed is passed
