@@ -14,7 +14,10 @@ from data.smart.values import JsonObject
 LARGEST_DOCUMENT = 16 * 2**20
 """Bytes. The largest real output known (every log of a drive with a long history) is below 1 MiB."""
 
-_GREPPABLE = re.compile(rb"\s*json(\.| = )")
+_OTHER_FORMS = (
+    ("--json=g", re.compile(rb"\s*json(?:\.| ?= ?)")),
+    ("--json=y", re.compile(rb"\s*(?:---\s+)?json_format_version:\s")),
+)
 _LIST = re.compile(rb"\s*\[\s*[\[{\"\]]")
 _ANOTHER = re.compile(r"\{\s*[\"}]")
 _NEXT = re.compile(r"\n(?=\{)")
@@ -32,8 +35,8 @@ def first_object(document: bytes) -> JsonObject:
             f"is larger than {LARGEST_DOCUMENT // 2**20} MiB, pass the output of one smartctl run"
         )
     written = _utf8(document)
-    if _GREPPABLE.match(written):
-        raise NotJsonError("is in smartctl's --json=g format, run smartctl with --json")
+    if form := _other_form(written):
+        raise NotJsonError(f"is in smartctl's {form} format, run smartctl with --json")
     cut = False
     for start in _starts(written):
         try:
@@ -59,13 +62,17 @@ def documents(document: bytes) -> Iterator[bytes]:
     One that is cut or broken ends where a line begins the next. Where there is none, all of it, for its reason.
     """
     written = _utf8(document).decode("utf-8", "replace")
-    begins = _ANOTHER.search(written)
+    begins = None if _other_form(document) else _ANOTHER.search(written)
     if begins is None:
         yield document
     while begins:
         end = _end(written, begins.start())
         yield written[begins.start() : end].encode()
         begins = _ANOTHER.search(written, end)
+
+
+def _other_form(written: bytes) -> str | None:
+    return next((name for name, form in _OTHER_FORMS if form.match(written)), None)
 
 
 def _end(written: str, start: int) -> int:

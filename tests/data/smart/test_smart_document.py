@@ -38,7 +38,7 @@ NAMES = st.sampled_from(sorted(SAMPLES))
         ),
         (b"=== START OF INFORMATION SECTION ===\nUser Capacity: {x}\n", r"holds no verdict"),
         (b"json = {};\njson.smartctl = {};\n", r"--json=g"),
-        (b"---\njson_format_version: [ 1, 0 ]\n", r"is neither JSON nor"),
+        (b"---\njson_format_version: [ 1, 0 ]\n", r"--json=y"),
         (b'[{"smartctl": {}}]', r"is a JSON list"),
         (b"{}", r"not of smartctl"),
         (b'{"a": 1}', r"not of smartctl"),

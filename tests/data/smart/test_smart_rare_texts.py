@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from data.smart import SmartDocument, decode
+from data.smart import SmartDocument, Undecodable, decode
+from data.smart.json_text import documents
 
 FUJITSU = """smartctl 6.2 2013-07-26 r3841 [x86_64-linux-3.13.0-37-generic] (local build)
 Device Model:     FUJITSU MJA2500BH G2
@@ -207,3 +208,20 @@ def test_a_verdict_that_a_bridge_lost_is_read_where_sct_repeats_it(
 ) -> None:
     sct = f"SMART Status:                        {repeated}\n"
     assert read(FUJITSU.replace("UNKNOWN!", told) + sct).smart.passed is passed
+
+
+@pytest.mark.parametrize(
+    ("head", "form"),
+    [
+        ("json = {};\njson.json_format_version = [];\njson.smartctl = {};\n", "--json=g"),
+        ("json={};\njson.json_format_version=[];\njson.smartctl={};\n", "--json=g"),
+        ("---\njson_format_version:\n  - 1\n  - 0\nsmartctl:\n  version:\n", "--json=y"),
+        ("json_format_version:\n- 1\n- 0\nsmartctl: {}\n", "--json=y"),
+    ],
+)
+def test_a_form_of_smartctls_that_is_not_read_is_refused_by_its_name(head: str, form: str) -> None:
+    """smartctl 7.3 -x with `--json=g`, `cg`, `y` and `yc`."""
+    with pytest.raises(Undecodable) as refused:
+        read(head)
+    assert str(refused.value) == f"is in smartctl's {form} format, run smartctl with --json"
+    assert list(documents(head.encode())) == [head.encode()]
