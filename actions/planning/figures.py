@@ -58,7 +58,7 @@ def sealed(
     unknown = [t.osd for t in targets if t.after is None and t.osd not in waiting(view, drain)]
     if unknown:
         refusals = (*refusals, f"osd.{unknown[0]} reports no sizes; its room is not known.")
-    bounds = _bounds(view, leaving, draft, targets, policy)
+    bounds = _bounds(view, leaving, draft.moves, targets, policy)
     after = _after(view, leaving, draft, policy)
     hours = max((bound.hours for bound in bounds), default=0.0) + sum(bound.hours for bound in after)
     bounds = (*bounds, *after)
@@ -128,11 +128,26 @@ def _targets(view: ClusterView, moves: tuple[Move, ...], space: Room) -> tuple[T
     return tuple(sorted(found, key=lambda t: (t.after is None, -(t.after or 0.0), t.osd)))
 
 
+def way_back(view: ClusterView, drain: Drain, policy: Policy) -> float:
+    """Hours that all of a drain's data takes to come back: what went to many comes to few, so it takes longer."""
+    moves = (
+        tuple(Move(move.pg, move.target, move.source, move.bytes) for move in drain.plan.moves)
+        if drain.plan
+        else ()
+    )
+    targets = _targets(view, moves, Room(view, 1.0, {}))
+    bounds = _bounds(view, frozenset(drain.osds), moves, targets, policy)
+    return max((bound.hours for bound in bounds), default=0.0)
+
+
 def _bounds(
-    view: ClusterView, leaving: frozenset[OsdId], draft: Draft, targets: tuple[Target, ...], policy: Policy
+    view: ClusterView,
+    leaving: frozenset[OsdId],
+    moves: tuple[Move, ...],
+    targets: tuple[Target, ...],
+    policy: Policy,
 ) -> tuple[Bound, ...]:
     """Everything that takes at least so long, the longest first."""
-    moves = draft.moves
     if not moves:
         return ()
     disk, wire, rate = (

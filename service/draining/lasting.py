@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
+from actions.cluster.view import ClusterView
 from actions.ledger import ABSENT
+from actions.planning.figures import way_back
+from actions.policy import Policy
 from actions.states import BEGUN, COUNTED
 from data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Drain, DrainState, JournalEntry, Progress
 from data.store.port import Store
 
 _OVER = frozenset({DrainState.VERIFIED, DrainState.HANDED_OVER, DrainState.CANCELLED})
+_ENDING = frozenset({DrainState.CANCELLING, DrainState.CANCELLED, DrainState.HANDED_OVER})
 _HOUR = timedelta(hours=1)
 
 
@@ -26,6 +30,18 @@ def left(drain: Drain) -> float | None:
     hours = moving * _not_moved(drain.progress)
     hours += sum(bound.hours * _not_done(drain, bound.name) for bound in after)
     return hours if hours > 0 else None
+
+
+def back(drain: Drain, view: ClusterView | None, policy: Policy) -> float | None:
+    """Hours that a cancel would take now: data that has moved comes back, behind the CRUSH weight that its end has set.
+    None where none has moved, where it is over or is being cancelled, and where the cluster is not known.
+    """
+    plan, moved = drain.plan, 1 - _not_moved(drain.progress)
+    if drain.state in _ENDING or plan is None or view is None or not moved:
+        return None
+    weights = [bound for bound in plan.bounds if bound.name.startswith(AFTER_WEIGHT)]
+    undone = sum(bound.hours * (1 - _not_done(drain, bound.name)) for bound in weights)
+    return way_back(view, drain, policy) * moved + undone
 
 
 def took(drain: Drain, journal: Iterable[JournalEntry]) -> float | None:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId
 from service.draining import seals
-from service.draining.lasting import left
+from service.draining.lasting import back, left
 from service.draining.timeline import holds
 from service.draining.wishes import PlanMoved
 from service.house import House
@@ -103,6 +103,8 @@ class TimelineBody(Body):
 class WholeDrainBody(DrainBody):
     """A drain with every guard and its curve."""
 
+    back_hours: float | None
+    """That a cancel would take now; null where no data has moved, or nobody can tell."""
     guards: list[GuardBody]
     timeline: TimelineBody
 
@@ -348,6 +350,7 @@ def _whole(house: House, drain: Drain) -> WholeDrainBody:
     samples = house.timelines.of(drain.id)
     return WholeDrainBody(
         **_row(house, drain),
+        back_hours=back(drain, house.fleet.view, house.control.policy) if house.has_cluster else None,
         guards=[GuardBody(code=one.code, ok=one.ok, sentence=one.sentence) for one in judged],
         timeline=TimelineBody(
             t=[round(one.at.timestamp() * 1000) for one in samples],

@@ -8,7 +8,7 @@ import pytest
 
 from actions.policy import Policy
 from data.drain import Drain, DrainState
-from service.draining.lasting import left, took
+from service.draining.lasting import back, left, took
 from tests.actions.made import wide_spec
 from tests.actions.run import Run
 
@@ -72,3 +72,21 @@ def test_a_drain_that_was_cancelled_took_as_long_as_it_went_and_came_back() -> N
         gone = took(ended, run.store.journal(drain.id))
         assert gone == pytest.approx((run.elapsed - began) / 3600, abs=0.02)
         assert took(run.until(never, S.CANCELLED), run.store.journal(never.id)) is None, "it never began"
+
+
+@pytest.mark.parametrize(("share", "intent"), [(0.3, "replace"), (0.8, "remove"), (1.0, "replace")])
+def test_what_a_cancel_is_said_to_take_is_what_it_takes(share: float, intent: str) -> None:
+    policy = Policy(out_share_max=0.5)
+    with Run(wide_spec(hosts=12, racks=0, pg_num=512, used=0.1), policy=policy) as run:
+        run.tick()
+        asked = run.controller.propose("osd.0", "operator", "test", run.cluster.now, intent)
+        drain = run.controller.requests.approve(asked.id, "operator", run.cluster.now)
+        assert back(run.known(drain), run.controller.view, policy) is None, "nothing has moved"
+        run.until(drain, S.DRAINING)
+        while (now := run.known(drain)).progress.moved_bytes < share * now.progress.planned_bytes:
+            run.tick()
+        said, began = back(now, run.controller.view, policy), run.elapsed
+        run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+        came = (run.until(drain, S.CANCELLED), run.elapsed - began)[1] / 3600
+        assert said == pytest.approx(came, rel=0.3)
+        assert back(run.known(drain), run.controller.view, policy) is None, "it is back"

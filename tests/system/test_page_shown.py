@@ -245,3 +245,14 @@ def test_a_list_that_is_cut_says_so(desk: Opened) -> None:
     answering(desk.page, "drains", {"items": drains, "next": None})
     expect(settled(desk.go("/alerts")).locator("main")).to_contain_text("200 of 400 announcements of disks")
     expect(settled(desk.go("/drains")).locator("main")).to_contain_text("Ended, the newest 100 of 130")
+
+
+@pytest.mark.parametrize(("hours", "told"), [(11.2, "back in about 11 h and"), (None, "back and restores")])
+def test_a_cancel_is_asked_for_with_the_hours_that_the_service_says_it_takes(
+    desk: Opened, token: str, hours: float | None, told: str
+) -> None:
+    body = desk.api(f"drains/{desk.api('drains')['items'][0]['id']}")
+    answering(desk.page, f"drains/{body['id']}", body | {"state": "paused", "back_hours": hours})
+    page = settled(desk.go(f"/drains/{body['id']}", token))
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("dialog").locator(".question")).to_contain_text(told)

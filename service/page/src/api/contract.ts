@@ -246,6 +246,8 @@ export interface Timeline {
 }
 
 export interface DrainWhole extends Drain {
+  /** That a cancel would take now; null where no data has moved, or nobody can tell. */
+  back_hours: number | null;
   guards: { code: string; ok: boolean; sentence: string }[];
   timeline: Timeline | null;
 }

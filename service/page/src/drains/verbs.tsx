@@ -2,7 +2,6 @@
 import { useState } from "preact/hooks";
 import { drainVerb } from "../act.ts";
 import type { DrainWhole } from "../api/contract.ts";
-import { moved } from "../condition.ts";
 import { about, percent, plural, tib } from "../format.ts";
 import { Acting, Question, WhyOff } from "../pieces.tsx";
 import { osdByNumber } from "../state.ts";
@@ -53,10 +52,10 @@ export function Verbs({ drain }: { drain: DrainWhole }) {
 }
 
 function consequence(drain: DrainWhole): string {
-  const share = moved(drain.progress) ?? 0;
-  const eta = drain.plan?.eta_hours;
+  const { moved_bytes: moved } = drain.progress;
   const osd = osdByNumber.value.get(drain.osds[0] ?? -1);
-  const back = drain.progress.moved_bytes > 0 ? `This puts ${tib(drain.progress.moved_bytes)} back${eta ? ` in ${about(eta * share)}` : ""} and restores weights and settings` : "No data has moved; weights, leadership and settings are restored";
+  const time = drain.back_hours === null ? "" : ` in ${about(drain.back_hours)}`;
+  const back = moved > 0 ? `This puts ${tib(moved)} back${time} and restores weights and settings` : "No data has moved; weights, leadership and settings are restored";
   const risk = osd?.p_fail_30d == null ? "" : `; ${targetOf(drain)} stays at ${percent(osd.p_fail_30d)} within 30 days`;
   return `${back}${risk}.`;
 }
