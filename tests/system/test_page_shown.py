@@ -216,7 +216,7 @@ def test_what_empties_no_disk_is_asked_for_by_what_it_does(
     expect(page.locator("main")).not_to_contain_text(" off osd.")
     answering(desk.page, f"drains/{body['id']}", body | {"intent": intent, "state": "verified"})
     page = settled(desk.go(f"/drains/{body['id']}", token))
-    expect(page.locator("main")).not_to_contain_text("ceph orch osd rm")
+    expect(page.locator("main")).not_to_contain_text("To hand it over")
 
 
 def test_a_disk_that_was_drained_and_taken_out_asks_for_nothing_any_more(desk: Opened) -> None:
@@ -256,3 +256,22 @@ def test_a_cancel_is_asked_for_with_the_hours_that_the_service_says_it_takes(
     page = settled(desk.go(f"/drains/{body['id']}", token))
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("dialog").locator(".question")).to_contain_text(told)
+
+
+def test_a_drain_that_failed_can_be_resumed_once_its_cause_is_cured(desk: Opened, token: str) -> None:
+    body = desk.api(f"drains/{desk.api('drains')['items'][0]['id']}")
+    why = "the cluster refused 5 times running: EPERM. Cure it, then resume or cancel."
+    answering(desk.page, f"drains/{body['id']}", body | {"state": "failed", "ended_why": why})
+    page = settled(desk.go(f"/drains/{body['id']}", token))
+    page.get_by_role("button", name="Resume").click()
+    question = page.get_by_role("dialog")
+    expect(question).to_contain_text("EPERM")
+    with page.expect_request(re.compile(rf"/drains/{body['id']}/resume$")):
+        question.get_by_role("button", name=re.compile("^Resume")).click()
+
+
+def test_a_verified_disk_is_handed_over_by_the_command_that_asks_once_more(desk: Opened, token: str) -> None:
+    body = desk.api(f"drains/{desk.api('drains')['items'][0]['id']}")
+    answering(desk.page, f"drains/{body['id']}", body | {"state": "verified"})
+    page = settled(desk.go(f"/drains/{body['id']}", token))
+    expect(page.locator(".hand-over li").first).to_contain_text(f"predrain drain done {body['id']}")

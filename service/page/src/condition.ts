@@ -95,6 +95,11 @@ export function whenDown(osd: Osd): string {
     : "Ceph rebuilds its data from the other copies. Replace the disk.";
 }
 
+/** What is to be done about a disk whose data is counted elsewhere. */
+export function whenVerified({ intent }: { intent: Intent }): string {
+  return intent === "replace" ? "Hand it over, then swap the disk; the OSD keeps its id." : "Hand it over, then pull the disk; its OSD goes with it.";
+}
+
 export function fullness(osd: Osd): number | null {
   return osd.size_bytes && osd.used_bytes !== null ? osd.used_bytes / osd.size_bytes : null;
 }

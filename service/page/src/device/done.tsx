@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { tellOutcome } from "../act.ts";
 import type { Device, Drain, Osd, Outlook } from "../api/contract.ts";
-import { empties, isGone, movedText, remaining, whenDown } from "../condition.ts";
+import { empties, isGone, movedText, remaining, whenDown, whenVerified } from "../condition.ts";
 import { about, sentence, tib } from "../format.ts";
 import { Acting, At, Question, WhyOff } from "../pieces.tsx";
 import { drainLink } from "../links.ts";
@@ -102,7 +102,7 @@ function nextSentence(outlook: Outlook | null, osd: Osd | null, drain: Drain | n
     case "drained":
       return "No data is left on it. Its copies are being counted elsewhere.";
     case "verified":
-      return "Drained and verified: swap the disk, then hand over. The OSD keeps its id.";
+      return `Drained and verified. ${whenVerified(known)}`;
     case "failed":
       return "The drain stopped and needs a person.";
     default:

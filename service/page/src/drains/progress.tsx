@@ -89,16 +89,15 @@ function headline(drain: DrainWhole): string {
 }
 
 function HandOver({ drain }: { drain: DrainWhole }) {
-  const osd = drain.osds[0];
   if (!empties(drain)) return <p>The disk has its share and stays. Nothing is to be handed over; <code>predrain drain done {drain.id}</code> takes it off the list.</p>;
   return (
     <div class="hand-over">
       <p>No PG is left on it and every copy is counted elsewhere. To hand it over:</p>
       <ol>
         <li>
-          <code>ceph orch osd rm {osd} {drain.intent === "replace" ? "--replace" : ""}</code> (cephadm), or stop the OSD and destroy it.
+          <code>predrain drain done {drain.id}</code> asks once more whether it may go, and lists what is left to do here: by cephadm, by Rook or by hand.
         </li>
-        <li>Swap the disk. {drain.intent === "replace" ? "The OSD keeps its id, its weight and its slot." : "The slot stays empty."}</li>
+        <li>Then {drain.intent === "replace" ? "swap the disk: the OSD keeps its id, its weight and its slot." : "pull the disk: its OSD goes for good, and the slot stays empty."}</li>
         <li>Say what became of it on the disk's page: the forecast learns from that.</li>
       </ol>
     </div>

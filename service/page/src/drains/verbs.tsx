@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { drainVerb } from "../act.ts";
 import type { DrainWhole } from "../api/contract.ts";
-import { about, percent, plural, tib } from "../format.ts";
+import { about, percent, plural, sentence, tib } from "../format.ts";
 import { Acting, Question, WhyOff } from "../pieces.tsx";
 import { osdByNumber } from "../state.ts";
 import { CALLED, targetOf } from "./naming.ts";
@@ -24,7 +24,7 @@ export function Verbs({ drain }: { drain: DrainWhole }) {
           Pause
         </Acting>
       )}
-      {drain.state === "paused" && <Acting onPress={() => setAsking("resume")}>Resume</Acting>}
+      {(drain.state === "paused" || drain.state === "failed") && <Acting onPress={() => setAsking("resume")}>Resume</Acting>}
       {CANCELLABLE.has(drain.state) && <Acting onPress={() => setAsking("cancel")}>Cancel</Acting>}
       {asking === "resume" && (
         <Question
@@ -33,7 +33,9 @@ export function Verbs({ drain }: { drain: DrainWhole }) {
           onYes={() => void drainVerb(drain.id, "resume", `Resumed: ${target} goes on as its guards allow.`)}
           onClose={() => setAsking(null)}
         >
-          <p>It goes on where it stood, with every guard asked again before each step.</p>
+          <p>
+            {drain.ended_why && `It stopped: ${sentence(drain.ended_why)} `}It goes on where it stood, with every guard asked again before each step.
+          </p>
         </Question>
       )}
       {asking === "cancel" && (

@@ -112,3 +112,9 @@ test("an OSD that is down is told as the other view tells it, and is not to be d
   assert.equal(seen([dead]).needs[0]?.next, "Ceph rebuilds its data from the other copies. Replace the disk.");
   assert.match(seen([{ ...dead, in: true }]).needs[0]?.next ?? "", /once it is out/);
 });
+
+test("a disk that was drained is handed over before it is pulled, and its OSD keeps its id only where it is replaced", () => {
+  const emptied = (intent: "replace" | "remove") => seen([osd(2, { drain: { ...drain("verified"), intent } })]).needs[0]?.next ?? "";
+  assert.match(emptied("replace"), /Hand it over, then swap the disk; the OSD keeps its id/);
+  assert.match(emptied("remove"), /Hand it over, then pull the disk; its OSD goes with it/);
+});

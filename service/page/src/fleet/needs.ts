@@ -1,6 +1,6 @@
 /** What needs a person now, most probable loss first, and what is in hand without one. Pure: lists in, rows out. */
 import type { Advice, ClusterStatus, Drain, Osd } from "../api/contract.ts";
-import { brief, condition, empties, movedText, remaining, whenDown, type Condition } from "../condition.ts";
+import { brief, condition, empties, movedText, remaining, whenDown, whenVerified, type Condition } from "../condition.ts";
 import { about, clockOf, evenOdds, life, moment, percent, sentence, span, seconds, tib, within30 } from "../format.ts";
 import { CALLED } from "../drains/naming.ts";
 import { drainLink, hostLink, osdLink } from "../links.ts";
@@ -150,7 +150,7 @@ function askedOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known):
   }
   if (state === "proposed") return startsByItself(drain, known.status) ? null : proposed(osd, drain);
   if (state === "verified" && osd.drain && empties(osd.drain)) {
-    const next = "All copies are counted elsewhere. Swap the disk, then hand over; the OSD keeps its id.";
+    const next = `All copies are counted elsewhere. ${whenVerified(osd.drain)}`;
     return { next, button: "Hand over", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 0.05 };
   }
   if (shape === "bad") return startsByItself(null, known.status) ? null : { next: nothingProposed(osd, known.status) };
