@@ -89,6 +89,25 @@ test("a host without readings is one thing, not ten", () => {
   assert.equal(headline(needs), "1 thing needs you");
 });
 
+test("hosts that all fell silent are one thing, and each disk of a fleet that was never read is none", () => {
+  const silent = fleet(40).map((one) => ({ ...one, as_of: "2026-11-19T08:00:00Z" }));
+  const { needs } = seen(silent);
+  assert.deepEqual([needs.map((need) => need.name), headline(needs)], [["All 4 hosts"], "1 thing needs you"]);
+  assert.match(needs[0]?.why ?? "", /No readings since 19 Nov 08:00/);
+  assert.equal(seen(fleet(40).map((one) => ({ ...one, status: "unknown", source: null, as_of: null }))).needs.length, 0);
+});
+
+test("a disk that fell silent says since when, and does not ask for nothing", () => {
+  const { needs } = seen([...fleet(20), osd(88, { as_of: "2026-11-19T08:00:00Z" })]);
+  assert.equal(needs[0]?.why, "No reading since 19 Nov 08:00, 43 h 12 min. Before: No symptom.");
+  assert.doesNotMatch(needs[0]?.next ?? "", /Nothing to do/);
+});
+
+test("a host whose disks are read but cannot be judged is not called away", () => {
+  const unjudged = fleet(40).map((one) => (one.host === "stor-02" ? { ...one, status: "unknown" as const, source: "rule:not-scored", p_fail_30d: null } : one));
+  assert.equal(seen(unjudged).needs.length, 0);
+});
+
 test("a rule's outlook shows the rule and no probability", () => {
   const { needs } = seen([osd(5, { status: "bad", source: "rule:spare", p_fail_30d: null })]);
   assert.equal(needs[0]?.sure, "By rule spare");

@@ -1,7 +1,7 @@
 /** What needs a person now, most probable loss first, and what is in hand without one. Pure: lists in, rows out. */
 import type { Advice, ClusterStatus, Drain, Osd } from "../api/contract.ts";
-import { brief, condition, empties, movedText, remaining, whenDown, whenVerified, type Condition } from "../condition.ts";
-import { about, clockOf, evenOdds, life, moment, percent, sentence, span, seconds, tib, within30 } from "../format.ts";
+import { brief, condition, empties, isOld, movedText, remaining, whenDown, whenVerified, type Condition } from "../condition.ts";
+import { about, evenOdds, life, moment, percent, sentence, span, seconds, tib, within30 } from "../format.ts";
 import { CALLED } from "../drains/naming.ts";
 import { drainLink, hostLink, osdLink } from "../links.ts";
 
@@ -65,7 +65,7 @@ export function needsOf(osds: readonly Osd[], known: Known): Needs {
   const needs: Need[] = [];
   const inHand: InHand[] = [];
   const away = hostsAway(osds, known.now);
-  for (const [host, disks] of away) needs.push(hostAway(host, disks, known.now));
+  needs.push(...awayNeeds(away, osds, known.now));
   for (const osd of osds) {
     const shape = condition(osd, known.now);
     if (away.has(osd.host) && (shape === "unknown" || shape === "old")) continue;
@@ -79,7 +79,14 @@ export function needsOf(osds: readonly Osd[], known: Known): Needs {
   return { needs, inHand };
 }
 
-/** Hosts of which every disk is without a reading: one cause, one row. */
+/** Whether nothing was heard of a disk; one that is read and that no rule can judge is heard. */
+function silent(osd: Osd, now: string | null): boolean {
+  const shape = condition(osd, now);
+  if (shape !== "unknown" && shape !== "old") return false;
+  return shape === "old" || isOld(osd, now) || osd.unreadable !== null || !osd.source?.startsWith("rule:");
+}
+
+/** Hosts of which every disk is without a reading: one cause, one row. None where no disk was read yet. */
 function hostsAway(osds: readonly Osd[], now: string | null): Map<string, Osd[]> {
   const byHost = new Map<string, Osd[]>();
   for (const osd of osds) {
@@ -88,14 +95,40 @@ function hostsAway(osds: readonly Osd[], now: string | null): Map<string, Osd[]>
     else byHost.set(osd.host, [osd]);
   }
   for (const [host, disks] of byHost) {
-    const dark = disks.filter((osd) => ["unknown", "old"].includes(condition(osd, now))).length;
-    if (disks.length < WHOLE_HOST_AT_LEAST || dark < disks.length) byHost.delete(host);
+    if (disks.length < WHOLE_HOST_AT_LEAST || !disks.every((osd) => silent(osd, now))) byHost.delete(host);
   }
-  return byHost.size < new Set(osds.map((osd) => osd.host)).size ? byHost : new Map();
+  return osds.some((osd) => osd.as_of !== null) ? byHost : new Map();
+}
+
+/** Hosts that fell silent, each with its row; when all did, that is one cause, and it lies with none of them. */
+function awayNeeds(away: ReadonlyMap<string, Osd[]>, osds: readonly Osd[], now: string | null): Need[] {
+  const hosts = [...away].map(([host, disks]) => hostAway(host, disks, now));
+  const [first] = hosts;
+  if (!first || hosts.length === 1 || osds.some((osd) => !away.has(osd.host))) return hosts;
+  return [
+    {
+      ...first,
+      ...lastHeard(osds, now),
+      key: "host *",
+      href: "/alerts",
+      name: `All ${hosts.length} hosts`,
+      where: "",
+      device: `silent, ${osds.length} disks`,
+      next: "No drain starts meanwhile. All fell silent: check the service and the network before the hosts.",
+      buttonHref: "/alerts",
+    },
+  ];
+}
+
+function lastHeard(disks: readonly Osd[], now: string | null): Pick<Need, "why" | "sure"> {
+  const last = disks.map((osd) => osd.as_of).reduce((a, b) => (a !== null && b !== null && a > b ? a : (b ?? a)), null);
+  return {
+    why: last ? `No readings since ${moment(last, now)}, ${span(seconds(last, now))}.` : "No reading has come from this host.",
+    sure: last ? `Old, as of ${moment(last, now)}` : "Unknown",
+  };
 }
 
 function hostAway(host: string, disks: readonly Osd[], now: string | null): Need {
-  const last = disks.map((osd) => osd.as_of).reduce((a, b) => (a !== null && b !== null && a > b ? a : (b ?? a)), null);
   return {
     key: `host ${host}`,
     shape: "unknown",
@@ -103,8 +136,7 @@ function hostAway(host: string, disks: readonly Osd[], now: string | null): Need
     name: host,
     where: disks[0]?.rack ? `rack ${disks[0].rack}` : "",
     device: `collector away, ${disks.length} disks`,
-    why: last ? `No readings since ${moment(last, now)}, ${span(seconds(last, now))}.` : "No reading has come from this host.",
-    sure: last ? `Old, as of ${clockOf(last)}` : "Unknown",
+    ...lastHeard(disks, now),
     before: "",
     likely: "silence is no sign of health",
     next: "No drain starts on this host meanwhile. Check its collector and its network.",
@@ -161,15 +193,28 @@ function askedOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known):
 }
 
 function notRead(osd: Osd, shape: Condition, now: string | null): Partial<Need> {
-  const since = osd.unreadable ? `No reading since ${moment(osd.unreadable.since, now)}: ${osd.unreadable.why}` : null;
-  return {
-    ...(since ? { why: `${sentence(since)} OSD ${osd.up ? "up" : "down"}.` } : {}),
-    sure: shape === "old" ? `Old, as of ${moment(osd.as_of, now)}` : "Unknown",
+  const told = {
     before: osd.p_fail_30d_week_ago === null ? "" : `, was ${percent(osd.p_fail_30d_week_ago)} a week ago`,
-    likely: osd.unreadable ? "a failed probe is evidence, not a gap" : "",
-    next: `${osd.prescription ? sentence(osd.prescription) : ""} An unknown disk is never drained.`.trim(),
     button: "What to check",
     rank: 0.4,
+  };
+  if (!osd.unreadable) {
+    const heard = `No reading since ${moment(osd.as_of, now)}, ${span(seconds(osd.as_of, now))}.`;
+    return {
+      ...told,
+      why: osd.why[0] ? `${heard} Before: ${sentence(osd.why[0])}` : heard,
+      sure: `Old, as of ${moment(osd.as_of, now)}`,
+      likely: "silence is no sign of health",
+      next: "An unknown disk is never drained. Check whether it is there, and its host's collector.",
+    };
+  }
+  const since = `No reading since ${moment(osd.unreadable.since, now)}: ${osd.unreadable.why}`;
+  return {
+    ...told,
+    why: `${sentence(since)} OSD ${osd.up ? "up" : "down"}.`,
+    sure: shape === "old" ? `Old, as of ${moment(osd.as_of, now)}` : "Unknown",
+    likely: "a failed probe is evidence, not a gap",
+    next: `${osd.prescription ? sentence(osd.prescription) : ""} An unknown disk is never drained.`.trim(),
   };
 }
 
