@@ -275,3 +275,29 @@ def test_a_verified_disk_is_handed_over_by_the_command_that_asks_once_more(desk:
     answering(desk.page, f"drains/{body['id']}", body | {"state": "verified"})
     page = settled(desk.go(f"/drains/{body['id']}", token))
     expect(page.locator(".hand-over li").first).to_contain_text(f"predrain drain done {body['id']}")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("q=stor-99", 'No disk is called "stor-99".'),
+        ("by=latency&status=draining", 'No disk is "draining".'),
+        ("status=down&q=stor-01&table=1", 'No disk is down and called "stor-01".'),
+    ],
+)
+def test_a_link_to_what_is_gone_says_that_no_disk_is_shown_and_leads_back_to_all(
+    desk: Opened, asked: str, told: str
+) -> None:
+    page = settled(desk.go(f"/fleet?{asked}"))
+    expect(page.locator("main")).to_contain_text(told)
+    page.get_by_role("link", name="Show all disks").click()
+    expect(page.locator("main")).not_to_contain_text("No disk is")
+
+
+def test_events_of_one_disk_are_told_however_many_drains_came_after_its_own(desk: Opened) -> None:
+    drains = desk.api("drains")["items"]
+    mine = min(drains, key=lambda drain: drain["updated_at"])
+    later = [mine | {"id": f"D-{n}", "device": None, "updated_at": "2020-01-01T00:00:00Z"} for n in range(25)]
+    answering(desk.page, "drains", {"items": [*later, *drains], "next": None})
+    page = settled(desk.go(f"/events?device={mine['device']}"))
+    expect(page.locator(f'.happenings a[href="/drains/{mine["id"]}"]').first).to_be_visible()

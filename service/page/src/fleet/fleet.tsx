@@ -4,7 +4,7 @@ import type { Listing, Osd, Outlook } from "../api/contract.ts";
 import { bothClocks, count, expected, longMoment, moment, plural, span } from "../format.ts";
 import { Loading } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
-import { COLOURINGS, route, type Colouring } from "../route.ts";
+import { COLOURINGS, route, withQuery, type Colouring } from "../route.ts";
 import { alerts, clock, drainById, heardAt, now, osds, status, stream } from "../state.ts";
 import { answersTo, sortBy } from "./colouring.ts";
 import { Devices } from "./devices.tsx";
@@ -59,6 +59,12 @@ function Known({ list, needs, inHand }: { list: Osd[] } & ReturnType<typeof need
     <>
       <NeedsList needs={needs} inHand={inHand} />
       <Legend by={by} buckets={sorted.buckets} chosen={chosen} asTable={asTable} />
+      {!list.some((_, index) => shown(index)) && (
+        <p role="status">
+          No disk is {[chosen && (sorted.buckets.find((one) => one.key === chosen)?.word ?? `"${chosen}"`), text && `called "${text}"`].filter(Boolean).join(" and ")}.{" "}
+          <a href={withQuery({ status: null, q: null })}>Show all disks</a>
+        </p>
+      )}
       {asTable ? (
         <FleetTable osds={list.filter((_, index) => shown(index))} now={at} />
       ) : (

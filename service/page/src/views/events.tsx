@@ -27,8 +27,8 @@ const FIRST = 100;
 const SOONEST_MS = 2_000;
 
 export function Events() {
-  const { journals, missing } = useJournals();
   const device = route.value.query.get("device");
+  const { journals, missing } = useJournals(device);
   const all = happenings(journals ?? new Map()).filter((one) => !device || one.device === device);
   const [most, setMost] = useState(FIRST);
   const loading = drains.value === null || alerts.value === null || journals === null;
@@ -51,7 +51,7 @@ export function Events() {
       {loading ? (
         <Loading lines={8} />
       ) : all.length === 0 ? (
-        <p class="muted">Nothing has happened yet.</p>
+        <p class="muted">{device ? "Nothing is known to have happened to it: no change of its outlook, no drain." : "Nothing has happened yet."}</p>
       ) : (
         <>
         <ol class="card happenings">
@@ -120,13 +120,13 @@ interface Journals {
   missing: number;
 }
 
-/** The journals of the newest drains, fetched anew when something changed; unchanged ones cost a 304. */
-function useJournals(): Journals {
+/** The journals of the newest drains, or of the newest of one device, fetched anew when something changed; unchanged ones cost a 304. */
+function useJournals(device: string | null): Journals {
   const [held, setHeld] = useState<Journals>({ journals: null, missing: 0 });
   const [askedAt, setAskedAt] = useState(0);
   const changed = round.value;
   const known = drains.value;
-  const newest = [...(known ?? [])].sort((a, b) => b.updated_at.localeCompare(a.updated_at)).slice(0, JOURNALS);
+  const newest = (known ?? []).filter((drain) => !device || drain.device === device).sort((a, b) => b.updated_at.localeCompare(a.updated_at)).slice(0, JOURNALS);
   const ids = newest.map((drain) => drain.id).join(" ");
   useEffect(() => {
     if (known === null) return undefined;
