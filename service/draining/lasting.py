@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from actions.cluster.view import ClusterView
 from actions.ledger import ABSENT
-from actions.planning.figures import way_back
 from actions.policy import Policy
 from actions.states import BEGUN, COUNTED
 from data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Drain, DrainState, JournalEntry, Progress
@@ -39,6 +38,8 @@ def back(drain: Drain, view: ClusterView | None, policy: Policy) -> float | None
     plan, moved = drain.plan, 1 - _not_moved(drain.progress)
     if drain.state in _ENDING or plan is None or view is None or not moved:
         return None
+    from actions.planning.figures import way_back
+
     weights = [bound for bound in plan.bounds if bound.name.startswith(AFTER_WEIGHT)]
     undone = sum(bound.hours * (1 - _not_done(drain, bound.name)) for bound in weights)
     return way_back(view, drain, policy) * moved + undone
