@@ -15,6 +15,7 @@ from actions.cluster.port import ClusterUnreachable, Keep, Lease
 from data.store.port import RevisionConflict, Store
 
 HALT = "halt"
+_UNREAD = "whether the cluster says halt cannot be read"
 _STEPS = "steps"
 _ROOM = "lead"
 _LAST = "last"
@@ -27,6 +28,11 @@ def superseded(store: Store, keep: Keep) -> bool:
     """
     _, _, last = (keep.read(_STEPS) or "").partition(" ")
     return bool(last) and last not in store.notes(_ROOM).get(_LAST, b"").decode().split("\n")
+
+
+def passes(halted: str | None) -> bool:
+    """Whether a halt ends by itself: the cluster does not answer, and nobody is known to have said one."""
+    return halted is not None and halted.startswith(_UNREAD)
 
 
 @dataclass(slots=True)
@@ -66,7 +72,7 @@ class Lead:
         try:
             found = self.keep.read(HALT)
         except ClusterUnreachable as trouble:
-            return f"whether the cluster says halt cannot be read ({trouble})"
+            return f"{_UNREAD} ({trouble})"
         return None if found is None else found.strip() or "no reason given"
 
     def halt(self, why: str | None) -> None:

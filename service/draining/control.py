@@ -17,6 +17,7 @@ from actions.context import Context, Memory
 from actions.controller import Controller, TickReport
 from actions.guards import GUARDS, Refuse
 from actions.handover import HandOver, Orchestrator, hand_over, orchestrator
+from actions.leading import passes
 from actions.petitions import Petition, Wish, fulfilled
 from actions.policy import Policy
 from actions.proposals import NoSuchTarget, drafted, target_of
@@ -165,7 +166,7 @@ class Control:
         if report is None:
             return "holding: the cluster has not been looked at yet"
         if (why := self.halted()) is not None:
-            return f"holding: halted ({why})"
+            return f"holding: {why}" if passes(why) else f"holding: halted ({why})"
         return f"holding: {report.trouble}" if report.trouble else "running"
 
     def refusing(self) -> Mapping[str, int]:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 from starlette.responses import Response
 
+from actions.leading import passes
 from actions.policy import Mode
 from service.fleet import Sight
 from service.house import DemoStatus, House
@@ -62,7 +63,8 @@ class DemoBody(Body):
 
 
 class StatusBody(Body):
-    """`controller` is `running` or `holding: WHY`; unknown figures are null."""
+    """`controller` is `running` or `holding: WHY`; unknown figures are null. `halt_passes`: nobody halted, the cluster
+    does not answer, and what halts ends when it does."""
 
     cluster: str
     now: datetime
@@ -71,6 +73,7 @@ class StatusBody(Body):
     health: str | None
     mode: Mode
     halted: str | None
+    halt_passes: bool
     osds: int
     hosts: int
     forecast: ForecastBody
@@ -135,6 +138,7 @@ def _body(house: House, sight: Sight, counted: Tally) -> StatusBody:
         health=view.health if view else None,
         mode=house.policy.mode,
         halted=sight.halted,
+        halt_passes=passes(sight.halted),
         osds=len(view.osds) if view else 0,
         hosts=len({osd.host for osd in view.osds.values()}) if view else 0,
         forecast=ForecastBody(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
+from actions.leading import passes
 from data.drain import Drain, DrainState
 from data.ids import HostName
 from data.outlook import Status
@@ -42,8 +43,13 @@ def around(scene: Scene) -> Iterator[Cause]:
             point.name, f"{device} is on {len(hosts)} hosts", (point,), todo, f"/devices/{quote(device, '')}"
         )
     if scene.sight.halted is not None:
-        todo = "Lift the halt when its reason is gone (`predrain unhalt`)."
-        yield Cause("halted", "Everything is halted", (Point("halted", scene.sight.halted),), todo, "/drains")
+        title, todo = "Everything is halted", "Lift the halt when its reason is gone (`predrain unhalt`)."
+        if passes(scene.sight.halted):
+            title, todo = (
+                "The cluster does not answer",
+                "`predrain doctor` tells why. Drains go on when it does.",
+            )
+        yield Cause("halted", title, (Point("halted", scene.sight.halted),), todo, "/drains")
     for part in scene.broken:
         point = Point(f"part:{part.name}", part.sentence, Severity.URGENT)
         todo = part.cure or "`predrain doctor` tells what is reachable."

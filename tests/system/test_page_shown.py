@@ -301,3 +301,26 @@ def test_events_of_one_disk_are_told_however_many_drains_came_after_its_own(desk
     answering(desk.page, "drains", {"items": [*later, *drains], "next": None})
     page = settled(desk.go(f"/events?device={mine['device']}"))
     expect(page.locator(f'.happenings a[href="/drains/{mine["id"]}"]').first).to_be_visible()
+
+
+def test_a_cluster_that_does_not_answer_is_no_hold_that_a_person_could_lift(desk: Opened, token: str) -> None:
+    why = "whether the cluster says halt cannot be read (no answer from the cluster)"
+    answering(desk.page, "status", desk.api("status") | {"halted": why, "halt_passes": True, "demo": None})
+    answering(desk.page, "osds", desk.api("osds") | {"items": []})
+    page = settled(desk.go("/fleet", token))
+    expect(page.locator(".banner.halted")).to_contain_text("go on by themselves when it answers")
+    expect(page.locator("main")).not_to_contain_text("until a person lifts this")
+    expect(page.get_by_role("button", name="Lift the hold")).to_have_count(0)
+    expect(page.locator("h1")).to_have_text("The cluster has not answered yet")
+    expect(page.locator("main")).not_to_contain_text("[ceph]")
+    page = settled(desk.go("/osds/3"))
+    expect(page.locator("main")).not_to_contain_text("The cluster has no such OSD")
+
+
+def test_an_empty_install_says_how_a_host_is_enrolled(phone: Opened) -> None:
+    for path in ("osds", "outlooks"):
+        answering(phone.page, path, phone.api(path) | {"items": [], "next": None})
+    page = settled(phone.go("/fleet"))
+    for command in ("predrain token enrol HOST", "predrain collect --enrol TOKEN", "url", "[ceph]"):
+        expect(page.locator(".empty")).to_contain_text(command)
+    assert fits(page)

@@ -209,6 +209,13 @@ def test_halt_broken_parts_and_doubts_are_causes() -> None:
     assert keys(fleet) == ["part:worker", "forecast:drift", "halted"]
 
 
+def test_a_cluster_that_does_not_answer_is_not_told_as_a_halt_to_be_lifted() -> None:
+    unread = "whether the cluster says halt cannot be read (no answer from the cluster)"
+    (away,) = causes(Fleet(halted=unread).scene())
+    assert away.title == "The cluster does not answer"
+    assert "unhalt" not in away.todo
+
+
 @pytest.mark.parametrize(
     ("state", "ago", "expected"),
     [

@@ -59,6 +59,8 @@ export interface ClusterStatus {
   health: string | null;
   mode: "observe" | "propose" | "act";
   halted: string | null;
+  /** Nobody halted: the cluster does not answer, and what halts ends when it does. */
+  halt_passes: boolean;
   osds: number;
   hosts: number;
   forecast: { bundle: string | null; expected_30d: number | null; expected_silent_30d: number | null };

@@ -3,6 +3,7 @@ import type { Outlook, Status } from "../api/contract.ts";
 import { life, percent, plural } from "../format.ts";
 import { deviceLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
+import { status } from "../state.ts";
 
 const ORDER: readonly Status[] = ["bad", "warning", "unknown", "good"];
 const MOST = 500;
@@ -13,7 +14,8 @@ export function Devices({ outlooks }: { outlooks: readonly Outlook[] }) {
     <div class="card table-frame">
       <table class="table">
         <caption>
-          {plural(rows.length, "disk")} read, none of them placed in a cluster: nothing can be drained. Set [ceph] in the settings.
+          {plural(rows.length, "disk")} read, none of them placed in a cluster: nothing can be drained.
+          {status.value?.halt_passes ? " The cluster has not answered yet." : " Set [ceph] in the settings."}
         </caption>
         <thead>
           <tr>

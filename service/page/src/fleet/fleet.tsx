@@ -25,7 +25,7 @@ export function Fleet() {
   return (
     <section class="view fleet" aria-labelledby="fleet-head">
       <div class="headline">
-        <h1 id="fleet-head">{list ? (list.length ? headline(needs) : "No cluster is known") : "Fleet"}</h1>
+        <h1 id="fleet-head">{list ? (list.length ? headline(needs) : known?.halt_passes ? "The cluster has not answered yet" : "No cluster is known") : "Fleet"}</h1>
         <p class="lead">
           <Lead calm={needs.length === 0} />
         </p>
@@ -96,9 +96,15 @@ function NoDisks() {
   if (data && data.items.length > 0) return <Devices outlooks={data.items} />;
   return (
     <div class="card empty">
-      <p>No collector has sent a reading. On each OSD host, run:</p>
-      <pre>predrain collect</pre>
-      <p class="muted">or send smartctl's JSON to <code>POST /api/v1/readings</code>. Disks appear here with their first reading.</p>
+      <p>No collector has sent a reading. Make a one-time token for each OSD host, here:</p>
+      <pre>predrain token enrol HOST</pre>
+      <p>
+        There, name this service in <code>/etc/predrain/collector.toml</code> (<code>url</code>), exchange the token, and collect:
+      </p>
+      <pre>{"predrain collect --enrol TOKEN\npredrain collect"}</pre>
+      <p class="muted">
+        Disks appear here with their first reading{status.value?.halt_passes ? "" : "; OSDs, and drains, with a cluster: [ceph] in the settings"}.
+      </p>
     </div>
   );
 }

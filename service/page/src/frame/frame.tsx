@@ -94,7 +94,7 @@ function OsdRedirect({ osd }: { osd: number }) {
   return (
     <section class="view">
       <h1>osd.{osd}</h1>
-      <p>{known ? "No device id is reported for this OSD: its disk has no readable serial number." : "The cluster has no such OSD."}</p>
+      <p>{known ? "No device id is reported for this OSD: its disk has no readable serial number." : osds.value.length ? "The cluster has no such OSD." : "No cluster is seen here, so none of its OSDs is known."}</p>
     </section>
   );
 }

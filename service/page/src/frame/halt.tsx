@@ -17,6 +17,15 @@ export function Halted() {
   const [asking, setAsking] = useState(false);
   const why = status.value?.halted ?? null;
   if (why === null) return null;
+  if (status.value?.halt_passes) {
+    return (
+      <div class="banner halted" role="status">
+        <span>
+          <b>The cluster does not answer, so nothing moves:</b> {why}. Drains go on by themselves when it answers; what disks say is read and judged all the same.
+        </span>
+      </div>
+    );
+  }
   return (
     <div class="banner halted" role="status">
       <span>

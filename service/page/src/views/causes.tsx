@@ -32,7 +32,7 @@ export function Causes() {
           ))}
         </ul>
       )}
-      <WhyOff />
+      {(standing.length > 0 || silences.data?.items.length) && <WhyOff />}
       <Silences standing={silences.data?.items ?? []} />
     </>
   );
