@@ -324,3 +324,12 @@ def test_an_empty_install_says_how_a_host_is_enrolled(phone: Opened) -> None:
     for command in ("predrain token enrol HOST", "predrain collect --enrol TOKEN", "url", "[ceph]"):
         expect(page.locator(".empty")).to_contain_text(command)
     assert fits(page)
+
+
+def test_a_chart_s_last_value_stays_within_its_card_on_a_phone(phone: Opened) -> None:
+    hardly = min(phone.api("osds")["items"], key=lambda osd: osd["p_fail_30d"] or 1)
+    page = settled(phone.go(f"/devices/{hardly['device']}"))
+    value = page.locator(".history .value").first
+    expect(value).to_have_text("under 0.1 %")
+    right = "one => one.getBoundingClientRect().right"
+    assert value.evaluate(right) <= page.locator(".history .lanes").evaluate(right)

@@ -59,7 +59,7 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
   const width = useWidth(frame);
   const narrow = width < 520;
   const left = narrow ? 44 : 150;
-  const words = narrow ? 62 : 84;
+  const words = Math.max(narrow ? 62 : 84, ...lanes.map(wordWidth));
   const ahead = now === null ? 0 : ((to - now) / (to - from)) * (width - left);
   // Last values stand beside their lines: right of the chart, or in the room of what is to come.
   const right = ahead > words + 12 ? 12 : words;
@@ -104,6 +104,14 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
       <AsTable lanes={lanes} sentence={sentence} />
     </figure>
   );
+}
+
+const LETTER = 8.4;
+
+/** The room that a lane's last value takes beside its line: "under 0.1 %" is wider than "22 \u00b0C". */
+function wordWidth(lane: Lane): number {
+  const ending = last(lane.points);
+  return ending ? 10 + LETTER * lane.write(ending[1]).length : 0;
 }
 
 function Shaded({ band, x, start, end, bottom }: { band: Band; x: (at: number) => number; start: number; end: number; bottom: number }) {

@@ -93,3 +93,10 @@ test("hosts of sixty disks are wider than a phone, and none of their disks is le
     for (const cell of layout.cells) assert.ok(cell.x + layout.pitch / 2 <= layout.width, `${cell.x} of ${layout.width}`);
   }
 });
+
+test("a rack of one disk is as wide on a phone as its name, not as its cell", () => {
+  const [block] = layOut([osd(1, { rack: "rack-1", slot: 0 })], 358, null).blocks;
+  assert.ok(block && block.width >= 80);
+  const racks = Array.from({ length: 3 }, (_, n) => osd(n, { host: `h${n}`, rack: `rack-${n}`, slot: 0 }));
+  assert.ok(layOut(racks, 358, null).width <= 358);
+});

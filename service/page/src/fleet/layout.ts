@@ -50,6 +50,8 @@ const PITCH_MOST = 24;
 const HOST_WIDTH = 64;
 const LABEL_WIDTH = 104;
 const MOST_ROWS_STYLE = 600;
+/** A rack of few slots is as wide as its name. */
+const BLOCK_LEAST = 80;
 const HOSTS_A_PART = 20;
 const CELLS_A_PART = 400;
 
@@ -159,17 +161,19 @@ function asBlocks(racks: Rack[], many: number, width: number): Layout {
   const tallest = Math.max(1, ...racks.map((rack) => rack.hosts.length));
   const gap = width < 500 ? 8 : 16;
   const room = width < 500 ? 220 : 400;
+  const wide = (pitch: number): number => Math.min(width, Math.max(slots * pitch, BLOCK_LEAST));
   let pitch = PITCH_MOST;
   let abreast = 1;
   for (; pitch >= PITCH_LEAST; pitch -= 1) {
-    abreast = Math.floor((width + gap) / (slots * pitch + gap));
-    if (abreast < 1) continue;
+    if (slots * pitch > width) continue;
+    abreast = Math.floor((width + gap) / (wide(pitch) + gap));
     const lines = Math.ceil(racks.length / abreast);
     if (lines * (tallest * pitch + HEAD) <= room) break;
   }
   pitch = Math.max(PITCH_LEAST, pitch);
-  abreast = Math.max(1, Math.min(racks.length, Math.floor((width + gap) / (slots * pitch + gap))));
-  return place(racks, many, { style: "blocks", pitch, rowPitch: pitch, abreast, blockWidth: slots * pitch, gap, left: 0, width });
+  const blockWidth = Math.max(wide(pitch), slots * pitch);
+  abreast = Math.max(1, Math.min(racks.length, Math.floor((width + gap) / (blockWidth + gap))));
+  return place(racks, many, { style: "blocks", pitch, rowPitch: pitch, abreast, blockWidth, gap, left: 0, width });
 }
 
 interface Plan {

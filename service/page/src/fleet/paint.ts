@@ -23,6 +23,8 @@ const INSIDE_FROM = 16;
 const ROUND_FROM = 10;
 /** Letters of a rack's name that leave room for the slots' numbers beside it. */
 const SHORT_TITLE = 11;
+/** Room beside a rack's name for the number of its cells that are not good. */
+const COUNT_WIDTH = 24;
 const paths = new Map<string, Path2D>();
 
 function pathOf(condition: Condition): Path2D {
@@ -79,13 +81,13 @@ function paintNames(ctx: CanvasRenderingContext2D, scene: Scene, block: Block, c
   ctx.font = `600 11px ${font}`;
   const rows = layout.style === "rows";
   const trouble = (index: number): boolean => conditions[index] !== "good" && scene.shown(index);
-  ctx.fillText(fit(ctx, rows ? block.title : block.rack, rows && block.title.length <= SHORT_TITLE ? block.cellsX - block.x - 4 : block.width - 24), block.x, block.y + 9);
+  ctx.fillText(fit(ctx, rows ? block.title : block.rack, rows && block.title.length <= SHORT_TITLE ? block.cellsX - block.x - 4 : block.width - COUNT_WIDTH), block.x, block.y + 9);
   ctx.font = `400 11px ${font}`;
   ctx.fillStyle = colour("muted");
   if (!rows) {
     const bad = block.hosts.reduce((sum, row) => sum + row.cells.filter((cell) => conditions[cell.index] !== "good").length, 0);
     ctx.textAlign = "right";
-    if (bad > 0) ctx.fillText(String(bad), block.cellsEnd, block.y + 9);
+    if (bad > 0) ctx.fillText(String(bad), Math.max(block.cellsEnd, block.x + block.width), block.y + 9);
     return;
   }
   if (block.title.length <= SHORT_TITLE) ctx.fillText("slot 0", block.cellsX, block.y + 9);
