@@ -1,5 +1,5 @@
-"""Connections that nobody can hold for ever: bounds on their number, on how long a request's head may take and how
-large it may be, and on how long a client may not read.
+"""Connections that nobody can hold for ever: bounds on their number, on how long shaking hands by TLS and a request's
+head may take and how large a head may be, and on how long a client may not read.
 
 uvicorn has none of these by itself. A body's deadline is the door's (service.rest.guarding).
 """
@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import socket
+import ssl
+from collections.abc import Callable, Sized
+from contextlib import suppress
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_BYTES = 64 * 1024
+SHAKE_SECONDS = 20.0
 HEAD_SECONDS = 20.0
 STUCK_SECONDS = 60.0
 FILES = 16_384
@@ -27,6 +32,52 @@ def room() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = wanted
     return (FILES if soft == resource.RLIM_INFINITY else soft) * 3 // 4
+
+
+class Entrance:
+    """Where hands are shaken by TLS. Who has not done so takes a file too, and uvicorn does not know of it; so it
+    counts here, and where there are `most` connections, who takes longest makes room for who comes.
+    """
+
+    _PAUSE_SECONDS = 0.1
+
+    def __init__(
+        self, made: Callable[[], asyncio.Protocol], inside: Sized, tls: ssl.SSLContext, most: int
+    ) -> None:
+        """made: makes the protocol of one connection. inside: those that have shaken hands."""
+        self._made, self._inside, self._tls, self._most = made, inside, tls, most
+        self._shaking: dict[asyncio.Task[None], None] = {}
+
+    async def take_from(self, listener: socket.socket) -> None:
+        """Until cancelled."""
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                try:
+                    connection, _ = await loop.sock_accept(listener)
+                except OSError:
+                    await asyncio.sleep(self._PAUSE_SECONDS)  # all files are taken, by something else
+                else:
+                    self._take(connection)
+                    await asyncio.sleep(0)  # those inside have their turn too, however many stand outside
+        finally:
+            for greeting in self._shaking:
+                greeting.cancel()
+
+    def _take(self, connection: socket.socket) -> None:
+        if self._shaking and len(self._inside) + len(self._shaking) >= self._most:
+            longest = next(iter(self._shaking))
+            del self._shaking[longest]
+            longest.cancel()
+        greeting = asyncio.create_task(self._greet(connection))
+        self._shaking[greeting] = None
+        greeting.add_done_callback(lambda over: self._shaking.pop(over, None))
+
+    async def _greet(self, connection: socket.socket) -> None:
+        with suppress(OSError):  # it went, spoke no TLS or took too long; the loop closed it
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._made, connection, ssl=self._tls, ssl_handshake_timeout=SHAKE_SECONDS
+            )
 
 
 class Bounded(HttpToolsProtocol):

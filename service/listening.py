@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import signal
 import socket
@@ -10,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from types import FrameType
+from typing import Any
 
 import structlog
 import uvicorn
@@ -18,7 +20,7 @@ from starlette.types import ASGIApp
 from data.clock import Clock
 from data.refusal import Refusal
 from service.access.certificate import Certificate, CertificateUnusable
-from service.connections import bounded, room
+from service.connections import Entrance, bounded, room
 from service.house import House
 from service.rest.app import create_app
 from service.rest.guarding import is_loopback
@@ -115,6 +117,7 @@ class Answering(uvicorn.Server):
             )
         )
         self._listener, self._clock, self._started, self._leaving = listener, clock, started, leaving
+        self._taking: asyncio.Task[None] | None = None
 
     def serve_here(self) -> None:
         """Until SIGINT or SIGTERM."""
@@ -134,9 +137,28 @@ class Answering(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Tell who waits that requests are answered from now on."""
-        await super().startup(sockets)
+        await super().startup(sockets if self._certificate is None else [])
+        if self._certificate is not None:
+            self._take(self._certificate.context)
         if self._started is not None and not self.should_exit:
             self._started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Nobody comes in any more, and those inside go."""
+        if self._taking is not None:
+            self._taking.cancel()
+        await super().shutdown(sockets)
+
+    def _take(self, tls: ssl.SSLContext) -> None:
+        protocol: Any = self.config.http_protocol_class
+
+        def made() -> Any:  # as uvicorn makes it
+            return protocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+        self._listener.listen(self.config.backlog)
+        self._listener.setblocking(False)
+        entrance = Entrance(made, self.server_state.connections, tls, protocol.most)
+        self._taking = asyncio.create_task(entrance.take_from(self._listener))
 
     async def on_tick(self, counter: int) -> bool:
         """Every tenth of a second; the count begins anew every day."""
