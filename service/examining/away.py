@@ -67,6 +67,11 @@ def _lags(broker: Broker, clock: Clock) -> Iterator[Finding]:
         if behind.records > LAGGING:
             told += ": see that workers run (predrain work), and start more of them"
         yield Finding(f"kafka {group}", "ok" if behind.records <= LAGGING else "note", told)
+        if behind.dropped:
+            told = f"the topic's retention dropped {behind.dropped:,} records of {topic.value} before they were taken"
+            yield Finding(
+                f"kafka {group}, lost", "wrong", f"{told}: let workers run, or keep the topic for longer"
+            )
     if newest:  # what is old says nothing: perhaps nobody sends
         now = clock.now()
         yield finding.clock("Kafka", max(*newest, now), now, now)

@@ -25,6 +25,8 @@ class Lag:
 
     records: int
     newest: datetime | None
+    dropped: int = 0
+    """Records that retention dropped since the group did its last."""
 
 
 def lag(broker: Broker, topic: Topic, group: str) -> Lag:
@@ -42,9 +44,11 @@ def lag(broker: Broker, topic: Topic, group: str) -> Lag:
 
         first, ends, stamped = at(OffsetSpec.EARLIEST), at(OffsetSpec.LATEST), at(OffsetSpec.MAX_TIMESTAMP)
         done = _done(broker, admin, f"{name}.{group}", places)
-    behind = sum(ends[one].offset - max(first[one].offset, _offset(done.get(one))) for one in places)
+    stood = {one: _offset(done.get(one), first[one].offset) for one in places}
+    behind = sum(ends[one].offset - max(first[one].offset, stood[one]) for one in places)
+    dropped = sum(max(0, first[one].offset - stood[one]) for one in places)
     newest = max((one.timestamp for one in stamped.values()), default=-1)
-    return Lag(behind, datetime.fromtimestamp(newest / 1000, UTC) if newest > 0 else None)
+    return Lag(behind, datetime.fromtimestamp(newest / 1000, UTC) if newest > 0 else None, dropped)
 
 
 def _done(broker: Broker, admin: Any, group: str, places: list[TopicPartition]) -> dict[Any, Any]:
@@ -64,6 +68,6 @@ def _done(broker: Broker, admin: Any, group: str, places: list[TopicPartition]) 
         time.sleep(PAUSE_SECONDS)
 
 
-def _offset(committed: Any) -> int:
-    """Where a group stands; one that has done nothing begins at the beginning."""
-    return max(0, committed.offset) if committed is not None else 0
+def _offset(committed: Any, first: int) -> int:
+    """Where a group stands; one that has done nothing begins at the `first` that is there."""
+    return committed.offset if committed is not None and committed.offset >= 0 else first

@@ -8,6 +8,7 @@ from contextlib import suppress
 from threading import RLock
 from typing import Any
 
+import structlog
 from kafka import ConsumerRebalanceListener, KafkaConsumer, errors
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -159,11 +160,35 @@ class Reader:
         found = self._consumer.poll(wait_ms, max_records=max(1, limit - len(self._pending)))
         self._consumer.resume(*self._consumer.paused())
         self._forget(self._changes.take_lost())
+        before = self._last.copy()
         for place, records in found.items():
             self._keep(place.partition, records)
+        for (
+            place,
+            records,
+        ) in found.items():  # asks the broker, which may be away: what was read is kept by now
+            self._miss(place, records[0].offset, before.get(place.partition))
 
     def _filled(self, limit: int) -> bool:
         return len(self._pending) >= limit or sum(len(one.value) for one in self._pending) >= AT_ONCE
+
+    def _miss(self, place: TopicPartition, first: int, last: int | None) -> None:
+        """Tell of records that the topic's retention dropped before the group took them: the client only goes on.
+
+        last: what was read before `first`; None where that is only known to the group.
+        """
+        timeout = self._broker.milliseconds
+        due = self._consumer.committed(place, timeout_ms=timeout) if last is None else last + 1
+        if due is None or first <= due:
+            return
+        missed = self._consumer.beginning_offsets([place], timeout_ms=timeout)[place] - due
+        if missed > 0:
+            structlog.get_logger().error(
+                "lost",
+                records=missed,
+                why=f"the retention of {self._name} dropped them from partition {place.partition} before {self._group}"
+                " took them: let it run, start more of its processes, or keep the topic for longer",
+            )
 
     def _keep(self, partition: int, records: Sequence[Delivered]) -> None:
         first, done = records[0].offset, self._committed.get(partition, 0)

@@ -1,0 +1,56 @@
+"""What a topic's retention drops before a worker took it is lost, and told with its number and the cure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.structs import TopicPartition
+from structlog.testing import capture_logs
+
+from data.log.kafka import Broker, KafkaLog, lag
+from data.log.port import Record, Topic
+from tests.system.kafka.conftest import Make
+
+
+@pytest.fixture
+def shared(make: Make) -> Broker:
+    """Readings of one partition: the worker took 2 of 10, then retention dropped 6."""
+    shared = make()
+    with closing(KafkaLog(shared)) as log:
+        log.append(Topic.READINGS, [Record("a", b"%d" % number) for number in range(10)])
+        log.commit(Topic.READINGS, "worker", log.read(Topic.READINGS, "worker", 2))
+    admin: Any = KafkaAdminClient(**shared.options())
+    with closing(admin):
+        admin.delete_records({TopicPartition(shared.topic(Topic.READINGS), 0): 6})
+    return shared
+
+
+@pytest.fixture
+def log(shared: Broker) -> Iterator[KafkaLog]:
+    with closing(KafkaLog(shared)) as log:
+        yield log
+
+
+def test_a_worker_that_comes_too_late_says_once_how_much_it_missed_and_goes_on(log: KafkaLog) -> None:
+    with capture_logs() as said:
+        for _ in range(2):
+            assert [one.value for one in log.read(Topic.READINGS, "worker", 10)] == [b"6", b"7", b"8", b"9"]
+    (line,) = said
+    assert (line["event"], line["records"]) == ("lost", 4)
+    assert "retention" in line["why"]
+
+
+def test_what_a_new_group_never_saw_is_no_loss(log: KafkaLog) -> None:
+    with capture_logs() as said:
+        assert len(log.read(Topic.READINGS, "archive", 10)) == 4
+    assert said == []
+
+
+def test_who_looks_on_sees_it_before_the_worker_does(shared: Broker) -> None:
+    found = lag(shared, Topic.READINGS, "worker")
+    assert (found.records, found.dropped) == (4, 4)
+    assert lag(shared, Topic.READINGS, "archive").dropped == 0
