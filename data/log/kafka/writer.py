@@ -17,6 +17,7 @@ from data.log.kafka.broker import (
     LONGEST_RECORD,
     Broker,
     BrokerAway,
+    BrokerRefuses,
     RecordTooLong,
     TopicMissing,
     making_none,
@@ -70,6 +71,11 @@ class Writer:
             self._drop(producer)
             if name not in greet(self._broker, name):
                 raise TopicMissing(name) from error
+            if isinstance(error, errors.MessageSizeTooLargeError):
+                raise BrokerRefuses(
+                    f"the topic {name} takes less at once than a record of ours may be: set its max.message.bytes to"
+                    f" {LONGEST_BATCH:,}, as `predrain topics create` does; what was refused is sent again"
+                ) from error
             raise BrokerAway(
                 f"the broker did not acknowledge within {self._broker.timeout_seconds:.0f} s ({said(error)}): see that"
                 " enough of its replicas are in sync; some of what was refused may be there, send all of it again"

@@ -7,10 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from threading import Event
 from time import sleep
+from typing import Any
 
 import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
 
-from data.log.kafka import KafkaLog, RecordTooLong, TopicMissing
+from data.log.kafka import BrokerRefuses, KafkaLog, RecordTooLong, TopicMissing
+from data.log.kafka.broker import LONGEST_BATCH
 from data.log.port import Record, Topic
 from data.wire import LONGEST
 from tests.data.log_contract import LogContract
@@ -157,6 +161,34 @@ def test_a_record_longer_than_any_that_is_ours_is_refused_and_nothing_of_its_bat
     with pytest.raises(RecordTooLong, match="10,485,761 bytes is more than the log takes"):
         log.append(Topic.READINGS, [Record("a", b"fine"), Record("b", bytes(10 << 20))])
     assert log.read(Topic.READINGS, "worker", 10) == ()
+
+
+def test_a_topic_that_takes_less_than_ours_do_is_told_with_the_cure_and_taken_up_once_it_is_mended(
+    make: Make, stack: ExitStack
+) -> None:
+    import random
+
+    shared = make()
+    log = KafkaLog(shared)
+    stack.callback(log.close)
+    admin: Any = KafkaAdminClient(**shared.options())
+    stack.callback(admin.close)
+
+    def limit(most: int) -> None:
+        name = shared.topic(Topic.READINGS)
+        admin.alter_configs(
+            [ConfigResource(ConfigResourceType.TOPIC, name, configs={"max.message.bytes": str(most)})]
+        )
+
+    limit(2_000)
+    long = [Record("a", random.Random(1).randbytes(5_000))]
+    with pytest.raises(
+        BrokerRefuses, match=r"readings takes less at once .* max\.message\.bytes to 2,228,224"
+    ):
+        log.append(Topic.READINGS, long)
+    limit(LONGEST_BATCH)
+    log.append(Topic.READINGS, long)
+    assert len(log.read(Topic.READINGS, "worker", 10)) == 1
 
 
 def test_a_topic_that_is_missing_is_told_and_not_made_in_passing(make: Make, stack: ExitStack) -> None:
