@@ -12,7 +12,8 @@ _TRANSLATED = frozenset({"ATA", "NVME"})
 _UNSAFE = re.compile(r"[^A-Za-z0-9#+\-.:=@_\u0080-\U0010ffff]")
 _MASKED = re.compile(r"[X*]{4,}|\.\.\.|REDACTED", re.IGNORECASE)
 _PLACEHOLDER = re.compile(
-    r"[-0.*?X\s]*|<.*>|\[.*\]|N/?A|NONE|NULL|UNKNOWN|DEFAULT|NOT[ _](SPECIFIED|AVAILABLE)|SERIAL([ _]?N(O|UM|UMBER))?",
+    r"[-0.*?X\s]*|<.*>|\[.*\]|\(.*\)"
+    r"|N/?A|NONE|NULL|UNKNOWN|DEFAULT|NOT[ _](SPECIFIED|AVAILABLE)|SERIAL([ _]?N(O|UM|UMBER))?",
     re.IGNORECASE,
 )
 _COUNTED = ("0123456789ABCDEF", "123456789ABCDEF")

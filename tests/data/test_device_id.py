@@ -57,7 +57,7 @@ def test_blanks_vendors_and_unsafe_characters_follow_udev(
 
 @pytest.mark.parametrize(
     "serial",
-    [None, "", "   ", "--", "REDACTED", "XXXXXXXXXXXX", "9RK1XXXX", "Z1Z5DWJK0000XXXXXXXX", "WD-WCC4E1 ...",
+    [None, "", "   ", "--", "(snip)", "REDACTED", "XXXXXXXXXXXX", "9RK1XXXX", "Z1Z5DWJK0000XXXXXXXX", "WD-WCC4E1 ...",
      "00000000", "Not Specified", "unknown", "n/a", "0123456789ABCDE", "123456789ABC"],
 )  # fmt: skip
 def test_a_missing_or_masked_serial_has_no_id(serial: str | None) -> None:
