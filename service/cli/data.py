@@ -132,7 +132,7 @@ def ceph_health_metrics(
     Files hold what `ceph device get-health-metrics DEVID` prints. Scrapes that failed are counted, not kept: they do
     not tell a dying disk from a host without smartctl.
 
-    Example: predrain data import ceph-health-metrics   (from the cluster)
+    Example: predrain data import ceph-health-metrics  # from the cluster
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ def parse(*files: Annotated[Path, Parameter(allow_leading_hyphen=True)]) -> int:
 
     A file that tells nothing gives `"ok": false` with the reason; the exit code is then 3.
 
-    Example: predrain smart parse sda.json   (after: smartctl -x --json /dev/sda > sda.json)
+    Example: predrain smart parse sda.json  # after: smartctl -x --json /dev/sda > sda.json
 
     Parameters
     ----------

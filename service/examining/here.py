@@ -19,6 +19,8 @@ def _state(settings: Settings, _: Clock) -> Iterator[Finding]:
     path = settings.service.state
     if not path.exists():
         yield Finding("state", "note", f"{path} does not exist; the first `predrain up` makes it")
+    elif not path.is_dir():
+        yield Finding("state", "wrong", f"{path} is no directory; give --state or [service] one")
     elif path.stat().st_mode & 0o077:
         yield Finding("state", "wrong", f"{path} can be entered by others; run chmod 700 {path}")
     elif not os.access(path, os.W_OK | os.X_OK):

@@ -81,7 +81,7 @@ class Webhook:
     def _shown(self) -> str:
         """The address without what may be a secret in it: many a receiver's is its path."""
         parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.hostname}"
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
     def _document(self, message: Message) -> dict[str, object]:
         cause = message.cause
@@ -121,7 +121,9 @@ class Webhook:
         try:
             return self._connection(parts.scheme, parts.hostname or "", parts.port)
         except OSError as error:
-            raise NotTold(f"the webhook {self._shown} cannot be reached: {error}") from error
+            raise NotTold(
+                f"the webhook {self._shown} cannot be reached: {error}; see [webhook] in the settings"
+            ) from error
 
     def _connection(self, scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
         """A connection to an address that was looked at. Raises NotTold and what sockets raise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -31,6 +32,8 @@ def test_a_command_shows_an_example_that_begins_with_its_own_words(
     assert main([*words, "--help"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert f"Example: predrain {' '.join(words)}" in shown
+    example = shown.partition("Example: ")[2].partition("╭")[0]
+    assert subprocess.run(["/bin/sh", "-n", "-c", example], check=False).returncode == 0
 
 
 def test_the_list_of_commands_says_what_each_does(capsys: pytest.CaptureFixture[str]) -> None:

@@ -236,6 +236,15 @@ def test_a_slow_answer_is_no_wrong_clock() -> None:
     )
 
 
+def test_a_file_where_the_state_should_be_is_not_told_to_be_opened_to_its_owner(
+    told: Told, tmp_path: Path
+) -> None:
+    (tmp_path / "state").write_text("")
+    assert told()["state"] == Finding(
+        "state", "wrong", f"{tmp_path / 'state'} is no directory; give --state or [service] one"
+    )
+
+
 def test_a_service_that_holds_its_state_and_does_not_answer_is_wrong(told: Told, tmp_path: Path) -> None:
     with socket.socket() as mute, StateDir(tmp_path / "state") as state:
         gather(state.token)

@@ -290,8 +290,8 @@ def test_a_webhook_is_signed_and_says_it_all() -> None:
 @pytest.mark.parametrize("status", [302, 400, 500])
 def test_anything_but_2xx_is_tried_again(status: int) -> None:
     hook = Hook(status)
-    with receiver(hook) as port, pytest.raises(NotTold, match=f"answered {status}"):
-        a_webhook(f"http://127.0.0.1:{port}/").deliver(a_message())
+    with receiver(hook) as port, pytest.raises(NotTold, match=f"p://127.0.0.1:{port} answered {status}"):
+        a_webhook(f"http://jo:swordfish@127.0.0.1:{port}/").deliver(a_message())
     assert len(hook.got) == 1
 
 
