@@ -104,7 +104,7 @@ test("a disk that fell silent says since when, and does not ask for nothing", ()
 });
 
 test("a host whose disks are read but cannot be judged is not called away", () => {
-  const unjudged = fleet(40).map((one) => (one.host === "stor-02" ? { ...one, status: "unknown" as const, source: "rule:not-scored", p_fail_30d: null } : one));
+  const unjudged = fleet(40).map((one) => (one.host === "stor-02" ? { ...one, status: "unknown" as const, p_fail_30d: null } : one));
   assert.equal(seen(unjudged).needs.length, 0);
 });
 

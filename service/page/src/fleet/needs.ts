@@ -60,6 +60,8 @@ interface Known {
 const WHOLE_HOST_AT_LEAST = 3;
 /** A hold that lasted so long does not end by itself: a person should look. */
 const LONG_HOLD_SECONDS = 86_400;
+/** Two intervals of collectors that read every hour. */
+const SILENT_SECONDS = 7_200;
 
 export function needsOf(osds: readonly Osd[], known: Known): Needs {
   const needs: Need[] = [];
@@ -79,14 +81,14 @@ export function needsOf(osds: readonly Osd[], known: Known): Needs {
   return { needs, inHand };
 }
 
-/** Whether nothing was heard of a disk; one that is read and that no rule can judge is heard. */
+/** Whether nothing was heard of a disk lately; one that is read and that nobody can judge is heard. */
 function silent(osd: Osd, now: string | null): boolean {
   const shape = condition(osd, now);
   if (shape !== "unknown" && shape !== "old") return false;
-  return shape === "old" || isOld(osd, now) || osd.unreadable !== null || !osd.source?.startsWith("rule:");
+  return osd.unreadable !== null || osd.as_of === null || (seconds(osd.as_of, now) ?? 0) > SILENT_SECONDS;
 }
 
-/** Hosts of which every disk is without a reading: one cause, one row. None where no disk was read yet. */
+/** Hosts of which every disk is without a reading: one cause, one row. None in a fleet of new disks, of which none is old. */
 function hostsAway(osds: readonly Osd[], now: string | null): Map<string, Osd[]> {
   const byHost = new Map<string, Osd[]>();
   for (const osd of osds) {
@@ -97,7 +99,7 @@ function hostsAway(osds: readonly Osd[], now: string | null): Map<string, Osd[]>
   for (const [host, disks] of byHost) {
     if (disks.length < WHOLE_HOST_AT_LEAST || !disks.every((osd) => silent(osd, now))) byHost.delete(host);
   }
-  return osds.some((osd) => osd.as_of !== null) ? byHost : new Map();
+  return osds.some((osd) => isOld(osd, now) || !byHost.has(osd.host)) ? byHost : new Map();
 }
 
 /** Hosts that fell silent, each with its row; when all did, that is one cause, and it lies with none of them. */
