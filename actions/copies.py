@@ -66,10 +66,14 @@ class Copies:
         return True
 
     def progressed(self, drain: Drain, drains: Iterable[Drain]) -> None:
-        """Save what was counted since `drains` were read, in the store alone. Raises RevisionConflict."""
+        """Save what was counted since `drains` were read, in the store alone. Raises RevisionConflict. What stands
+        still says so until something moves, however pacing goes on.
+        """
         old = next((known for known in drains if known.id == drain.id), None)
         if old is not None and old.revision == drain.revision and old != drain:
-            self.store.save_drain(replace(drain, revision=drain.revision + 1, held_by=()))
+            still = drain.state is DrainState.DRAINING and old.progress.counted == drain.progress.counted
+            held_by = drain.held_by if still else ()
+            self.store.save_drain(replace(drain, revision=drain.revision + 1, held_by=held_by))
 
     def catch_up(self) -> None:
         """Copy what could not be copied when it was saved. Raises ClusterUnreachable."""

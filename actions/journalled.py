@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from actions.cluster.port import Cluster, ClusterUnreachable, Command, SetFlag
@@ -40,10 +40,15 @@ class Journalled:
         self.store.add_journal([JournalEntry(id_, now, seen, decided, answered, epoch)])
 
     def wait(self, wait: Wait, survey: Survey, now: datetime) -> None:
-        """A line of a drain that has waited long."""
-        words = self._standstill.words(wait, survey, now)
-        if words is not None:
-            self.write(wait.drain.id, now, f"epoch {survey.view.epoch}", words, epoch=survey.view.epoch)
+        """A line of a drain that has waited long, once: the drain itself says so until something moves. As what it has
+        moved, that is for people, and in the store alone. Raises RevisionConflict.
+        """
+        words, drain = self._standstill.words(wait, survey, now), wait.drain
+        if words is None or drain.held_by:
+            return
+        told = (f"{words[0].upper()}{words[1:]}.",)
+        self.store.save_drain(replace(drain, revision=drain.revision + 1, held_by=told))
+        self.write(drain.id, now, f"epoch {survey.view.epoch}", f"wait: {words}", epoch=survey.view.epoch)
 
     def send(self, id_: str, command: Command, decided: str, now: datetime) -> bool:
         """Send one command; whether an answer came. A refusal is an answer, and is written down as one. A halt stops

@@ -1,4 +1,4 @@
-"""A drain that stands still though nothing holds it: its journal says why, once, lest a person wonder."""
+"""A drain that stands still though nothing holds it: it says why, lest a person wonder or never hear of it."""
 
 from __future__ import annotations
 
@@ -17,22 +17,20 @@ class Standstill:
     """Since when each waiting drain has had nothing arrive and nothing begun; lost with the process."""
 
     def __init__(self) -> None:
-        self._since: dict[str, tuple[tuple[int, ...], datetime | None]] = {}
+        self._since: dict[str, tuple[tuple[int, ...], datetime]] = {}
 
     def words(self, wait: Wait, survey: Survey, now: datetime) -> str | None:
-        """What the journal is to say, when it has lasted so long; None before that, and once it was said."""
+        """What it waits for, once that has lasted so long; None before."""
         drain = wait.drain
         if drain.intent is Intent.QUARANTINE:
             return None  # that is at rest until the OSD answers well again
-        progress = drain.progress
-        counted = (progress.moved_pgs, progress.moved_bytes, progress.in_flight)
+        counted = drain.progress.counted
         before, since = self._since.get(drain.id, (None, None))
         if before != counted:
             self._since[drain.id] = counted, now
             return None
-        if since is None or now - since < LONG:
+        if since is None or now - max(since, drain.updated_at) < LONG:
             return None
-        self._since[drain.id] = counted, None
         ours = {move.pg for move in drain.plan.moves} if drain.plan else set()
         stuck = [
             f"{id_} is {'+'.join(sorted(survey.restless[id_].states))}"
@@ -41,4 +39,4 @@ class Standstill:
         ]
         more = [f"and {len(stuck) - _NAMED} more"] if len(stuck) > _NAMED else []
         why = "; ".join([wait.why, *stuck[:_NAMED], *more])
-        return f"wait: nothing has moved for {LONG // timedelta(hours=1)} h: {why}"
+        return f"nothing has moved for {LONG // timedelta(hours=1)} h: {why}"

@@ -135,6 +135,11 @@ class Progress:
     asked: str = ""
     """What the last look's latency asked of the budget; the same twice running changes it."""
 
+    @property
+    def counted(self) -> tuple[int, int, int]:
+        """What stays the same for as long as nothing moves."""
+        return self.moved_pgs, self.moved_bytes, self.in_flight
+
 
 @dataclass(frozen=True, slots=True)
 class Drain:

@@ -19,10 +19,11 @@ _HOUR = timedelta(hours=1)
 
 def left(drain: Drain) -> float | None:
     """Hours that its plan has still to come, if nothing holds it: data that is not moved, and what follows when none is
-    left. None where nobody can tell: it is not under way, a guard or a person holds it, or it waits for its end.
+    left. None where nobody can tell: it is not under way or stands still, a guard or a person holds it, or it waits
+    for its end.
     """
     plan = drain.plan
-    if drain.state is not DrainState.DRAINING or plan is None or plan.eta_hours is None:
+    if drain.state is not DrainState.DRAINING or drain.held_by or plan is None or plan.eta_hours is None:
         return None
     after = [bound for bound in plan.bounds if bound.name.startswith(AFTER)]
     moving = plan.eta_hours - sum(bound.hours for bound in after)

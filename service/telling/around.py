@@ -163,6 +163,15 @@ def _drains(scene: Scene) -> Iterator[Cause]:
     if held:
         title = f"{_number(len(held), 'drain')} held for over a day"
         yield Cause("drains:held", title, tuple(held), "See to what holds it, or cancel it.", "/drains")
+    still = [
+        Point(f"still:{id_}", f"{_osds(drain)}: {doing(drain, mode)}", host=_host(scene, drain))
+        for id_, drain in sorted(drains.items())
+        if drain.state is DrainState.DRAINING and drain.held_by
+    ]
+    if still:
+        title = f"{_number(len(still), 'drain')} {'stands' if len(still) == 1 else 'stand'} still"
+        todo = "See to what it waits for (a PG in backfill_toofull: to room at its target), or cancel it."
+        yield Cause("drains:still", title, tuple(still), todo, "/drains")
     empty: dict[HostName, list[Point]] = defaultdict(list)
     for id_, drain in sorted(drains.items()):
         if drain.state is DrainState.VERIFIED and drain.emptied:

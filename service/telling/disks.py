@@ -100,6 +100,8 @@ def doing(drain: Drain | None, mode: Mode) -> str:
             return f"{name} waits: {drain.held_by[0]}"
         case DrainState.PROPOSED | DrainState.APPROVED | DrainState.PREPARING:
             return f"{name} is about to begin."
+        case DrainState.DRAINING if drain.held_by:
+            return f"{name} stands still. {drain.held_by[0]}"
         case DrainState.DRAINING | DrainState.DRAINED:
             where = "here" if filled else "away"
             return f"{name} runs: {drain.progress.moved_pgs} of {drain.progress.planned_pgs} PGs are {where}."

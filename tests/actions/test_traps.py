@@ -84,13 +84,45 @@ def test_the_journal_says_once_why_a_drain_stands_still_though_nothing_holds_it(
     for _ in range(60):
         run.tick(110.0)
     assert waits() == []
-    for _ in range(60):
+    assert not run.controller.requests.known(id_).held_by
+    for _ in range(20):
         run.tick(110.0)
     (told,) = waits()
     pinned = {command.pg for command in run.watched.commands if isinstance(command, SetUpmap)}
     assert told.startswith("wait: nothing has moved for 2 h: ")
     assert any(f"{pg} is active+backfilling+remapped" in told for pg in pinned)
-    assert run.controller.requests.known(id_).state is S.DRAINING
+    stands = run.controller.requests.known(id_)
+    assert stands.state is S.DRAINING
+    assert stands.held_by == (f"N{told.removeprefix('wait: n')}.",), (
+        "it says so itself, for messages and pages"
+    )
+    for osd in run.cluster.truth().size_bytes:
+        run.cluster.set_slow(osd, 1.0)
+    for _ in range(60):
+        run.tick(110.0)
+        if not run.controller.requests.known(id_).held_by:
+            break
+    goes_on = run.controller.requests.known(id_)
+    assert goes_on.progress.counted != stands.progress.counted
+    assert goes_on.held_by == (), "until something moves"
+    assert waits() == [told]
+
+
+def test_time_in_which_a_person_held_a_drain_up_is_no_standstill(run: Run) -> None:
+    id_ = draining(run)
+    while not any(isinstance(command, SetUpmap) for command in run.watched.commands):
+        run.tick()
+    for osd in run.cluster.truth().size_bytes:
+        run.cluster.set_slow(osd, 1e6)
+    run.ticks(3)
+    run.controller.requests.pause(id_, "operator", run.cluster.now)
+    for _ in range(70):
+        run.tick(110.0)
+    run.controller.requests.resume(id_, "operator", run.cluster.now)
+    for _ in range(60):
+        run.tick(110.0)
+    assert not [line for line in run.store.journal(id_) if line.decided.startswith("wait: ")]
+    assert not run.controller.requests.known(id_).held_by
 
 
 def test_a_new_mgr_with_empty_statistics_is_unknown_and_holds(run: Run) -> None:

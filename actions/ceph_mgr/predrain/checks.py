@@ -14,8 +14,8 @@ DETAILS_MAX = 50
 UNREACHABLE_AFTER = 3
 """Rounds without an answer."""
 STUCK = frozenset({"holding", "failed"})
-BEGUN = frozenset({"preparing", "drained", "cancelling"})
-"""Beside those: states in which guards hold a drain, and which it keeps meanwhile."""
+BEGUN = frozenset({"preparing", "draining", "drained", "cancelling"})
+"""Beside those: states in which guards hold a drain, or nothing moves, and which it keeps meanwhile."""
 
 Checks = dict[str, dict[str, Any]]
 

@@ -124,7 +124,8 @@ def test_checks_name_disks_drains_and_the_guard_that_refuses() -> None:
 
 
 def test_nothing_wrong_is_no_check() -> None:
-    assert checks(Known().heard(told([osd(0)], [drain(state="draining")]), NOW), "http://x", NOW) == {}
+    moves = {**drain(state="draining"), "held_by": []}
+    assert checks(Known().heard(told([osd(0)], [moves]), NOW), "http://x", NOW) == {}
 
 
 def test_unreachable_is_said_only_after_several_rounds_and_what_was_known_stays() -> None:
@@ -208,7 +209,7 @@ def test_ages_are_in_words() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("state", ["preparing", "holding", "drained", "cancelling"])
+@pytest.mark.parametrize("state", ["preparing", "draining", "holding", "drained", "cancelling"])
 def test_a_drain_that_has_begun_and_is_refused_is_held_whatever_its_state(state: str) -> None:
     row = {**drain(), "state": state}
     assert "PREDRAIN_DRAIN_HELD" in checks(Known().heard(told([], [row]), NOW), "http://x", NOW)

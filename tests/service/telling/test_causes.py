@@ -222,7 +222,7 @@ def test_a_cluster_that_does_not_answer_is_not_told_as_a_halt_to_be_lifted() -> 
         (DrainState.FAILED, timedelta(hours=1), ["drains:failed urgent"]),
         (DrainState.HOLDING, timedelta(hours=23), []),
         (DrainState.HOLDING, timedelta(hours=25), ["drains:held notice"]),
-        (DrainState.DRAINING, timedelta(hours=25), []),
+        (DrainState.DRAINING, timedelta(hours=1), ["drains:still notice"]),
     ],
 )
 def test_a_drain_is_told_when_it_needs_a_person(
@@ -230,6 +230,17 @@ def test_a_drain_is_told_when_it_needs_a_person(
 ) -> None:
     fleet = Fleet(drains=(a_drain(state, ago=ago, held_by=("osd.4 is 91 % full.",)),))
     assert [f"{cause.key} {cause.severity}" for cause in causes(fleet.scene())] == expected
+
+
+def test_a_drain_that_stands_still_is_told_with_what_it_waits_for_until_something_moves() -> None:
+    why = "Nothing has moved for 2 h: what is on its way must arrive; 1.f is backfill_toofull+remapped."
+    drain = a_drain(DrainState.DRAINING, held_by=(why,), progress=Progress(9, 4))
+    (cause,) = causes(Fleet(drains=(drain,)).scene())
+    (point,) = cause.points
+    assert cause.title == "1 drain stands still"
+    assert point.line == f"osd.3: Drain D-1 stands still. {why}"
+    assert "room" in cause.todo
+    assert keys(Fleet(drains=(replace(drain, held_by=()),))) == []
 
 
 @pytest.mark.parametrize(
@@ -241,6 +252,7 @@ def test_a_drain_is_told_when_it_needs_a_person(
         (DrainState.PROPOSED, Mode.ACT, "predrain", FULL, f"Drain D-1 waits: {FULL}"),
         (DrainState.APPROVED, Mode.ACT, "ada", FULL, f"Drain D-1 waits: {FULL}"),
         (DrainState.DRAINING, Mode.ACT, "predrain", "", "Drain D-1 runs: 4 of 9 PGs are away."),
+        (DrainState.DRAINING, Mode.ACT, "ada", FULL, f"Drain D-1 stands still. {FULL}"),
         (DrainState.HOLDING, Mode.ACT, "predrain", FULL, f"Drain D-1 holds: {FULL}"),
     ],
 )

@@ -40,7 +40,7 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
         </div>
         <Verbs drain={drain} />
       </header>
-      {(drain.state === "holding" || refusing.length > 0) && drain.held_by.length > 0 && (
+      {(drain.state === "holding" || drain.state === "draining" || refusing.length > 0) && drain.held_by.length > 0 && (
         <ul class="refusals">
           {drain.held_by.map((why) => (
             <li key={why}>{statement(why)}</li>
