@@ -9,7 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -77,6 +85,13 @@ class ServiceTable(_Table):
     body_limit_bytes: int = Field(
         default=16 * 1024 * 1024, ge=1024, description="Largest request body taken, in bytes."
     )
+
+    @field_validator("state", mode="before")
+    @classmethod
+    def _somewhere(cls, value: object) -> object:
+        if value == "":  # as a path it is the folder that somebody happens to be in
+            raise ValueError("name a directory, or leave it out")
+        return value
 
     @model_validator(mode="after")
     def _certificate_with_key(self) -> ServiceTable:

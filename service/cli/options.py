@@ -46,7 +46,7 @@ class Where:
 
 
 HERE = Where()
-AsJson = Annotated[bool, Parameter(name="--json", negative="", help="One JSON object for programs.")]
+AsJson = Annotated[bool, Parameter(name="--json", negative="", help="JSON for programs.")]
 
 
 def terminal(*, stderr: bool = False, quiet: bool = False) -> Console:

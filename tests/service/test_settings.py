@@ -122,6 +122,7 @@ def test_a_variable_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.Monke
         ("SERVICE__ALLOWED_HOSTS", "predrain.example.org", r"allowed_hosts.*JSON, '\[\"one\", \"two\"\]'"),
         ("POLICY__WINDOW", "22-6", r"policy\.window: .*'22-6'.*JSON.*'\[22, 6\]'"),
         ("SERVICE", "here", "'here'.*each key has a variable of its own"),
+        ("SERVICE__STATE", "", r"service\.state: name a directory, or leave it out"),
         ("SERVICE__PORT", "many", r"service\.port: .*'many'"),
         ("SERVICE__PROT", "80", r"unknown key service\.prot; did you mean service\.port"),
     ],
