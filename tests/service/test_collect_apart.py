@@ -111,7 +111,8 @@ def test_a_renamed_host_keeps_what_it_reads_and_is_told_of_until_it_is_enrolled_
         assert process.stderr is not None
         said = process.stderr.read()
     assert said.count("enrol this host under the name that it has now") == 1
-    assert (stands(rig).readings, stands(rig).refused) == (DISKS, 0)
+    assert stands(rig).readings >= DISKS  # more where a round has begun meanwhile
+    assert stands(rig).refused == 0
     (cause,) = site.client.get("/api/v1/causes", headers=site.acting).json()["items"]
     assert (cause["key"], cause["title"]) == ("misnamed:stor-01", "stor-01 calls itself stor-99")
     StateDir(site.house.settings.service.state).say_url(str(site.client.base_url))

@@ -27,7 +27,7 @@ import json, os, resource, sys
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from collector.delivery import Courier, Pace, Room, Spool
+from collector.delivery import Answer, Courier, Pace, Room, Spool
 from tests.collector.delivery.parcels import HOST, NOON, reading, summary
 from data.clock import SystemClock
 place = Path(sys.argv[1])
@@ -41,7 +41,7 @@ class FileSink:
     def deliver(self, topic, records):
         for record in records:
             os.write(out, json.dumps([topic, record.key, record.value.decode()]).encode() + b"\\n")
-        return ()
+        return Answer()
 out = os.open(place / "delivered", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 spool = Spool(place / "spool.db", HOST, Random())
 courier = Courier(spool, FileSink(), SystemClock(), Random(), Pace(backlog_per_second=1e9))
