@@ -27,6 +27,8 @@ class Batch:
     """Why nothing is sent, when nothing is."""
     full: str = ""
     """Why nothing can be sent until somebody makes room, when that is so."""
+    unpin: frozenset[PgId] = frozenset()
+    """PGs whose pins must be given back before anything is sent."""
     outdated: bool = False
     """The plan no longer fits the map (a target filled, a set is no longer legal): plan anew."""
 

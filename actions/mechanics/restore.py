@@ -82,7 +82,14 @@ def _next_return(
             else:
                 batch = give_back(view, drain, osd, goal, allowance, starts)
         elif key.endswith("/crush_weight"):
-            batch = next_rung(view, osd, goal, allowance, starts)
+            batch = next_rung(
+                view, osd, goal, allowance, starts, {PgId(k[6:]) for k in open_keys if is_pin(k)}
+            )
+            if batch.unpin & allowance.taken:
+                batch = Batch(waits_for="another drain's step on the same PGs")
+            elif batch.unpin:
+                keys = [upmap_key(pg) for pg in sorted(batch.unpin)]
+                batch = _unpin(view, drain, context, allowance, keys, starts, "")
         else:
             continue
         return Return(drain, replace(batch, decided=batch.decided + note))
