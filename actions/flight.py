@@ -19,16 +19,22 @@ _MOVING = frozenset({DrainState.DRAINING, DrainState.HOLDING, DrainState.CANCELL
 
 
 def in_flight(drain: Drain, context: Context) -> tuple[Pg, ...]:
-    """PGs of the drain that are not yet at rest where it sent them."""
+    """PGs of the drain that are not yet at rest where it sent them; on its way back also those whose pins it gave up,
+    for its weights move them all the same.
+    """
     restless = context.survey.restless
     own = {move.pg for move in drain.plan.moves} if drain.plan else set()
     own |= pinned(drain.ours).keys()
-    leaving = set(drain.osds)
+    leaving, returning = set(drain.osds), set[int]()
+    if drain.state is DrainState.CANCELLING:
+        own |= pinned(drain.saved).keys()
+        returning = {*leaving}
     return tuple(
         pg
         for id_, pg in restless.items()
         if (id_ in own and (pg.up != pg.acting or not leaving & set(pg.up)))
         or leaving & (set(pg.acting) - set(pg.up))
+        or returning & (set(pg.up) - set(pg.acting))
     )
 
 

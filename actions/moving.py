@@ -119,11 +119,12 @@ def next_batch(
     if drain.intent is Intent.FILL:
         if view.osds[osd].reweight == FULL:
             return Batch(waits_for="what is on its way must arrive")
-        return override.give_back(view, drain, osd, FULL, allowance, starts)
+        return override.give_back(view, drain, osd, FULL, allowance, starts, idle=not flying)
     if plan.mechanic is Mechanic.CRUSH_LADDER:
         if view.osds[osd].crush_weight == 0.0:
             return Batch(waits_for="what is on its way must arrive")
-        return weight.next_rung(view, osd, 0.0, allowance, starts, stirrable(drain, context))
+        stirred = stirrable(drain, context)
+        return weight.next_rung(view, osd, 0.0, allowance, starts, idle=not flying, stirred=stirred)
     if plan.mechanic is Mechanic.OVERRIDE_LADDER:
         if view.osds[osd].reweight == 0.0:
             return Batch(waits_for="what is on its way must arrive")

@@ -11,17 +11,18 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from actions.cluster.port import Command, Reweight
+from actions.cluster.port import Command, RemoveUpmap, Reweight
 from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
 from actions.crush.choose import CannotPlace
 from actions.crush.hashing import hash2
 from actions.crush.place import placement_seeds
 from actions.flight import Allowance
-from actions.foresight import Placement, placed
+from actions.foresight import placed
 from actions.guards.verdict import count
 from actions.ledger import found, pinned, same, upmap_key
 from actions.mechanics.batch import Batch, Bound, bound_for, pin
+from actions.mechanics.void import void
 from actions.topology import domains, pairs_for
 from data.drain import Drain, Move
 from data.ids import OsdId, PgId, pg_seed
@@ -202,9 +203,21 @@ def _left(pg: Pg, move: Move) -> bool:
 
 
 def give_back(
-    view: ClusterView, drain: Drain, osd: OsdId, goal: float, allowance: Allowance, starts: int
+    view: ClusterView,
+    drain: Drain,
+    osd: OsdId,
+    goal: float,
+    allowance: Allowance,
+    starts: int,
+    *,
+    idle: bool,
+    pins: Collection[PgId] = (),
 ) -> Batch:
-    """The way back of a cancelled drain: override towards what it was, a few PGs a rung."""
+    """The way back of a cancelled drain: override towards what it was, a few PGs a rung; those that only come back
+    together when nothing else is on its way (`idle`).
+
+    pins: PGs whose pins the drain has to give back, which it does before they are void (`Batch.unpin`).
+    """
     own = {move.pg for move in drain.plan.moves} if drain.plan else set()
     own = {pg for pg in own | pinned(drain.saved).keys() if pg in view.pgs}
     now = view.osds[osd].reweight
@@ -215,10 +228,14 @@ def give_back(
     weight = rung_up(draws(view, osd, stirred), now, goal, starts)
     after = _returned(view, osd, stirred, weight)
     pgs = frozenset(pg for pg in stirred if after[pg] != view.pgs[pg].up)
-    if len(pgs) > starts and allowance.taken:
+    if len(pgs) > starts and (allowance.taken or not idle):
         return Batch(waits_for="PGs that only move together wait for the whole budget")
     if pgs & allowance.taken:
         return Batch(waits_for=_BESIDE)
+    fallen = void(view, {pg: after[pg] for pg in pgs})
+    if unpin := fallen & frozenset(pins):
+        return Batch(unpin=unpin)
+    after |= _returned(view, osd, fallen, weight, pinned=False)
     for id_ in pgs:
         pg = view.pgs[id_]
         bound = bound_for(view, pg, after[id_])
@@ -227,18 +244,20 @@ def give_back(
             return Batch(full=f"PG {id_} stays where it is: where CRUSH would take it is too full by now")
         allowance.send(id_, bound)
     return Batch(
-        (Reweight(osd, weight),),
+        (*map(RemoveUpmap, sorted(fallen)), Reweight(osd, weight)),
         pgs,
         f"override of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(pgs), 'PG')} back",
     )
 
 
-def _returned(view: ClusterView, osd: OsdId, pgs: Collection[PgId], weight: float) -> Placement:
+def _returned(
+    view: ClusterView, osd: OsdId, pgs: Collection[PgId], weight: float, *, pinned: bool = True
+) -> dict[PgId, tuple[int, ...]]:
     """`up` of `pgs` with the override raised to `weight`. Where the map cannot be computed, the most that can come
     back: each that draws below it; a weight is given back all the same, in rungs that are small enough.
     """
     try:
-        return placed(view, (), pgs, weights={osd: weight})
+        return placed(view, (), pgs, pinned=pinned, weights={osd: weight})
     except CannotPlace:
         low, high = (round(at * FULL) for at in (view.osds[osd].reweight, weight))
         ups = {pg: view.pgs[pg].up for pg in pgs}

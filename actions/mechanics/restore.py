@@ -30,6 +30,7 @@ from actions.mechanics import affinity
 from actions.mechanics.batch import Batch, back, pin, serving
 from actions.mechanics.override import give_back
 from actions.mechanics.override import next_rung as override_down
+from actions.mechanics.void import void_here
 from actions.mechanics.weight import next_rung
 from actions.policy import Policy
 from actions.throttle import THEIRS, foreign, shared, to_give_back
@@ -72,6 +73,8 @@ def _next_return(
         k for k in drain.ours if not k.endswith((BEFORE, THEIRS)) and foreign(view, drain, k, context)
     ]
     note = "".join(f"; {why}: {', '.join(keys)}" for why, keys in given_up.items() if keys)
+    idle = not in_flight(drain, context)
+    pins = {PgId(key[6:]) for key in open_keys if is_pin(key)}
     for key in (k for k in open_keys if k.startswith("osd.")):
         osd, goal = OsdId(int(key.partition("/")[0][4:])), float(drain.saved[key])
         if key.endswith("/reweight"):
@@ -80,29 +83,27 @@ def _next_return(
                 if batch.outdated:
                     batch = Batch(full=f"where CRUSH would take the PGs of osd.{osd} is too full by now")
             else:
-                batch = give_back(view, drain, osd, goal, allowance, starts)
+                batch = give_back(view, drain, osd, goal, allowance, starts, idle=idle, pins=pins)
         elif key.endswith("/crush_weight"):
-            batch = next_rung(
-                view, osd, goal, allowance, starts, {PgId(k[6:]) for k in open_keys if is_pin(k)}
-            )
-            if batch.unpin & allowance.taken:
-                batch = Batch(waits_for="another drain's step on the same PGs")
-            elif batch.unpin:
-                keys = [upmap_key(pg) for pg in sorted(batch.unpin)]
-                batch = _unpin(view, drain, context, allowance, keys, starts, "")
+            batch = next_rung(view, osd, goal, allowance, starts, idle=idle, pins=pins)
         else:
             continue
+        if batch.unpin & allowance.taken:
+            batch = Batch(waits_for="another drain's step on the same PGs")
+        elif batch.unpin:
+            keys = [upmap_key(pg) for pg in sorted(batch.unpin)]
+            batch = _unpin(view, drain, context, allowance, keys, starts, "")
         return Return(drain, replace(batch, decided=batch.decided + note))
-    pins = [key for key in open_keys if is_pin(key) and PgId(key[6:]) not in allowance.taken]
-    if pins:
-        return Return(drain, _unpin(view, drain, context, allowance, pins, starts, note))
+    keys = [key for key in open_keys if is_pin(key) and PgId(key[6:]) not in allowance.taken]
+    if keys:
+        return Return(drain, _unpin(view, drain, context, allowance, keys, starts, note))
     if later:
         return Return(drain, Batch(waits_for="another cancelled drain gives PGs back that it pinned later"))
     rest = [key for key in open_keys if not is_pin(key)]
     rest += to_give_back(view, drain, context)
     if any(is_pin(key) for key in open_keys):
         return Return(drain, Batch(waits_for="another drain's step on the same PGs"))
-    if in_flight(drain, context):
+    if not idle:
         return Return(drain, Batch(waits_for="data still flows back"))
     for key in (key for key in rest if key.endswith("/affinity")):
         batch = affinity.next_rung(
@@ -129,6 +130,7 @@ def _unpin(
     commands: list[Command] = []
     pgs: list[PgId] = []
     full = ""
+    goals = _goals(view, drain, keys)
     for key in keys:
         pg = view.pgs[PgId(key[6:])]
         if len(pgs) == starts or (pg.id in context.survey.restless and not _waits(pg)):
@@ -141,7 +143,7 @@ def _unpin(
             )
             continue
         allowance.send(pg.id, back)
-        goal = read_pairs(_goal(view, drain, key))
+        goal = read_pairs(goals[key])
         was = {new: old for old, new in read_pairs(found(view, key)) if (old, new) not in goal}
         up = applied(
             tuple(was.get(osd, osd) for osd in pg.up), goal
@@ -163,11 +165,17 @@ def _names(osds: Iterable[OsdId]) -> str:
     return ", ".join(f"osd.{osd}" for osd in osds)
 
 
-def _goal(view: ClusterView, drain: Drain, key: str) -> str:
-    """What a key becomes: as it was found, but for pairs of OSDs that are gone, which the mon would refuse for ever."""
-    if not is_pin(key):
-        return drain.saved[key]
-    return write_pairs(tuple(pair for pair in read_pairs(drain.saved[key]) if _there(view, pair)))
+def _goals(view: ClusterView, drain: Drain, keys: Iterable[str]) -> dict[str, str]:
+    """What each key becomes: as it was found, but for what the mon would refuse for ever or drop: pairs of OSDs that
+    are gone, and pins that are void as the map is now.
+    """
+    pins = {
+        PgId(key[6:]): tuple(pair for pair in read_pairs(drain.saved[key]) if _there(view, pair))
+        for key in keys
+        if is_pin(key)
+    }
+    pins |= dict.fromkeys(void_here(view, pins), ())
+    return {key: write_pairs(pins[PgId(key[6:])]) if is_pin(key) else drain.saved[key] for key in keys}
 
 
 def _without(view: ClusterView, drain: Drain, pgs: Iterable[PgId]) -> str:
@@ -194,11 +202,12 @@ def _abandoned(
     ours = dict(drain.ours)
     todo: list[str] = []
     given_up: dict[str, list[str]] = {_OTHERS: [], _GONE: [], _REFUSED: []}
+    goals = _goals(view, drain, keys)
     for key in keys:
         now = found(view, key)
         if _vanished(view, key):
             why = _GONE
-        elif same(key, now, _goal(view, drain, key)) or _taken_back_since(drain, context, key, now):
+        elif same(key, now, goals[key]) or _taken_back_since(drain, context, key, now):
             continue
         elif not explained(drain, key, now) or _dead(view, key):
             why = _OTHERS

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from actions.cluster.port import CrushReweight
+from actions.cluster.port import Command, CrushReweight, RemoveUpmap
 from actions.cluster.view import ClusterView
 from actions.flight import Allowance
-from actions.foresight import Placement, placed, stirred_by, weighed
+from actions.foresight import placed, stirred_by, weighed
 from actions.guards.verdict import count
 from actions.mechanics.batch import Batch, bound_for
+from actions.mechanics.void import void
 from actions.survey import whole
-from actions.topology import domains
 from data.ids import OsdId, PgId
 
 GRAIN = 1 / 65536
@@ -28,17 +28,21 @@ def next_rung(
     goal: float,
     allowance: Allowance,
     starts: int,
-    pinned: Collection[PgId] = (),
+    *,
+    idle: bool,
+    stirred: Collection[PgId] = (),
+    pins: Collection[PgId] = (),
 ) -> Batch:
-    """The next CRUSH weight from now towards `goal` (up or down) that moves no more than `starts` PGs.
+    """The next CRUSH weight from now towards `goal` (up or down) that moves no more than `starts` PGs; those that only
+    move together when nothing else is on its way (`idle`).
 
-    pinned: PGs whose pins the drain may give back. Beside CRUSH's new choice a pin may put two shards into one failure
-    domain; the mon drops such a pin, seconds after the PG has peered so, and another OSD than was computed fills.
+    stirred: PGs that the weight can move at all (`Plan.stirred`); found by one pass over the map where not given.
+    pins: PGs whose pins the drain has to give back, which it does before they are void (`Batch.unpin`).
     """
     if starts < 1:
         return Batch(waits_for="the budget is in use")
     now = view.osds[osd].crush_weight
-    candidates = stirred_by(view, (osd,), {osd: goal})
+    candidates = {pg for pg in stirred if pg in view.pgs} or stirred_by(view, (osd,), {osd: goal})
     weight, moved = goal, _moved(view, osd, goal, candidates)
     if len(moved) > starts:
         low, high, best = 0, round(abs(goal - now) / GRAIN), moved
@@ -54,13 +58,14 @@ def next_rung(
             guess = (low + high) // 2
         weight = _at(now, goal, low or high)
         moved = _moved(view, osd, weight, candidates) if low else best
+    if len(moved) > starts and (allowance.taken or not idle):
+        return Batch(waits_for="PGs that only move together wait for the whole budget")
     if moved.keys() & allowance.taken:
         return Batch(waits_for="another drain's step in this look is on the same PGs")
-    void = _void(view, moved)
-    if unpin := void & frozenset(pinned):
+    fallen = void(view, moved)
+    if unpin := fallen & frozenset(pins):
         return Batch(unpin=unpin)
-    crush = weighed(view, {osd: weight})
-    moved |= placed(view, (), void, pinned=False, crush=crush)
+    moved |= placed(view, (), fallen, pinned=False, crush=weighed(view, {osd: weight}))
     for id_, want in moved.items():
         pg = view.pgs[id_]
         if not whole(want, view.pools[pg.pool].size):
@@ -70,17 +75,8 @@ def next_rung(
             return Batch(outdated=True)
         allowance.send(id_, bound)
     decided = f"CRUSH weight of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(moved), 'PG')}"
-    return Batch((CrushReweight(osd, weight),), frozenset(moved), decided)
-
-
-def _void(view: ClusterView, moved: Placement) -> frozenset[PgId]:
-    """PGs whose pins the mon would drop: with them they would not lie as their rule wants."""
-    regions = {pool: domains(view.crush, view.pools[pool]) for pool in {view.pgs[pg].pool for pg in moved}}
-    return frozenset(
-        pg
-        for pg, want in moved.items()
-        if view.upmap_items.get(pg) and not regions[view.pgs[pg].pool].legal(want)
-    )
+    commands: tuple[Command, ...] = (*map(RemoveUpmap, sorted(fallen)), CrushReweight(osd, weight))
+    return Batch(commands, frozenset(moved), decided)
 
 
 def _at(now: float, goal: float, grains: int) -> float:

@@ -110,22 +110,6 @@ def test_a_cancel_after_the_removal_puts_the_whole_map_back() -> None:
         assert map_of(run) == before
 
 
-def test_a_pin_that_would_put_two_shards_into_one_host_on_the_way_back_is_given_back_before_the_weight() -> (
-    None
-):
-    spec = wide_spec(hosts=12, racks=0, pg_num=512, used=0.1)
-    with Run(
-        spec, policy=Policy(out_share_max=0.5)
-    ) as run:  # its judge refuses a PG that lies twice in a host
-        before = map_of(run)
-        drain = removed(run)
-        run.until(drain, S.VERIFIED)
-        run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
-        run.until(drain, S.CANCELLED)
-        run.ticks(20)
-        assert map_of(run) == before
-
-
 def test_the_pins_are_given_back_a_few_at_a_time_where_the_policy_says_so() -> None:
     with Run(SPEC, policy=Policy(return_pins=True)) as run:
         run.until(removed(run), S.VERIFIED)

@@ -1,0 +1,71 @@
+"""Pins that would put two shards of a PG into one host: off before the weight, for the mon drops them seconds later.
+
+The judge of every run refuses a PG whose shards lie closer together than before, and more on its way than is allowed.
+"""
+
+from __future__ import annotations
+
+from actions.mechanics.void import void, void_here
+from actions.policy import Policy
+from data.drain import Drain, DrainState
+from data.ids import OsdId, PgId
+from tests.actions.made import wide_spec
+from tests.actions.run import Run, map_of, whole
+
+S = DrainState
+POLICY = Policy(out_share_max=0.5)
+
+
+def removed(run: Run, osd: int) -> Drain:
+    """A drain of the OSD for good, approved."""
+    drain = run.controller.propose(f"osd.{osd}", "operator", "test", run.cluster.now, "remove")
+    return run.controller.requests.approve(drain.id, "operator", run.cluster.now)
+
+
+def cancelled(run: Run, drain: Drain) -> None:
+    run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+
+
+def test_on_the_way_back_of_a_removal_its_own_pin_is_given_back_before_the_weight_that_makes_it_void() -> (
+    None
+):
+    with Run(wide_spec(hosts=12, racks=0, pg_num=512, used=0.1), policy=POLICY) as run:
+        before = map_of(run)
+        run.tick()
+        drain = removed(run, 0)
+        run.until(drain, S.VERIFIED)
+        cancelled(run, drain)
+        run.until(drain, S.CANCELLED)
+        run.ticks(20)
+        assert map_of(run) == before
+
+
+def test_removals_that_are_cancelled_one_after_the_other_take_the_pins_of_the_others_off_in_time() -> None:
+    with Run(wide_spec(racks=0, pg_num=128, used=0.3), policy=POLICY) as run:
+        before = map_of(run)["weights"]
+        run.tick()
+        drains = []
+        for osd, looks in ((10, 53), (1, 7), (6, 155)):
+            drains.append(removed(run, osd))
+            run.ticks(looks)
+        for drain, looks in zip(drains, (2, 272, 234), strict=True):
+            run.ticks(looks)
+            cancelled(run, drain)
+        for drain in drains:
+            run.until(drain, S.CANCELLED)
+        run.ticks(20)
+        assert map_of(run)["weights"] == before
+        assert whole(run)
+
+
+def test_a_pin_is_void_where_it_puts_two_shards_into_one_host() -> None:
+    view = Run(wide_spec()).cluster.view()
+    pg = view.pgs[PgId("1.0")]
+    source, stays, beside = pg.up[0], pg.up[1], OsdId(pg.up[1] ^ 1)
+    assert view.osds[beside].host == view.osds[OsdId(stays)].host
+    elsewhere = next(
+        osd for osd in view.osds if view.osds[osd].host not in {view.osds[OsdId(one)].host for one in pg.up}
+    )
+    assert void_here(view, {pg.id: ((source, beside),)}) == {pg.id}
+    assert not void_here(view, {pg.id: ((source, elsewhere),)})
+    assert not void(view, {pg.id: (beside, *pg.up[1:])}), "no pin stands"
