@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from psycopg.types.array import ListBinaryDumper
@@ -28,7 +28,7 @@ from sqlalchemy import (
     true,
 )
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.types import UserDefinedType
 
 from data.store import schema
@@ -132,12 +132,19 @@ class PostgresDatabase:
 
     @contextmanager
     def alone(self, task: str) -> Iterator[bool]:
-        """Whether no other process does `task` as long as the block runs: by a lock that ends with its connection."""
+        """Whether no other process does `task` as long as the block runs: by a lock that ends with its connection. The
+        server may notice that late, so the block gives it back at its end.
+        """
         with self._server.session() as connection:
             asked = text("SELECT pg_try_advisory_lock(:key)")
             mine = connection.execute(asked, {"key": _key(task)}).scalar_one()
             connection.commit()  # the lock is the session's, and a transaction left open would keep dead rows
-            yield mine
+            try:
+                yield mine
+            finally:
+                with suppress(SQLAlchemyError):  # what the block did is done
+                    connection.execute(text("SELECT pg_advisory_unlock_all()"))
+                    connection.commit()
 
     def close(self) -> None:
         """Let go of the connections."""
