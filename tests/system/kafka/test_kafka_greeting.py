@@ -16,7 +16,9 @@ from tests.system.kafka.broker import PASSWORD, USER
 from tests.system.kafka.broker import Broker as Process
 from tests.system.kafka.conftest import Make
 
-pytestmark = pytest.mark.timeout(30, func_only=True)  # kafka-python alone would take that long for each of them
+pytestmark = pytest.mark.timeout(
+    30, func_only=True
+)  # kafka-python alone would take that long for each of them
 WAYS = ("PLAIN", "TLS", "MTLS", "SCRAM")
 
 
