@@ -25,16 +25,15 @@ def in_flight(drain: Drain, context: Context) -> tuple[Pg, ...]:
     restless = context.survey.restless
     own = {move.pg for move in drain.plan.moves} if drain.plan else set()
     own |= pinned(drain.ours).keys()
-    leaving, returning = set(drain.osds), set[int]()
-    if drain.state is DrainState.CANCELLING:
+    leaving, cancelling = set(drain.osds), drain.state is DrainState.CANCELLING
+    if cancelling:
         own |= pinned(drain.saved).keys()
-        returning = {*leaving}
     return tuple(
         pg
         for id_, pg in restless.items()
         if (id_ in own and (pg.up != pg.acting or not leaving & set(pg.up)))
         or leaving & (set(pg.acting) - set(pg.up))
-        or returning & (set(pg.up) - set(pg.acting))
+        or (cancelling and leaving & (set(pg.up) - set(pg.acting)))
     )
 
 

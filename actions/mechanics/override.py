@@ -233,9 +233,12 @@ def give_back(
     if pgs & allowance.taken:
         return Batch(waits_for=_BESIDE)
     fallen = void(view, {pg: after[pg] for pg in pgs})
+    try:
+        after |= placed(view, (), fallen, pinned=False, weights={osd: weight})
+    except CannotPlace:
+        fallen = frozenset()  # what was guessed condemns no pin
     if unpin := fallen & frozenset(pins):
         return Batch(unpin=unpin)
-    after |= _returned(view, osd, fallen, weight, pinned=False)
     for id_ in pgs:
         pg = view.pgs[id_]
         bound = bound_for(view, pg, after[id_])
@@ -251,13 +254,13 @@ def give_back(
 
 
 def _returned(
-    view: ClusterView, osd: OsdId, pgs: Collection[PgId], weight: float, *, pinned: bool = True
+    view: ClusterView, osd: OsdId, pgs: Collection[PgId], weight: float
 ) -> dict[PgId, tuple[int, ...]]:
     """`up` of `pgs` with the override raised to `weight`. Where the map cannot be computed, the most that can come
     back: each that draws below it; a weight is given back all the same, in rungs that are small enough.
     """
     try:
-        return placed(view, (), pgs, pinned=pinned, weights={osd: weight})
+        return placed(view, (), pgs, weights={osd: weight})
     except CannotPlace:
         low, high = (round(at * FULL) for at in (view.osds[osd].reweight, weight))
         ups = {pg: view.pgs[pg].up for pg in pgs}

@@ -19,7 +19,7 @@ from data.log.port import Record, Topic
 from data.refusal import Refusal
 
 DEADLINE_SECONDS = 30.0
-LONGEST_INGESTED = 1 << 20
+LONGEST_ANSWER = 1 << 20
 LONGEST_PAUSE = 3600.0
 
 _TOO_LARGE = (413, 422)
@@ -135,7 +135,7 @@ class WebSink:
         try:
             connection.request("POST", f"{self._path}/api/v1/{path}", body, dict(headers))
             answer = connection.getresponse()
-            raw = answer.read(LONGEST_INGESTED + 1)
+            raw = answer.read(LONGEST_ANSWER + 1)
             return _Reply(answer.status, _pause(answer.headers.get("Retry-After")), raw)
         except ssl.SSLCertVerificationError as error:
             raise Away(

@@ -70,13 +70,19 @@ def test_a_hold_is_as_old_as_its_first_look_however_its_numbers_go_on(run: Run) 
     assert later.updated_at == first.updated_at, "who is told of holds of over a day would never be"
 
 
-def test_the_journal_says_once_why_a_drain_stands_still_though_nothing_holds_it(run: Run) -> None:
-    """As where a target has no room for a PG that is on its way (backfill_toofull): it may wait for ever."""
+def stuck(run: Run) -> str:
+    """A drain with a PG on its way that never arrives."""
     id_ = draining(run)
     while not any(isinstance(command, SetUpmap) for command in run.watched.commands):
         run.tick()
     for osd in run.cluster.truth().size_bytes:
         run.cluster.set_slow(osd, 1e6)
+    return id_
+
+
+def test_the_journal_says_once_why_a_drain_stands_still_though_nothing_holds_it(run: Run) -> None:
+    """As where a target has no room for a PG that is on its way (backfill_toofull): it may wait for ever."""
+    id_ = stuck(run)
 
     def waits() -> list[str]:
         return [line.decided for line in run.store.journal(id_) if line.decided.startswith("wait: ")]
@@ -109,11 +115,7 @@ def test_the_journal_says_once_why_a_drain_stands_still_though_nothing_holds_it(
 
 
 def test_time_in_which_a_person_held_a_drain_up_is_no_standstill(run: Run) -> None:
-    id_ = draining(run)
-    while not any(isinstance(command, SetUpmap) for command in run.watched.commands):
-        run.tick()
-    for osd in run.cluster.truth().size_bytes:
-        run.cluster.set_slow(osd, 1e6)
+    id_ = stuck(run)
     run.ticks(3)
     run.controller.requests.pause(id_, "operator", run.cluster.now)
     for _ in range(70):
