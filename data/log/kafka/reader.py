@@ -163,10 +163,8 @@ class Reader:
         before = self._last.copy()
         for place, records in found.items():
             self._keep(place.partition, records)
-        for (
-            place,
-            records,
-        ) in found.items():  # asks the broker, which may be away: what was read is kept by now
+        # This asks the broker, which may be away: what was read is kept by now.
+        for place, records in found.items():
             self._miss(place, records[0].offset, before.get(place.partition))
 
     def _filled(self, limit: int) -> bool:
