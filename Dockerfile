@@ -1,7 +1,14 @@
 # Two images out of the Debian packages: `--target collector`, and the service.
 # hadolint global ignore=DL3008
 # Debian 12 keeps its packages' versions itself; what predrain brings along is locked in uv.lock and package-lock.json.
-FROM debian:12-slim AS build
+# What all of it stands on, by the digest that your registry gives: --build-arg BASE=docker.io/library/debian@sha256:...
+ARG BASE
+FROM ${BASE} AS build
+ARG BASE
+# A name alone may be another image tomorrow.
+RUN case "${BASE##*@}" in sha256:*) digest="${BASE##*@sha256:}" ;; *) digest="" ;; esac; \
+    case "$digest" in *[!0-9a-f]*) digest="" ;; esac; \
+    test "${#digest}" -eq 64 || { echo "give --build-arg BASE=NAME@sha256:DIGEST, of a Debian 12 (docs/how-to/install.md)"; exit 1; }
 RUN apt-get update \
  && apt-get install -y --no-install-recommends make python3-venv ca-certificates libgomp1 \
  && rm -rf /var/lib/apt/lists/*
@@ -11,7 +18,7 @@ ARG SOURCE_DATE_EPOCH=315532800
 RUN make deb
 
 # cephadm starts it privileged and as root (deploy/cephadm): smartctl needs the disks, and there is no user of Ceph's here.
-FROM debian:12-slim AS collector
+FROM ${BASE} AS collector
 RUN --mount=type=bind,from=build,source=/opt/predrain/dist,target=/dist \
     apt-get update \
  && apt-get install -y --no-install-recommends /dist/predrain-collector_*.deb \
@@ -21,7 +28,7 @@ VOLUME /var/lib/predrain-collector
 ENTRYPOINT ["/usr/lib/predrain-collector/bin/predrain"]
 CMD ["collect", "--config", "/etc/predrain/collector.toml"]
 
-FROM debian:12-slim AS service
+FROM ${BASE} AS service
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/predrain --create-home predrain
 RUN --mount=type=bind,from=build,source=/opt/predrain/dist,target=/dist \
     apt-get update \

@@ -10,9 +10,11 @@ HOURS ?=
 RANDOM_SEEDS ?= 200
 RELEASE ?= pacific
 ONLY ?=
+ROOM ?=
 CEPH_PACKAGES := ceph-mon ceph-mgr ceph-osd ceph-common ceph-mgr-modules-core libsqlite3-mod-ceph python3-rados \
   python3-ceph-argparse
-SERVER_PACKAGES := openjdk-17-jre-headless openssl postgresql-15 prometheus prometheus-alertmanager
+KAFKA_AND_POSTGRES := openjdk-17-jre-headless openssl postgresql-15
+SERVER_PACKAGES := $(KAFKA_AND_POSTGRES) prometheus prometheus-alertmanager
 JUDGES := systemd sudo python3-ceph-common python3-yaml
 export UV_PYTHON_DOWNLOADS := never
 export OMP_WAIT_POLICY := PASSIVE
@@ -32,26 +34,34 @@ help: ## this list
 	@python3 -c 'import sys; sys.exit(not (3, 11, 2) <= sys.version_info[:3] < (3, 12))' || \
 	  { echo "predrain needs Python 3.11 (Debian 12's python3); this is $$(python3 --version)" >&2; exit 1; }
 	@echo "setting up .tools (uv, node)"
-	@python3 -m venv --clear .tools
-	@.tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/tools.txt
+	@.ci/timed set-up python3 -m venv --clear .tools
+	@.ci/timed downloads .tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/tools.txt
 	@touch $@
+
+# Each step downloads what its locked packages lack in the cache; putting them in place takes a second or two.
+UV_SYNC := .ci/timed downloads .tools/bin/uv sync --quiet --frozen --inexact --python .tools/bin/python
 
 .venv/.run: .tools/.ready uv.lock pyproject.toml
 	@echo "setting up .venv (locked packages)"
-	@.tools/bin/uv sync --quiet --frozen --inexact --no-dev --extra service --python .tools/bin/python
+	@$(UV_SYNC) --no-dev --extra service
 	@touch $@
 
-.venv/.dev: .venv/.run
-	@.tools/bin/uv sync --quiet --frozen --all-extras --compile-bytecode --python .tools/bin/python
+# What `make check ROOM=...` needs: the type checkers and quick tests, and none of the large packages of the laboratory.
+.venv/.room: .venv/.run
+	@$(UV_SYNC) --extra service --extra collector
+	@touch $@
+
+.venv/.dev: .venv/.room
+	@$(UV_SYNC) --all-extras --all-groups
 	@touch $@
 
 $(PAGE)/node_modules/.ready: .tools/.ready $(PAGE)/package-lock.json
-	@cd $(PAGE) && $(NODE) npm ci --silent --no-audit --no-fund
+	@cd $(PAGE) && $(NODE) $(CURDIR)/.ci/timed downloads npm --prefix $(CURDIR)/$(PAGE) ci --silent --no-audit --no-fund
 	@touch $@
 
 $(PAGE)/dist/index.html: $(PAGE)/node_modules/.ready $(PAGE_SOURCES)
 	@echo "building the page"
-	@cd $(PAGE) && $(NODE) npm run --silent build >/dev/null
+	@$(NODE) .ci/timed set-up npm --prefix $(PAGE) run --silent build >/dev/null
 	@touch $@
 
 setup: .venv/.run $(PAGE)/dist/index.html ## the command at .venv/bin/predrain and the page, from locked packages
@@ -68,35 +78,53 @@ docs: .venv/.dev ## the documentation as a site, under dist/docs; a broken link 
 format: .venv/.dev ## rewrite the code in the house's format
 	@.venv/bin/ruff format -q . && .venv/bin/ruff check -q --fix .
 
+# The parts of lint and of the quick tests, as `python -m tests.check_runner` runs them side by side.
+PARTS := $(PY) -m tests.check_runner
+PYTEST := .venv/bin/pytest -n 2 --dist worksteal
+FORMAT := format='.venv/bin/ruff format --check -q . && .venv/bin/ruff check -q . || { echo "run: make format"; exit 1; }'
+LAYERS := layers='.venv/bin/lint-imports --no-logo'
+MYPY := mypy='.venv/bin/mypy'
+PYRIGHT := basedpyright='.venv/bin/basedpyright --level error'
+PAGE_CHECK := page='cd $(PAGE) && $(NODE) npm run --silent check'
+PAGE_TESTS := page-tests='cd $(PAGE) && $(NODE) npm test --silent'
+LINT := $(FORMAT) $(LAYERS) $(MYPY) $(PYRIGHT) $(PAGE_CHECK)
+
 lint: .venv/.dev $(PAGE)/node_modules/.ready ## format, lint, both type checkers, layers
-	@.venv/bin/ruff format --check -q . || { echo "run: make format"; exit 1; }
-	@.venv/bin/ruff check -q .
-	@.venv/bin/lint-imports --no-logo >.lint-imports.txt 2>&1 || { cat .lint-imports.txt; rm -f .lint-imports.txt; exit 1; }; rm -f .lint-imports.txt
-	@.venv/bin/mypy
-	@.venv/bin/basedpyright --level error
-	@cd $(PAGE) && $(NODE) npm run --silent check
+	@$(PARTS) $(LINT)
 
-check: lint ## lint, then unit and property tests; under two minutes
-	@.venv/bin/pytest -m "not slow and not system" -n 2 --dist loadfile
+check: begin-times $(if $(ROOM),.venv/.room,.venv/.dev $(PAGE)/node_modules/.ready) ## lint beside the quick tests (ROOM=actions: one package and those that import it)
+	@$(if $(ROOM),$(PY) -m tests.rooms $(ROOM),$(PARTS) --last --minutes 3 quick-tests='$(PYTEST) -m "not slow and not system"' $(LINT))
 
-test: lint $(PAGE)/dist/index.html ## every test: a real browser, Kafka, PostgreSQL and, as root, a throw-away Ceph cluster included
+test: begin-times .venv/.dev $(PAGE)/dist/index.html ## lint, all unit and property tests, and one real part of each kind
 	@.ci/apt --optional "the page's tests are skipped" chromium libatomic1
 	@.ci/apt --optional "the tutorial is not typed" curl
 	@.ci/apt --optional "tests on a real Kafka, PostgreSQL and Prometheus are skipped" --asleep $(SERVER_PACKAGES)
-	@.ci/apt --optional "units and specifications are judged less" --asleep $(JUDGES)
-	@cd $(PAGE) && $(NODE) npm test --silent
-	@.venv/bin/pytest -m "not ceph and not machine" -n 2 --dist loadfile
-	@if [ "$$(id -u)" = 0 ] || [ "$${CI:-}" = true ]; then $(MAKE) --no-print-directory test-ceph RELEASE=pacific; \
-	  else echo "skipped: tests on a throw-away Ceph cluster, which need root (sudo make test-ceph RELEASE=pacific)"; fi
+	@if [ "$$(id -u)" = 0 ]; then .ci/apt --asleep $(CEPH_PACKAGES); \
+	  else echo "skipped: one drain on a throw-away Ceph cluster, which needs root (sudo make test-ceph)"; fi
+	@$(PARTS) --last --minutes 15 tests='$(PYTEST) -m "not ceph and not machine and (not system or core)"' \
+	  $(LINT) $(PAGE_TESTS) ceph='[ "$$(id -u)" != 0 ] || CEPH_UNDER_TEST=pacific .venv/bin/pytest -m "ceph and core" tests/system/ceph'
+
+test-all: begin-times .venv/.dev $(PAGE)/dist/index.html ## every test but the nightly ones: all real servers, and Ceph of three releases (root)
+	@.ci/apt chromium libatomic1 curl debootstrap
+	@.ci/apt --asleep $(SERVER_PACKAGES) $(JUDGES) $(CEPH_PACKAGES)
+	@for release in reef tentacle; do .ci/timed downloads $(PY) -m tests.system.ceph.roots $$release || exit 1; done
+	@$(PARTS) tests='$(PYTEST) -m "not ceph and not machine"' $(LINT) $(PAGE_TESTS)
+	@$(PARTS) pacific='CEPH_UNDER_TEST=pacific $(CEPH_TESTS) -n 4 -m ceph'
+	@$(PARTS) --last --minutes 60 reef='CEPH_UNDER_TEST=reef $(CEPH_TESTS) -n 2 -m "ceph and release"' \
+	  tentacle='CEPH_UNDER_TEST=tentacle $(CEPH_TESTS) -n 2 -m "ceph and release"'
+
+test-nightly: test-install attack bench chaos ## what is slow and shown once: machines and images, attacks, benchmarks, faults
 
 test-install: .venv/.dev $(PAGE)/dist/index.html ## packages and images, built and started on machines of their own (root, systemd)
 	@.ci/apt --asleep systemd-container debootstrap buildah runc python3-ceph-common
 	@.venv/bin/pytest -m machine tests/system/install
 
-test-ceph: .venv/.dev ## the tests on a real cluster, as root (RELEASE=pacific|reef|tentacle; ONLY="and core" for the short ones)
+CEPH_TESTS := .venv/bin/pytest tests/system/ceph --dist loadfile
+
+test-ceph: .venv/.dev ## the tests on a real cluster, as root (RELEASE=pacific|reef|tentacle; ONLY="and release" for what differs)
 	@if [ "$(RELEASE)" = pacific ]; then .ci/apt --asleep $(CEPH_PACKAGES); \
 	  else .ci/apt debootstrap && .venv/bin/python -m tests.system.ceph.roots $(RELEASE); fi
-	@CEPH_UNDER_TEST=$(RELEASE) .venv/bin/pytest -m "ceph $(ONLY)" -n $(or $(JOBS),3) --dist loadfile tests/system/ceph
+	@CEPH_UNDER_TEST=$(RELEASE) $(CEPH_TESTS) -m "ceph $(ONLY)" -n $(or $(JOBS),3)
 
 bench: .venv/.dev ## rate, memory and ratio to a baseline of the same run (ARGS=--long: the full training too)
 	@$(PY) -m tests.bench $(ARGS)
@@ -121,10 +149,17 @@ sim: .venv/.dev ## random fault schedules on the simulated cluster (SEED=n repla
 	  PREDRAIN_SIM_SEED=$(SEED) PREDRAIN_SIM_SEEDS=$(RANDOM_SEEDS) .venv/bin/pytest tests/properties -n 2 --dist loadfile; fi
 
 chaos: .venv/.dev ## brokers, workers, collectors, database killed in turn for ten minutes: nothing is lost (SEED=n, MINUTES=n)
-	@.ci/apt --asleep $(SERVER_PACKAGES)
+	@.ci/apt --asleep $(KAFKA_AND_POSTGRES)
 	@$(PY) -m tests.chaos --seed $(or $(SEED),1) --minutes $(or $(MINUTES),10) $(ARGS)
 
-clean: ## remove what was built
-	@rm -rf .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+# The times of one run begin here: downloads and set-up are prerequisites of the targets that print them.
+begin-times: ## begin to measure what a target takes
+	@.ci/timed
 
-.PHONY: help setup demo deb docs format lint check test test-install test-ceph bench bench-ceph bench-forecast bench-rules train sim chaos clean
+attack: .venv/.dev ## attacks on services of their own: what was tried, refused, and got through
+	@$(PY) -m tests.attack
+
+clean: ## remove what was built
+	@rm -rf .times .times.began .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.PHONY: begin-times help setup demo deb docs format lint check test test-all test-nightly test-install test-ceph bench bench-ceph bench-forecast bench-rules train sim chaos attack clean

@@ -17,6 +17,7 @@ from actions.survey import Survey, rests
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, OsdId, PgId
 from data.outlook import Outlook
+from data.residence import Residence
 from data.slow import Slowness
 
 
@@ -143,6 +144,8 @@ class Context:
     """When the bundle in use replaced another one; None: not within memory."""
     slow: Slowness = field(default_factory=Slowness)
     """OSDs that answer slower than their peers."""
+    residences: Mapping[DeviceId, Residence] = field(default_factory=dict)
+    """Where disks live that more than one host ever named."""
 
     def others(self, drain: Drain) -> tuple[Drain, ...]:
         """Every other drain that holds part of the budget, or is paused while it does."""

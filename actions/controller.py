@@ -37,6 +37,7 @@ from actions.suspicion import Suspicion
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId
 from data.outlook import Outlook
+from data.residence import Residence
 from data.slow import Slowness
 from data.store.port import RevisionConflict, Store
 
@@ -61,6 +62,8 @@ class Controller:
     bundle_since: datetime | None = None
     slow: Slowness = field(default_factory=Slowness)
     """OSDs slower than their peers, by the newest latencies; kept up to date by whoever reads those."""
+    residences: Mapping[DeviceId, Residence] = field(default_factory=dict)
+    """Of disks that more than one host ever named; kept up to date by whoever files their readings."""
     keep: Keep | None = None
     lease: Lease | None = None
     owner: str = ""
@@ -244,6 +247,7 @@ class Controller:
             bad_since=self._suspicion.since,
             bundle_since=self.bundle_since,
             slow=self.slow,
+            residences=self.residences,
         )
 
     def _decide(
@@ -251,19 +255,10 @@ class Controller:
     ) -> Decisions:
         assert self._memory is not None
         decisions = decide(
-            view,
-            self._outlooks,
-            drains,
-            self.policy,
-            now,
-            self._memory,
-            surveyed=self._surveyed,
-            halted=halted,
-            lease_held=self._lead.leads,
-            bad_since=self._suspicion.since,
-            bundle_since=self.bundle_since,
-            slow=self.slow,
-        )
+            view, self._outlooks, drains, self.policy, now, self._memory, surveyed=self._surveyed, halted=halted,
+            lease_held=self._lead.leads, bad_since=self._suspicion.since, bundle_since=self.bundle_since,
+            slow=self.slow, residences=self.residences,
+        )  # fmt: skip
         if decisions.planned:
             self._memory = replace(self._memory, planned={**self._memory.planned, **decisions.planned})
         return decisions

@@ -19,13 +19,13 @@ from actions.folding import held
 from actions.foresight import fingerprint
 from actions.guards import AUTOMATIC, Refuse, refusals
 from actions.guards.cluster import foreign_trouble
-from actions.guards.verdict import count
 from actions.ledger import booked, command_for, found, key_of, same, value_of
 from actions.likeness import read_alike
 from actions.mechanics.batch import Batch, back
 from actions.mechanics.override import keep_again
 from actions.mechanics.restore import next_return
 from actions.mechanics.retire import returnable, to_retire
+from actions.messages import WORDS, describe_rest
 from actions.moving import current_osd, farewell, next_batch, paced, progressed
 from actions.pacing import latency_seen
 from actions.plan import plan, unlike, unplaceable
@@ -41,6 +41,7 @@ from actions.throttle import THEIRS, lowered, returned, shared, to_give_back, un
 from data.drain import Drain, DrainState, Intent, Plan, Progress
 from data.ids import DeviceId
 from data.outlook import Outlook
+from data.residence import Residence
 from data.slow import Slowness
 
 S = DrainState
@@ -60,6 +61,7 @@ def decide(
     bad_since: Mapping[DeviceId, datetime] | None = None,
     bundle_since: datetime | None = None,
     slow: Slowness | None = None,
+    residences: Mapping[DeviceId, Residence] | None = None,
 ) -> Decisions:
     """What to do now. Reads nothing but its arguments, changes none of them.
 
@@ -72,16 +74,9 @@ def decide(
     """
     context = Context(
         survey=surveyed if surveyed is not None else survey(view),
-        outlooks=outlooks,
-        drains=tuple(drains),
-        now=now,
-        memory=memory,
-        halted=halted,
-        lease_held=lease_held,
-        bad_since=bad_since or {},
-        bundle_since=bundle_since,
-        slow=slow or Slowness(),
-    )
+        outlooks=outlooks, drains=tuple(drains), now=now, memory=memory, halted=halted, lease_held=lease_held,
+        bad_since=bad_since or {}, bundle_since=bundle_since, slow=slow or Slowness(), residences=residences or {},
+    )  # fmt: skip
     desk = _Desk(view, policy, context, allowance(context, policy, room(context.survey, policy)), {})
     living = (drain for drain in drains if drain.state not in ENDED)
     ranked = most_endangered_first(view, living, outlooks, policy)
@@ -178,11 +173,8 @@ class _Desk:
 
     def _seen(self, drain: Drain) -> str:
         names = ", ".join(f"osd.{osd}" for osd in drain.osds)
-        left = drain.progress.planned_pgs - drain.progress.moved_pgs
-        flying = drain.progress.in_flight
         felt = latency_seen(self.view, at_work(drain))
-        where = "to come to" if drain.intent is Intent.FILL else "left on"
-        return f"epoch {self.view.epoch}: {count(left, 'PG')} {where} {names}, {flying} on their way{felt}"
+        return f"epoch {self.view.epoch}: {describe_rest(self.view, drain, names)}{felt}"
 
     # -- stages
     # ----------------------------------------------------------------------------------------------------
@@ -279,7 +271,7 @@ class _Desk:
             drain,
             ours={k: v for k, v in drain.ours.items() if not shared(k.rstrip("~")) and "/affinity" not in k},
         )
-        decided = f"{COUNTED}every copy is counted elsewhere"
+        decided = f"{COUNTED}{WORDS[drain.intent].counted}"
         return (Turn(after(free, Event.COUNTED, self.context.now), self._seen(drain), decided),)
 
     def _cancelling(self, drain: Drain) -> tuple[Answer, ...]:

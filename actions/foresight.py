@@ -93,5 +93,5 @@ def fingerprint(view: ClusterView, drain: Drain, draining: frozenset[OsdId]) -> 
         )
         for osd in view.osds.values()
     )
-    pools = tuple((pool.id, pool.pg_num, pool.size, pool.rule) for pool in view.pools.values())
+    pools = tuple((pool.id, pool.pg_num, pool.pgp_num, pool.size, pool.rule) for pool in view.pools.values())
     return hash((osds, pools, leaving, view.has_full_upmaps, view.crush.has_choose_args, can_upmap(view)))

@@ -12,22 +12,50 @@ from dataclasses import dataclass, field
 from threading import Lock, RLock
 
 from actions.cluster.port import ClusterUnreachable, Keep, Lease
+from actions.cluster.signed_keys import HALT
+from data.outside_text import HALT_WHY, clean_text
+from data.store.faults import StoreRefusal
 from data.store.port import RevisionConflict, Store
 
-HALT = "halt"
 _UNREAD = "whether the cluster says halt cannot be read"
 _STEPS = "steps"
+_COUNT = "count"
 _ROOM = "lead"
 _LAST = "last"
 _PROOF = "proof"
 
 
+class SteppedBack(ClusterUnreachable):
+    """The step counter in the cluster is lower than one that this store has seen."""
+
+
 def superseded(store: Store, keep: Keep) -> bool:
     """Whether somebody has led since this store's last leader, and wrote to another store. What the cluster keeps is
-    then newer than what this store has, however many revisions that has run up. Raises ClusterUnreachable.
+    then newer than what this store has, however many revisions that has run up. Raises ClusterUnreachable, SteppedBack.
     """
-    _, _, last = (keep.read(_STEPS) or "").partition(" ")
+    _, last = _read_steps(store, keep)
     return bool(last) and last not in store.notes(_ROOM).get(_LAST, b"").decode().split("\n")
+
+
+def _read_steps(store: Store, keep: Keep) -> tuple[int, str]:
+    """The count of steps, and the process that made the last one (empty where the cluster names none).
+
+    Raises SteppedBack for a count below the one of this store's last claim: an old value was put back, signed though it
+    is. It would make the old copies of drains that were put back with it win. A counter that is gone is counted on.
+    """
+    noted = int(store.notes(_ROOM).get(_COUNT, b"0"))
+    found = keep.read(_STEPS)
+    if found is None:
+        return noted, ""
+    first, _, last = found.partition(" ")
+    count = int(first) if first.isdecimal() else 0
+    if count < noted:
+        raise SteppedBack(
+            f"the step counter predrain/{_STEPS} says {count} and this store has seen {noted}: somebody put an old "
+            "value back, or all keys were removed while another controller led. Compare the drains of both (`predrain "
+            f"drain list`); then remove the counter (`ceph config-key rm predrain/{_STEPS}`): this store's drains count"
+        )
+    return count, last
 
 
 def passes(halted: str | None) -> bool:
@@ -56,6 +84,8 @@ class Lead:
     _turn: RLock = field(default_factory=RLock)
     _stepping: Lock = field(default_factory=Lock)
     _rests: bool = False
+    _told_halt: str | None = None
+    """The halt that the cluster was told by this process, for as long as the store cannot note it."""
 
     def halted(self) -> str | None:
         """Why everything is halted, by the store or the cluster's key; what cannot be read halts for now.
@@ -73,20 +103,25 @@ class Lead:
             found = self.keep.read(HALT)
         except ClusterUnreachable as trouble:
             return f"{_UNREAD} ({trouble})"
-        return None if found is None else found.strip() or "no reason given"
+        return None if found is None else clean_text(found, HALT_WHY.limit) or "no reason given"
 
     def halt(self, why: str | None) -> None:
         """Halt in both places, or lift both. Raises ClusterUnreachable; a halt then stands in the store until `halted`
-        finds the cluster, a lifted one still stands. Raises what the store raises; a halt then stands in the cluster.
+        finds the cluster, a lifted one still stands. Raises what the store raises; a halt then stands in the store's
+        memory, for this process, and in the cluster.
         """
         with self._turn:
+            self._told_halt = None
             if why is not None:
                 try:
                     self.store.note(_ROOM, {HALT: None})
                     self.store.set_halt(why)
                 except Exception:  # who leads next must hear it, whatever is wrong with our store
+                    with suppress(StoreRefusal):
+                        self.store.set_halt(why)
                     if self.keep is not None:
                         self.keep.write(HALT, why)
+                        self._told_halt = why
                     raise
                 self._tell()
                 return
@@ -144,12 +179,13 @@ class Lead:
         """Count on from whoever led before; from here on they find the counter changed. Raises ClusterUnreachable."""
         assert self.keep is not None
         self.outranked, self._confirmed = superseded(self.store, self.keep), False
-        first, _, last = (self.keep.read(_STEPS) or "0").partition(" ")
-        self._count = int(first) if first.isdecimal() else 0
+        self._count, last = _read_steps(self.store, self.keep)
         if not self.outranked:
             # Whichever of the two the cluster names if we are killed here, it was of this store.
             self.store.note(_ROOM, {_LAST: f"{last}\n{self.owner}".encode()})
         self._advance()
+        # After it, or a kill between the two would raise SteppedBack.
+        self.store.note(_ROOM, {_COUNT: str(self._count).encode()})
 
     def confirm(self) -> None:
         """The store has all that the cluster keeps. Killed before this, the next process takes it over once more."""
@@ -208,7 +244,9 @@ class Lead:
     def heard(self) -> bool:
         """Whether no halt stands in the store that the cluster was not told."""
         why = self.store.halt_reason()
-        return why is None or self.keep is None or self.store.notes(_ROOM).get(HALT) == why.encode()
+        if why is None or self.keep is None or why == self._told_halt:
+            return True
+        return self.store.notes(_ROOM).get(HALT) == why.encode()
 
     def _tell(self) -> None:
         with self._turn:
@@ -216,7 +254,9 @@ class Lead:
             if why is None or self.keep is None or self.heard():
                 return
             self.keep.write(HALT, why)
-            self.store.note(_ROOM, {HALT: why.encode()})
+            self._told_halt = why
+            with suppress(StoreRefusal):  # then it is told once more after the next start
+                self.store.note(_ROOM, {HALT: why.encode()})
 
     def _advance(self) -> None:
         assert self.keep is not None

@@ -13,7 +13,7 @@ from actions.pacing import Pace, Tempo, pace, signal
 from actions.planning.filling import FULL
 from actions.policy import Policy
 from actions.risk import urgent
-from actions.space import remaining
+from actions.space import find_lost_pgs, remaining
 from actions.throttle import unheld
 from data.drain import Drain, DrainState, Intent, Mechanic
 from data.ids import OsdId
@@ -22,8 +22,8 @@ _WALKING = (Mechanic.UPMAP_WALK, Mechanic.REBUILD)
 
 
 def progressed(view: ClusterView, drain: Drain, context: Context) -> Drain:
-    """The drain with what has arrived counted: a PG has moved once its source is in neither `up` nor
-    `acting`.
+    """The drain with what has arrived counted: a PG has moved once its source is in neither `up` nor `acting`, and
+    is lost when its source went without anybody in its place.
     """
     if drain.plan is None or not view.statistics_known or drain.state is DrainState.CANCELLING:
         return drain
@@ -32,15 +32,17 @@ def progressed(view: ClusterView, drain: Drain, context: Context) -> Drain:
         for move in drain.plan.moves
         if (pg := view.pgs.get(move.pg)) is not None and (move.source in pg.up or move.source in pg.acting)
     }
-    moved_bytes = sum(move.bytes for move in drain.plan.moves if move.pg not in on_way)
+    lost = find_lost_pgs(view, drain)
+    moved_bytes = sum(move.bytes for move in drain.plan.moves if move.pg not in on_way | lost)
     planned = len({move.pg for move in drain.plan.moves})
     progress = replace(
         drain.progress,
         planned_pgs=planned,
         planned_bytes=drain.plan.bytes,
-        moved_pgs=planned - len(on_way),
+        moved_pgs=planned - len(on_way | lost),
+        lost_pgs=len(lost),
         moved_bytes=moved_bytes,
-        in_flight=len(in_flight(drain, context)),
+        in_flight=sum(pg.id not in lost for pg in in_flight(drain, context)),
     )
     return drain if progress == drain.progress else replace(drain, progress=progress)
 
@@ -89,7 +91,8 @@ def paced(
         started=drain.progress.started,
         why_one=unheld(view, working) or "",
     )
-    progress = replace(drain.progress, budget=now.budget, in_flight=len(flying), asked=now.asked.value)
+    sent = len({pg.id for pg in flying} - find_lost_pgs(view, drain))  # Ceph rebuilds what is lost
+    progress = replace(drain.progress, budget=now.budget, in_flight=sent, asked=now.asked.value)
     return (drain if progress == drain.progress else replace(drain, progress=progress)), now, flying
 
 

@@ -1,24 +1,48 @@
 """What a person asks of a controller that does not lead, laid in the cluster for the one that does.
 
-A petition is a text `requests/ID` in the keep; the leader carries it out at its next look, writes `answers/ID`, then
-removes the petition. Killed between any two of these it is carried out once more, so that must change nothing: what
-already is as wished is answered with the drain as it stands (`fulfilled`).
+A petition is a text `requests/ID` in the keep; the leader carries it out at its next look, writes `answers/ID`, notes
+the id in `heard`, then removes the petition. Killed before the note it is carried out once more, so that must change
+nothing: what already is as wished is answered with the drain as it stands (`fulfilled`). Put back after the note it is
+removed: an old signed request is carried out no second time.
+
+A petition that the keep cannot verify (`SignedKeys`) is neither carried out nor answered nor removed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from actions.cluster.port import Damaged, Keep
+from actions.cluster.signed_keys import ANSWERS, REQUESTS, Unverified
 from data.drain import Drain, DrainState, Intent
+from data.outside_text import (
+    CALLER,
+    CLUSTER_WORDS,
+    PATTERN,
+    REASON,
+    clean_identifier,
+    clean_text,
+)
 from data.wire.shape import Misshapen, Shape
+
+__all__ = [
+    "ANSWERS",
+    "REQUESTS",
+    "STANDS",
+    "Heard",
+    "Petition",
+    "Petitions",
+    "Wish",
+    "fulfilled",
+    "is_granted",
+]
 
 STANDS = timedelta(minutes=10)
 """How long a petition may wait to be heard, and an answer to be read. Clocks differ by less: monitors see to that."""
-REQUESTS, ANSWERS = "requests/", "answers/"
+_HEARD_IDS = "heard"
 _AT_ONCE = 50
 _LONGEST = 16_384
 
@@ -36,7 +60,9 @@ class Wish(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Petition:
-    """One wish of one caller. `id`: unlike any other's. A proposal has a target, all others a drain."""
+    """One wish of one caller. `id`: unlike any other's. A proposal has a target, all others a drain. `origin`: the
+    process that knows the caller, as the lease and the step counter name it.
+    """
 
     id: str
     wish: Wish
@@ -49,11 +75,12 @@ class Petition:
     reason: str = ""
     intent: Intent = Intent.REPLACE
     spare_reads: bool = False
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What became of a petition: the drain's id, or the sentence that refused it."""
+    """What became of a petition: the drain's id, or the sentence that refused it, with the drain in the way."""
 
     at: datetime
     drain: str = ""
@@ -84,16 +111,23 @@ _FULFILLED = {
 def fulfilled(petition: Petition, drain: Drain) -> bool:
     """Whether the drain already is as wished; of a proposal, whether the drain is the one that it made."""
     if petition.wish is not Wish.PROPOSE:
-        return drain.state in _FULFILLED[petition.wish]
+        return is_granted(petition.wish, drain.state)
     asked = (petition.caller, petition.reason, petition.intent)
     return drain.state is DrainState.PROPOSED and asked == (drain.asked_by, drain.reason, drain.intent)
 
 
-@dataclass(frozen=True, slots=True)
+def is_granted(wish: Wish, state: DrainState) -> bool:
+    """Whether a drain in this state already is as wished; not for a proposal."""
+    return state in _FULFILLED[wish]
+
+
+@dataclass(slots=True)
 class Petitions:
     """Petitions and answers in a keep. Each method raises ClusterUnreachable."""
 
     keep: Keep
+    unverified: dict[str, str] = field(default_factory=dict)
+    """Requests and answers that were found and are not believed: the sentence that says why, by name."""
 
     def lay(self, petition: Petition) -> None:
         """Write it down for whoever leads. Raises Misshapen."""
@@ -103,14 +137,20 @@ class Petitions:
         """The answer; None while there is none, or none that can be read."""
         text = self.keep.read(ANSWERS + id_)
         try:
-            return None if text is None else _HEARD.read(text.encode())
+            heard = None if text is None else _HEARD.read(text.encode())
         except Misshapen:
             return None
+        return heard and replace(heard, refused=clean_text(heard.refused, CLUSTER_WORDS.limit))
 
     def forget(self, id_: str) -> None:
         """Remove petition and answer: the caller knows."""
         self.keep.remove(REQUESTS + id_)
         self.keep.remove(ANSWERS + id_)
+
+    def withdraw(self, id_: str, now: datetime) -> None:
+        """Remove a petition that its caller carries out: put back, it is not carried out again."""
+        self._note_heard(id_, now)
+        self.forget(id_)
 
     def waiting(self, now: datetime) -> tuple[Petition, ...]:
         """Those to be carried out, oldest first. What is too old, or is no petition, is answered with a sentence."""
@@ -119,34 +159,69 @@ class Petitions:
     def answer(self, id_: str, heard: Heard) -> None:
         """Say what became of it; it waits no longer."""
         self.keep.write(ANSWERS + id_, _HEARD.write(heard).decode())
+        self._note_heard(id_, heard.at)
         self.keep.remove(REQUESTS + id_)
 
     def tidy(self, now: datetime) -> None:
         """Remove answers that nobody came for."""
         for name in self.keep.names(ANSWERS):
-            heard = self.answer_to(name.removeprefix(ANSWERS))
+            try:
+                heard = self.answer_to(name.removeprefix(ANSWERS))
+            except (Unverified, Damaged) as fault:
+                self.unverified[name] = str(fault)
+                continue
             if heard is None or abs(now - heard.at) > STANDS:
                 self.keep.remove(name)
 
     def _read(self, now: datetime) -> Iterator[Petition]:
-        for name in self.keep.names(REQUESTS)[:_AT_ONCE]:
+        names, heard_ids = self.keep.names(REQUESTS), self._read_heard(now)
+        self.unverified = {name: why for name, why in self.unverified.items() if name in names}
+        # Those that were not believed come last, so that forged ones cannot keep true ones from being heard.
+        for name in sorted(names, key=lambda name: (name in self.unverified, name))[:_AT_ONCE]:
             id_ = name.removeprefix(REQUESTS)
             try:
                 text = self.keep.read(name)
                 if text is None:
                     continue
+                if id_ in heard_ids:
+                    self.keep.remove(name)
+                    continue
                 if len(text) > _LONGEST:
                     raise Misshapen(f"it has {len(text)} letters, the most is {_LONGEST}")
-                petition = _PETITION.read(text.encode())
+                petition = _cleaned(_PETITION.read(text.encode()))
                 if petition.id != id_:
                     raise Misshapen("it lies under another name than its own")
-            except (Damaged, Misshapen) as error:
+            except (Unverified, Damaged) as fault:
+                self.unverified[name] = str(fault)
+                continue
+            except Misshapen as error:
                 self.answer(id_, Heard(now, refused=f"The request cannot be read: {error}."))
                 continue
+            self.unverified.pop(name, None)
             if abs(now - petition.at) <= STANDS:
                 yield petition
             else:
                 self.answer(id_, Heard(now, refused=_late(petition, now)))
+
+    def _read_heard(self, now: datetime) -> dict[str, datetime]:
+        """When each request was heard that might still be young enough to be heard."""
+        lines = (line.split(" ") for line in (self.keep.read(_HEARD_IDS) or "").splitlines())
+        heard = {words[0]: datetime.fromisoformat(words[1]) for words in lines if len(words) == 2}
+        return {id_: at for id_, at in heard.items() if abs(now - at) <= 2 * STANDS}
+
+    def _note_heard(self, id_: str, now: datetime) -> None:
+        heard = {**self._read_heard(now), id_: now}
+        self.keep.write(_HEARD_IDS, "\n".join(f"{known} {at.isoformat()}" for known, at in heard.items()))
+
+
+def _cleaned(petition: Petition) -> Petition:
+    """Whoever may write below `requests/` chose these texts."""
+    return replace(
+        petition,
+        caller=clean_identifier(petition.caller, CALLER.limit),
+        reason=clean_text(petition.reason, REASON.limit),
+        target=clean_text(petition.target, PATTERN.limit),
+    )
 
 
 def _late(petition: Petition, now: datetime) -> str:

@@ -15,7 +15,7 @@ from actions.guards import refusals
 from actions.policy import Policy
 from actions.proposals import drafted, open_for, target_of
 from actions.states import Event, after
-from data.drain import Drain, DrainState, Intent, JournalEntry
+from data.drain import Drain, DrainStands, Intent, JournalEntry
 from data.refusal import Refusal
 from data.store.port import RevisionConflict, Store
 
@@ -25,17 +25,6 @@ class NoSuchDrain(Refusal):
 
     def __init__(self, id_: str) -> None:
         super().__init__(f"there is no drain '{id_}'; `predrain drain list` shows those that are")
-
-
-class DrainStands(Refusal):
-    """The OSD has a drain that has not ended."""
-
-    def __init__(self, drain: Drain) -> None:
-        self.drain = drain
-        cure = "cancel it first"
-        if drain.state is DrainState.VERIFIED:
-            cure = f"hand it over first: predrain drain done {drain.id}"
-        super().__init__(f"osd.{drain.osds[0]} already has drain {drain.id} ({drain.state.value}); {cure}")
 
 
 class NotNow(Refusal):

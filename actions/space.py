@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from actions.cluster.view import ClusterView
 from actions.context import Context, engaged
 from actions.policy import Policy
-from actions.survey import Survey
+from actions.survey import Survey, whole
 from data.drain import Drain, DrainState, Intent, Move
-from data.ids import OsdId
+from data.ids import OsdId, PgId
 
 
 def limit(view: ClusterView, policy: Policy) -> float:
-    """Fullness in [0, 1] that no target may pass: min(nearfull, backfillfull - margin)."""
-    return min(view.nearfull_ratio, view.backfillfull_ratio - policy.backfillfull_margin)
+    """Fullness in [0, 1] that no target may pass: min(nearfull, backfillfull - margin), 0 where that is
+    negative."""
+    return max(0.0, min(view.nearfull_ratio, view.backfillfull_ratio - policy.backfillfull_margin))
 
 
 @dataclass(slots=True)
@@ -62,6 +63,21 @@ def remaining(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
         move
         for move in drain.plan.moves
         if (pg := view.pgs.get(move.pg)) is not None and move.source in pg.up and move.target not in pg.up
+    )
+
+
+def find_lost_pgs(view: ClusterView, drain: Drain) -> frozenset[PgId]:
+    """PGs of the plan whose source is gone from `up` and `acting` though nobody has taken its place: the disk died
+    before its copy was moved. One whose target serves, or that has all its copies elsewhere, is not among them.
+    """
+    return frozenset(
+        move.pg
+        for move in (drain.plan.moves if drain.plan else ())
+        if (pg := view.pgs.get(move.pg)) is not None
+        and move.source not in pg.up
+        and move.source not in pg.acting
+        and move.target not in pg.acting
+        and ("degraded" in pg.states or not whole(pg.acting, view.pools[pg.pool].size))
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from data.ids import DeviceId
+from data.outside_text import MODEL, SERIAL, clean_identifier
 
 _TRANSLATED = frozenset({"ATA", "NVME"})
 """INQUIRY vendors that name a translation layer, not a maker; udev asks such a drive in its own protocol."""
@@ -25,7 +26,8 @@ def device_id(vendor: str | None, model: str | None, serial: str | None) -> Devi
     `vendor` is the SCSI INQUIRY vendor and None for ATA and NVMe drives; `model` may begin with it, as
     smartctl's own "VENDOR PRODUCT" does. SCSI gives VENDOR_MODEL_SERIAL, ATA and NVMe MODEL_SERIAL. Runs of
     blanks become one underscore, blanks at the ends go, and characters that udev does not allow in a name
-    become underscores.
+    become underscores. A model or serial number with characters that are cleaned away
+    (`data.outside_text`) is told from all others by a digest of the whole.
 
     With the udev rules of sg3_utils, Ceph calls a SATA drive behind a SAS adapter by its 16-character INQUIRY product
     (`ATA_ST8000NM0055-1RM_SERIAL`), which only its host knows: collector.disks.kernel.
@@ -35,16 +37,18 @@ def device_id(vendor: str | None, model: str | None, serial: str | None) -> Devi
     """
     if model is None or serial is None or not model.strip() or not names_one_drive(serial):
         return None
-    maker = (vendor or "").strip()
-    product = model.strip()
+    maker = clean_identifier(vendor or "", MODEL.limit)
+    product, number = clean_identifier(model, MODEL.limit), clean_identifier(serial, SERIAL.limit)
+    if not product or not names_one_drive(number):
+        return None
     if maker.upper() in _TRANSLATED:
         maker = ""
     if not maker:
-        return DeviceId(f"{_word(product)}_{_word(serial)}")
+        return DeviceId(f"{_word(product)}_{_word(number)}")
     if product.startswith(f"{maker} "):
         product = product[len(maker) :]
     # ID_SCSI_SERIAL is the one field that udev hands on without replacing characters.
-    return DeviceId(f"{_word(maker)}_{_word(product)}_{_joined(serial)}")
+    return DeviceId(f"{_word(maker)}_{_word(product)}_{_joined(number)}")
 
 
 def names_one_drive(serial: str) -> bool:

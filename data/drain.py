@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from data.ids import DeviceId, OsdId, PgId
+from data.refusal import Refusal
 
 
 class DrainState(StrEnum):
@@ -121,7 +122,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Invariant: 0 <= moved_pgs <= planned_pgs."""
+    """Invariant: 0 <= moved_pgs + lost_pgs <= planned_pgs."""
 
     planned_pgs: int = 0
     moved_pgs: int = 0
@@ -134,6 +135,8 @@ class Progress:
     """PGs that the last step sent on their way."""
     asked: str = ""
     """What the last look's latency asked of the budget; the same twice running changes it."""
+    lost_pgs: int = 0
+    """PGs whose copy on the old disk is gone without having been moved; Ceph rebuilds it from the others."""
 
     @property
     def counted(self) -> tuple[int, int, int]:
@@ -191,3 +194,14 @@ class JournalEntry:
     answered: str = ""
     epoch: int | None = None
     caller: str = "controller"
+
+
+class DrainStands(Refusal):
+    """The OSD has a drain that has not ended."""
+
+    def __init__(self, drain: Drain) -> None:
+        self.drain = drain
+        cure = "cancel it first"
+        if drain.state is DrainState.VERIFIED:
+            cure = f"hand it over first: predrain drain done {drain.id}"
+        super().__init__(f"osd.{drain.osds[0]} already has drain {drain.id} ({drain.state.value}); {cure}")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from data.ids import DeviceId, HostName, OsdId
+from data.unreadable import UnreadableCause
 
 if TYPE_CHECKING:
     from data.windows import Windows
@@ -117,16 +118,14 @@ class Smart:
     """None where no log was shown."""
 
 
-NOT_RUN = "smartctl could not be run"
-"""How `Unreadable.why` begins when the host is at fault and not the disk: no smartctl, or no right to run it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The probe failed. This is evidence about the disk, not a gap, unless `why` begins with NOT_RUN."""
+    """The probe failed. This is evidence about the disk, not a gap, unless the cause blames the host."""
 
     since: datetime
     why: str
+    """A sentence for people; programs decide by `cause`."""
+    cause: UnreadableCause = UnreadableCause.UNKNOWN
 
 
 class Role(StrEnum):

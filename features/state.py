@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from data.history import EPOCH, LIMITS, believable_one
 from data.ids import DeviceId
 from data.reading import Counters, Protocol, Reading, Smart, Unreadable
+from data.unreadable import UnreadableCause, cause_of_older_sentence
 from features.ledger import AT, COLUMNS, COUNTERS, RISING, Floats, Ledger, first_row, next_row
 from features.schema import WINDOWS
 from features.vector import vectors
@@ -61,7 +62,12 @@ class Probe(msgspec.Struct, frozen=True):
 
     since: datetime
     probes: int
+    """Failed probes in a row that are evidence about the disk."""
     why: str
+    cause: UnreadableCause | None = None
+    """None only in states that version 0.1.0 packed; `unpack` replaces it."""
+    host_probes: int = 0
+    """Failed probes in a row that are the host's fault."""
 
 
 class Face(msgspec.Struct, frozen=True):
@@ -121,12 +127,7 @@ def observe(state: DriveState | None, reading: Reading) -> DriveState:
     if state.readings and reading.taken_at <= state.taken_at:
         return state
     if isinstance(reading.seen, Unreadable):
-        earlier = state.unreadable
-        probe = Probe(
-            since=reading.seen.since if earlier is None else min(earlier.since, reading.seen.since),
-            probes=1 if earlier is None else earlier.probes + 1,
-            why=reading.seen.why,
-        )
+        probe = _probed(state.unreadable, reading.seen)
         return replace(state, taken_at=reading.taken_at, readings=state.readings + 1, unreadable=probe)
     day = day_of(reading.taken_at)
     latest, before, past = _advanced(state, day, values_of(reading.seen))
@@ -141,6 +142,23 @@ def observe(state: DriveState | None, reading: Reading) -> DriveState:
         _face(reading.seen, reading.taken_at),
         None,
         _changed(state.changes, day, reading.seen.counters),
+    )
+
+
+def _probed(earlier: Probe | None, seen: Unreadable) -> Probe:
+    """After one more failed probe. A probe that is the host's fault neither adds to the evidence about the disk nor
+    takes any of it away."""
+    if seen.cause.blames_host:
+        if earlier is None:
+            return Probe(seen.since, 0, seen.why, seen.cause, 1)
+        if earlier.probes:
+            return msgspec.structs.replace(earlier, host_probes=earlier.host_probes + 1)
+        since = min(earlier.since, seen.since)
+        return Probe(since, 0, seen.why, seen.cause, earlier.host_probes + 1)
+    if earlier is None or not earlier.probes:
+        return Probe(seen.since, 1, seen.why, seen.cause, earlier.host_probes if earlier else 0)
+    return Probe(
+        min(earlier.since, seen.since), earlier.probes + 1, seen.why, seen.cause, earlier.host_probes
     )
 
 
@@ -307,9 +325,19 @@ def unpack(packed: bytes) -> DriveState | None:
         np.frombuffer(raw.before),
         np.frombuffer(raw.past).reshape(-1, len(PAST)),
         raw.face,
-        raw.unreadable,
+        _with_cause(raw.unreadable),
         raw.changes,
     )
+
+
+def _with_cause(probe: Probe | None) -> Probe | None:
+    """A probe that version 0.1.0 packed, with the cause that its sentence stands for."""
+    if probe is None or probe.cause is not None:
+        return probe
+    cause = cause_of_older_sentence(probe.why)
+    if cause.blames_host:
+        return Probe(probe.since, 0, probe.why, cause, probe.probes)
+    return msgspec.structs.replace(probe, cause=cause)
 
 
 def replay(readings: Iterable[Reading]) -> DriveState | None:

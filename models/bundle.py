@@ -25,6 +25,7 @@ from models.family import YEAR, Rates, family_columns
 from models.hazard import EDGES, failing, hazards
 from models.lately import log_odds
 from models.life import Fading, quantiles, survival
+from models.tree_text import check_trees
 
 if TYPE_CHECKING:
     import lightgbm as lgb
@@ -117,9 +118,11 @@ class Bundle:
                 "train it anew with `predrain train`."
             )
         try:
-            booster = lgb.Booster(model_str=texts["model.txt"].decode())
-        except (lgb.basic.LightGBMError, UnicodeDecodeError):
-            raise CorruptBundle(f"{folder / 'model.txt'} is not a LightGBM model; train it anew.") from None
+            booster = lgb.Booster(model_str=check_trees(texts["model.txt"].decode(), facts.columns))
+        except (lgb.basic.LightGBMError, ValueError) as error:
+            raise CorruptBundle(
+                f"{folder / 'model.txt'} is not a LightGBM model that can be used ({error}); train it anew."
+            ) from None
         return cls(facts, booster, threads=threads, reference=reference)
 
     def matrix(self, x: NDArray[np.float32], model: NDArray[np.object_]) -> NDArray[np.float32]:

@@ -19,6 +19,7 @@ from typing import Any, Final
 from data.refusal import Refusal
 from models.bundle import FILES, REFERENCE, SUMS, Bundle, CorruptBundle, Facts
 from models.shelf import NoSuchBundle, digest_of
+from models.trial import Trials
 
 EXPERIMENT: Final = "predrain"
 CHAMPION: Final = "champion"
@@ -124,6 +125,7 @@ class Registry:
                 f"The files of version {version.number} in {self.uri} are not those that were registered; "
                 "restore its artifacts or train it anew."
             )
+        Trials().check(bundle)
         Bundle.load(bundle)
         return bundle
 

@@ -21,9 +21,12 @@ import msgspec
 
 from data.refusal import Refusal
 from models.bundle import FILES, REFERENCE, SUMS, Bundle, CorruptBundle
+from models.trial import Trials
 
 REMEMBERED: Final = 10
 """Champions that a rollback can go back through."""
+TRIED: Final = "tried.json"
+"""Verdicts about bundles from outside (models.trial), beside those that are installed."""
 _ROLES: Final = "roles.json"
 
 
@@ -49,6 +52,7 @@ class Shelf:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._trials = Trials(path / TRIED)
 
     def roles(self) -> Roles:
         """Who scores now. Raises CorruptBundle."""
@@ -72,10 +76,12 @@ class Shelf:
                 f"{folder} is not the bundle that was installed; promote it again, or go back to the one before "
                 "with `predrain models rollback`."
             )
+        self._trials.check(folder)
         return folder
 
     def install(self, folder: Path) -> str:
-        """Verify a bundle and copy it here; returns its digest. Raises CorruptBundle."""
+        """Verify a bundle, try it, and copy it here; returns its digest. Raises CorruptBundle."""
+        self._trials.check(folder)
         Bundle.load(folder)
         digest = digest_of(folder)
         with self._alone():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import reduce
 from typing import Final
 
@@ -88,6 +89,16 @@ class Comparison:
         return f"{second} and {first} cannot be told apart by these outcomes."
 
 
+class CalibrationVerdict(StrEnum):
+    """What expected and seen failures of a family say of its chances. DOUBTFUL: they differ by more than chance, on
+    fewer failures than an alert wants. TOO_FEW: they agree, and would on nearly any chances."""
+
+    FITS = "fits"
+    OFF = "off"
+    DOUBTFUL = "doubtful"
+    TOO_FEW = "too_few"
+
+
 @dataclass(frozen=True, slots=True)
 class Calibrated:
     """Failures expected and seen in one family, each disk counted once in 30 days."""
@@ -106,12 +117,19 @@ class Calibrated:
         return self.expected / self.observed if self.observed else None
 
     @property
-    def off(self) -> bool:
-        """Whether the chances are evidently wrong: outside 0.8 to 1.25 by more than chance, on enough failures."""
-        if max(self.observed, self.expected) < ENOUGH:
-            return False
+    def verdict(self) -> CalibrationVerdict:
+        """By the figures alone: outside 0.8 to 1.25 by more than chance or not, on enough failures or not."""
+        enough = max(self.observed, self.expected) >= ENOUGH
         ratio = self.expected / max(self.observed, 0.5)
-        return not 0.8 <= ratio <= 1.25 and (self.low > 1 or (self.high is not None and self.high < 1))
+        differs = not 0.8 <= ratio <= 1.25 and (self.low > 1 or (self.high is not None and self.high < 1))
+        if differs:
+            return CalibrationVerdict.OFF if enough else CalibrationVerdict.DOUBTFUL
+        return CalibrationVerdict.FITS if enough else CalibrationVerdict.TOO_FEW
+
+    @property
+    def off(self) -> bool:
+        """Whether the chances are evidently wrong."""
+        return self.verdict is CalibrationVerdict.OFF
 
 
 def compare(books: Mapping[str, Forecasts], ends: Lifespans, *, seed: int = 0) -> Comparison:

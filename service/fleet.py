@@ -7,7 +7,6 @@ what other processes store (service.following).
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -16,13 +15,13 @@ from actions.cluster.view import ClusterView
 from data.drain import Drain, DrainState
 from data.ids import DeviceId, HostName, OsdId
 from data.outlook import Outlook, Status
-from data.reading import Reading, Smart
+from data.reading import Reading
+from data.residence import Residence, name_apart
 from data.store.port import Store
 from service.draining.lasting import Past
+from service.scoring.residents import read_residences
 
 WEEK = timedelta(days=7)
-TURNS = 3
-"""Changes of a device's host within a day: a disk that moves changes once, one that was moved back twice."""
 OVER = frozenset({DrainState.CANCELLED, DrainState.HANDED_OVER})
 
 
@@ -73,8 +72,8 @@ class Sight:
     """Newest first."""
     halted: str | None
     view: ClusterView | None
-    twice: Mapping[DeviceId, tuple[HostName, ...]] = field(default_factory=dict)
-    """Devices that two hosts answer for in turns, with the hosts: two drives of one name, or one that both reach."""
+    residences: Mapping[DeviceId, Residence] = field(default_factory=dict)
+    """Of disks that more than one host ever named."""
 
     seats: Seats = field(default_factory=Seats, compare=False)
 
@@ -112,8 +111,7 @@ class Fleet:
         """Of the store as this fleet began with it."""
         self._readings = {one.device: one for one in news.readings} if news else {}
         self._outlooks = {one.device: one for one in news.outlooks} if news else {}
-        self._turns: dict[DeviceId, deque[Reading]] = {}
-        """The newest readings that came from another host than the one before."""
+        self._residences = read_residences(store) if whole else {}
         self._days: dict[DeviceId, dict[date, float]] = {}
         self._week_ago: dict[DeviceId, float] = {}
         self._seats = Seats()
@@ -130,8 +128,6 @@ class Fleet:
                 known = self._readings.get(reading.device)
                 if known is None or known.taken_at <= reading.taken_at:
                     self._readings[reading.device] = reading
-                    if known is not None and known.host != reading.host and _answered(known, reading):
-                        self._turns.setdefault(reading.device, deque(maxlen=TURNS)).append(reading)
             fresh = []
             for outlook in outlooks:
                 before = self._outlooks.get(outlook.device)
@@ -175,16 +171,32 @@ class Fleet:
                 drains,
                 halted,
                 self._view,
-                self._twice(),
+                dict(self._residences),
                 self._seats,
             )
 
-    def _twice(self) -> dict[DeviceId, tuple[HostName, ...]]:
-        return {
-            device: tuple(sorted({turn.host for turn in turns}))
-            for device, turns in self._turns.items()
-            if len(turns) == TURNS and self._readings[device].taken_at - turns[0].taken_at < timedelta(days=1)
-        }
+    def residences(self) -> Mapping[DeviceId, Residence]:
+        """What is known of where disks live that more than one host ever named."""
+        with self._lock:
+            return dict(self._residences)
+
+    def settle(self, residences: Mapping[DeviceId, Residence]) -> None:
+        """Where disks live now; a history that is kept apart no more is forgotten."""
+        for device, residence in residences.items():
+            before = self._residences.get(device)
+            with self._lock:
+                if residence.claims or residence.tenures:
+                    self._residences[device] = residence
+                else:
+                    self._residences.pop(device, None)
+            for host in before.apart - residence.apart if before else ():
+                self.forget(name_apart(device, host))
+
+    def forget(self, device: DeviceId) -> None:
+        """A device that is one no more, or that is to be judged anew."""
+        with self._lock:
+            for held in (self._readings, self._outlooks, self._days, self._week_ago):
+                held.pop(device, None)  # pyright: ignore[reportArgumentType]
 
     def _remember(self, outlooks: Iterable[Outlook]) -> None:
         """The day's last probability, for eight days, and what it was a week before the newest outlook."""
@@ -199,11 +211,6 @@ class Fleet:
                 self._week_ago[outlook.device] = p
             else:
                 self._week_ago.pop(outlook.device, None)
-
-
-def _answered(*readings: Reading) -> bool:
-    """A host that misses a disk which another one has now says nothing of where it is."""
-    return all(isinstance(reading.seen, Smart) for reading in readings)
 
 
 def _day(at: datetime) -> date:

@@ -10,6 +10,7 @@ from service.changes import Changes, Kind
 from service.draining.timeline import Timelines
 from service.fleet import Fleet
 from service.memory import recall_announcements, recall_curves
+from service.scoring.residents import read_residences
 
 LATELY = 1_000
 """Records of a topic that are looked back at when something was said there."""
@@ -40,6 +41,10 @@ class Following:
         outlooks = [one for one in news.outlooks if self._fleet.outlook(one.device) != one]
         readings = [one for one in news.readings if self._fleet.reading(one.device) != one]
         kinds = set[Kind]()
+        residences, known = read_residences(self._store), self._fleet.residences()
+        if residences != known:
+            self._fleet.settle(residences)
+            kinds |= {Kind.OSDS, Kind.DEVICES, Kind.STATUS}
         if readings or outlooks:
             self._fleet.take(readings, outlooks)
             kinds |= {Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS}

@@ -9,24 +9,34 @@ from threading import Event
 from data.store.port import Store
 from service.listening import Server, bind, url_of
 from service.live import Live
+from service.requester import Requester, Surface
 from service.settings import Settings
 from service.up import build
 
 
 @contextmanager
 def serving(
-    settings: Settings, cluster: Callable[[Store], Live | None], tell: Callable[[str], None], *, acting: bool
+    settings: Settings,
+    cluster: Callable[[Store], Live | None],
+    tell: Callable[[str], None],
+    *,
+    acting: bool,
+    person: str,
 ) -> Iterator[tuple[str, str]]:
-    """Address and token of a service over `cluster`; when `acting` its controller runs until the context ends.
+    """Address and token of a service over `cluster`; when `acting` its controller runs until the context ends. person:
+    whoever typed the command.
 
-    Disks are not scored meanwhile. Raises what is in the way as a Refusal, NotSeen when the cluster does not answer.
+    Disks are not scored meanwhile. Raises what is in the way as a Refusal, and
+    NotSeen when the cluster does not answer.
     """
     quiet = {"host": "127.0.0.1", "port": 0, "tls_certificate": None, "tls_key": None}
     settings = settings.model_copy(update={"service": settings.service.model_copy(update=quiet)})
     with ExitStack() as closing:
         listener = bind(settings.service)
         closing.callback(listener.close)
-        built = closing.enter_context(build(settings, tell, cluster))
+        built = closing.enter_context(
+            build(settings, tell, cluster, requester=Requester(Surface.COMMAND_LINE, person))
+        )
         built.house.control.look(built.house.clock.now())
         if acting:
             built.house.run(scoring=False)

@@ -18,7 +18,7 @@ import structlog
 
 from actions.policy import Policy
 from data.clock import Clock
-from data.drain import Drain, Intent, JournalEntry
+from data.drain import Drain, Intent
 from data.ids import DeviceId
 from data.log.port import Log, Record, Topic
 from data.outcome import Outcome
@@ -33,6 +33,7 @@ from service.draining.timeline import Timelines
 from service.draining.wishes import NoCluster
 from service.fleet import Fleet, Sight
 from service.following import Following
+from service.halting import HaltPlace, halt_with, places_of, write_again
 from service.latencies import Kept, Latencies
 from service.live import Live
 from service.memory import recall
@@ -59,8 +60,6 @@ if TYPE_CHECKING:
 
 MODEL = "model:"
 SIGHT = "sight"
-HALTS = "halt"
-"""The journal of halts, beside those of drains."""
 
 Built = TypeVar("Built")
 
@@ -132,7 +131,7 @@ class House:
         self.fleet = Fleet(ports.store)
         self.stale_after = timedelta(hours=2 * settings.forecast.reading_interval_hours)
         self.counts = {"accepted": 0, "refused": 0, "worked": 0, "dead": 0, "alerts": 0}
-        self.counts |= {"latencies": 0, "latencies_dead": 0, "latencies_lost": 0}
+        self.counts |= {"latencies": 0, "latencies_dead": 0, "latencies_lost": 0, "anonymous": 0}
         self.waited: timedelta | None = None
         """How long what the worker judged last had waited; None before its first step."""
         self._turning = Turning(self)
@@ -156,6 +155,7 @@ class House:
             self._sender,
             ports.scorebook,
             self._reigns,
+            settings.forecast.residence_limits,
         )
         elsewhere = None if parts.acts else self.timelines
         self._following = Following(
@@ -201,7 +201,10 @@ class House:
     @property
     def troubles(self) -> dict[str, str]:
         """What is wrong by part while disks are scored all the same: the forecast's own upkeep, channels to people."""
-        return {**self.scorer.troubles, **self._teller.troubles}
+        cluster = self._control.troubles if self._control is not None else {}
+        damage = self.store.describe_damage()
+        own = {"store": damage} if damage else {}
+        return {**own, **self.scorer.troubles, **self._teller.troubles, **cluster}
 
     def controlling(self) -> str:
         """`running`, or `holding: ` and why, or that it is elsewhere."""
@@ -209,7 +212,7 @@ class House:
             return "holding: no cluster configured, forecasts only"
         if not self.parts.acts:
             halted = self.halted()
-            return f"holding: halted ({halted})" if halted else "in another process; this one shows"
+            return f"holding: halted ({halted})" if halted else self._control.shows()
         return self.faults.get("controller") or self._control.says()
 
     def sight(self, change: int | None = None) -> Sight:
@@ -271,15 +274,14 @@ class House:
 
     def halt(self, why: str | None, caller: str) -> str | None:
         """Halt everything with a reason, or lift the halt (None); returns the reason that stands now."""
-        if self._control is not None:
-            self._control.halt(why)
-        else:
-            self.store.set_halt(why)
-        decided = halting(why) if why else "lift the halt"
-        self.store.add_journal([JournalEntry(HALTS, self.clock.now(), "", decided, caller=caller)])
-        structlog.get_logger().warning("halted" if why else "halt lifted", why=why, caller=caller)
+        halt_with(self._control, self.store, why, caller, self.clock.now())
         self.changes.tell(Kind.HALT, Kind.STATUS, Kind.DRAINS)
         return self.halted()
+
+    @property
+    def halt_places(self) -> tuple[HaltPlace, ...]:
+        """Where the halt that stands is kept; empty when none stands."""
+        return places_of(self._control, self.store)
 
     def conclude(self, outcome: Outcome) -> None:
         """Keep a statement about a device's end."""
@@ -314,7 +316,7 @@ class House:
         self.counts["worked"] += worked.taken
         self.counts["dead"] += worked.dead
         self.counts["alerts"] += worked.alerts
-        if worked.taken:
+        if worked.taken or worked.moved:
             alerts = (Kind.ALERTS,) if worked.alerts else ()
             self.changes.tell(Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS, *alerts)
         return worked
@@ -361,7 +363,9 @@ class House:
             self.changes.tell(Kind.DRAINS, Kind.OSDS, Kind.STATUS)
 
     def notice_halt(self) -> None:
-        """A halt may come past the service (into the store, into the cluster); listeners learn it here."""
+        """A halt may come past the service (into the store, into the cluster); listeners learn it here. One that only
+        memory has goes into the store as soon as that takes it."""
+        write_again(self.store)
         halted = self.halted()
         if halted != self._halted:
             self._halted = halted
@@ -386,11 +390,6 @@ class House:
     def _reigns(self, since: datetime | None) -> None:
         if self._control is not None:
             self._control.new_bundle(since)
-
-
-def halting(why: str) -> str:
-    """How a journal tells a halt."""
-    return f"halt: {why}"
 
 
 def _heard_of(sight: Sight) -> str | None:

@@ -113,6 +113,7 @@ class Answering(uvicorn.Server):
                 timeout_keep_alive=15,
                 http=bounded(most=room()),
                 ws="none",
+                proxy_headers=False,  # uvicorn would believe every process of this machine (service.rest.forwarding)
                 ssl_context_factory=factory,
             )
         )

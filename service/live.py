@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import socket
 import time
-import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +14,7 @@ from actions.cluster.channel import Channel
 from actions.cluster.port import Cluster, Keep, Lease
 from data.clock import SystemClock
 from data.store.port import Store
+from service.process_identity import has_ended, name_this_process
 from service.settings import CephTable
 
 ETC = Path("/etc/ceph")
@@ -24,13 +23,16 @@ ETC = Path("/etc/ceph")
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A cluster and what it keeps for whoever controls it. `owner`: this process, unlike any other."""
+    """A cluster and what it keeps for whoever controls it. `owner`: this process, unlike any other. `plans_only`: it
+    has no key to sign with, so it neither leads nor asks the one that does.
+    """
 
     cluster: Cluster
     keep: Keep | None = None
     lease: Lease | None = None
     owner: str = ""
     channel: Channel | None = None
+    plans_only: bool = False
 
     def close(self) -> None:
         """Give the lease back and let the connection go."""
@@ -75,31 +77,43 @@ def recorded(path: Path) -> Live:
     return Live(RecordedCluster(read(path)))
 
 
-def live(ceph: CephTable, store: Store) -> Live | None:
+def live(ceph: CephTable, store: Store, signing_key: Callable[[], str | None]) -> Live | None:
     """The cluster of the settings with its keep and lease; None where no cluster is configured. Asks it nothing.
-    Raises NoHandKey.
+    Raises NoHandKey, and what `signing_key` raises.
 
-    store: whose drains are watched closely, and whose latencies are taken for theirs.
+    store: whose drains are watched closely, and whose latencies are taken for theirs. signing_key: gives the key that
+    signs what is kept in the cluster; without one the process plans only. Asked for only where there is a cluster.
     """
     channel = channel_to(ceph)
     if channel is None:
         return None
     from actions.cluster.keep import ConfigKeys
-    from actions.cluster.lease import RadosLease
     from actions.cluster.live import LiveCluster
     from actions.cluster.senses import Senses
+    from actions.cluster.signed_keys import SignedKeys
     from actions.flight import watched
+    from service.draining.onlooking import PlansOnly
 
-    owner = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    lease = RadosLease(channel, owner, _boottime, ceph.pool, ceph.lease_seconds)
+    owner = name_this_process()
     senses = Senses(channel, ceph.pool, lambda: watched(store.drains()), store.latency)
     cluster = LiveCluster(channel, SystemClock().now, senses=senses)
-    found = Live(cluster, ConfigKeys(channel), lease, owner, channel)
-    if ceph.hand_key is None:
-        return found
-    from service.draining.hand import Hand, handed
+    if ceph.hand_key is not None:
+        from service.draining.hand import Hand, handed
 
-    return handed(found, Hand.with_key_of(ceph.hand_key, SystemClock()), store.drains)
+        found = Live(cluster, owner=owner, channel=channel)
+        return handed(found, Hand.with_key_of(ceph.hand_key, SystemClock()), store, SystemClock())
+    key = signing_key()
+    keep = SignedKeys(ConfigKeys(channel), key)
+    if key is None:
+        return Live(cluster, keep, PlansOnly(lease_on(channel, ceph, owner)), owner, channel, plans_only=True)
+    return Live(cluster, keep, lease_on(channel, ceph, owner), owner, channel)
+
+
+def lease_on(channel: Channel, ceph: CephTable, owner: str) -> Lease:
+    """The lease that controllers of this cluster share, as `owner` asks for it."""
+    from actions.cluster.lease import RadosLease
+
+    return RadosLease(channel, owner, _boottime, ceph.pool, ceph.lease_seconds, has_ended)
 
 
 def _boottime() -> float:

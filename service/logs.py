@@ -4,8 +4,52 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
+from typing import Any
 
 import structlog
+
+from data.outside_text import CUT_MARK, escape_controls
+
+LONGEST_LINE = 16_384
+"""Characters of one event; a traceback has a few thousand."""
+
+
+def visible(line: str) -> str:
+    """`line` with control characters, escapes and bidirectional controls written out, and cut where it is too long.
+
+    Text from outside is cleaned where it enters. This holds for whatever passes that by: the cluster's library, an
+    error of another package.
+    """
+    shown = escape_controls(line[: LONGEST_LINE + 1])
+    return shown if len(shown) <= LONGEST_LINE else shown[: LONGEST_LINE - 1] + CUT_MARK
+
+
+def _written_out(_logger: object, _name: str, line: Any) -> str:
+    return visible(line)
+
+
+class OneLine(logging.Formatter):
+    """Of what other packages log: one line, and below it the traceback, if there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as lines that steer no terminal."""
+        return "\n".join(map(visible, super().format(record).split("\n")))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        """The message as one line."""
+        return visible(super().formatMessage(record))
+
+
+class _StderrLogger(structlog.PrintLogger):
+    """Prints to stderr. A line that cannot be printed (stderr is a file on a full disk) fails nothing else."""
+
+    def msg(self, message: str) -> None:
+        """Print one line."""
+        with suppress(OSError):
+            super().msg(message)
+
+    log = debug = info = warn = warning = fatal = failure = err = error = critical = exception = msg
 
 
 def configure(*, debug: bool = False) -> None:
@@ -18,14 +62,15 @@ def configure(*, debug: bool = False) -> None:
             structlog.processors.LogfmtRenderer(
                 key_order=("timestamp", "level", "event"), bool_as_flag=False
             ),
+            _written_out,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if debug else logging.INFO),
         # Whoever replaces stderr (a test, a terminal's progress bar) gets what is said from then on.
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+        logger_factory=lambda *_: _StderrLogger(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     # Kafka's client tells of a broker that is away up to eight times a second; the loop that met it tells it once.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)

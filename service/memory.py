@@ -10,6 +10,7 @@ from data.refusal import Refusal
 from data.wire import decode
 from service.alerts import Announcements
 from service.draining.timeline import Timelines, parse
+from service.storage.identity import MARK_KEY
 
 GROUP = "memory"
 """The group by which earlier releases looked back: logs that they wrote still know it."""
@@ -29,6 +30,8 @@ def recall_announcements(log: Log, announcements: Announcements, limit: int = RE
     A record that cannot be read is told and passed over.
     """
     for record in log.recent(Topic.OUTLOOKS, limit):
+        if record.key == MARK_KEY:
+            continue
         try:
             announcements.take(announcements.news([decode(record.value, Outlook).body]))
         except Refusal as refusal:

@@ -6,6 +6,7 @@ import difflib
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    IPvAnyNetwork,
     ValidationError,
     field_validator,
     model_validator,
@@ -27,6 +29,7 @@ from pydantic_settings import (
 
 from actions.policy import Policy
 from data.refusal import Refusal
+from data.residence import ResidenceLimits
 from service.limits import PolicyTable
 from service.state import default_state
 from service.tables import collector
@@ -78,12 +81,19 @@ class ServiceTable(_Table):
     allowed_hosts: tuple[str, ...] = Field(
         default=(), description="Names besides the loopback ones that the Host header may carry."
     )
+    proxies: tuple[IPvAnyNetwork, ...] = Field(
+        default=(),
+        description="Addresses or networks of the proxies before the service; only their `X-Forwarded-For` and "
+        "`X-Forwarded-Proto` are believed.",
+    )
     insecure_without_tls: bool = Field(
         default=False,
         description="Listen beyond loopback although tokens then cross the network in the clear.",
     )
     body_limit_bytes: int = Field(
-        default=16 * 1024 * 1024, ge=1024, description="Largest request body taken, in bytes."
+        default=16 * 1024 * 1024,
+        ge=1024,
+        description="Largest body of a collector's delivery, in bytes; other bodies are at most 64 KiB.",
     )
 
     @field_validator("state", mode="before")
@@ -91,6 +101,13 @@ class ServiceTable(_Table):
     def _somewhere(cls, value: object) -> object:
         if value == "":  # as a path it is the folder that somebody happens to be in
             raise ValueError("name a directory, or leave it out")
+        return value
+
+    @field_validator("proxies")
+    @classmethod
+    def _not_everybody(cls, value: tuple[IPvAnyNetwork, ...]) -> tuple[IPvAnyNetwork, ...]:
+        if any(one.prefixlen == 0 for one in value):
+            raise ValueError("name the proxies: whoever is one may claim any address")
         return value
 
     @model_validator(mode="after")
@@ -118,6 +135,25 @@ class ForecastTable(_Table):
         gt=0,
         description="Hours between two readings of a disk; a disk is stale after two that are missing.",
     )
+    moved_after_hours: float = Field(
+        default=6.0,
+        gt=0,
+        description="Hours of silence of a disk's host after which another host that reads the disk is its home, where "
+        "the cluster does not tell; more than `reading_interval_hours`.",
+    )
+    ask_home_after_hours: float = Field(
+        default=24.0,
+        gt=0,
+        description="Hours for which two hosts name one disk at the same time until a person is asked which of them "
+        "has it (`predrain disk home`).",
+    )
+
+    @property
+    def residence_limits(self) -> ResidenceLimits:
+        """The named times of the rule which host a disk lives in."""
+        return ResidenceLimits(
+            timedelta(hours=self.moved_after_hours), timedelta(hours=self.ask_home_after_hours)
+        )
 
 
 class RetentionTable(_Table):
@@ -166,6 +202,11 @@ class CephTable(_Table):
         default=None,
         description="File with the key that the mgr module has as `hand_key`: commands then go through the module, "
         "and the cephx user needs to read only.",
+    )
+    signing_key: Path | None = Field(
+        default=None,
+        description="File with the key that signs what controllers keep in the cluster, the same for all controllers "
+        "and pages; `hand_key`, else one that the first start makes in the state directory, when it is not set.",
     )
     timeout_seconds: float = Field(
         default=20.0, gt=0, description="Seconds that one question to the cluster may take."

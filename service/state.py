@@ -41,10 +41,13 @@ class StateDir:
         self.log = path / "log.sqlite"
         self.store = path / "store.sqlite"
         self.token = path / "token"
+        self.signing_key = path / "signing_key"
         self.url = path / "url"
         self.bundles = path / "bundles"
+        self.tried = self.bundles / "tried.json"
         self.scorebook = path / "scorebook.sqlite"
         self.registry = path / "models.sqlite"
+        self.backups = path / "backups"
         self.restoring = path / ".restoring"
         self._lock = path / "lock"
         self._held = ExitStack()

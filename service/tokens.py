@@ -6,9 +6,10 @@ import hashlib
 import hmac
 import os
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from data.refusal import Refusal
 
@@ -32,28 +33,46 @@ class ForeignHost(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
-    """Who sent a request, as journals name it."""
+class Grant:
+    """What somebody may do, under which name, and what it is bound to.
+
+    A credential that is exchanged for another one hands on the whole grant: whatever binds a grant is a field here.
+    """
 
     name: str
     scopes: frozenset[Scope]
-    id: str = ""
-    """SHA-256 of what they came with, in hex; empty where they came with nothing."""
     host: str | None = None
-    """The only host whose readings they may deliver; None: any."""
+    """The only host whose readings may be delivered; None: any."""
 
     def may(self, scope: Scope) -> bool:
-        """Whether this caller holds `scope`."""
+        """Whether the grant holds `scope`."""
         return scope in self.scopes or Scope.ADMIN in self.scopes
 
     def speaks_for(self, host: str) -> None:
-        """Raises ForeignHost where this caller may deliver for another host only."""
+        """Raises ForeignHost where the grant is bound to another host."""
         if self.host is not None and host != self.host:
             raise ForeignHost(
                 f"it names host {host}, and the token is host {self.host}'s: enrol this host under the name that it has"
                 f" now (`predrain token enrol {host}` at the service, `predrain collect --enrol TOKEN` here), or set"
                 " `host` of [collector] to the name that it had"
             )
+
+    def terms(self) -> dict[str, Any]:
+        """Every field of the grant by its name, so that a class which extends the grant takes over all of them."""
+        return {one.name: getattr(self, one.name) for one in fields(Grant)}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller(Grant):
+    """Who sent a request, as journals name it, with the grant of the credential that came with the request."""
+
+    id: str = ""
+    """SHA-256 of the credential's secret, in hex; empty where no credential came."""
+
+    @classmethod
+    def holding(cls, grant: Grant, id: str) -> Caller:  # noqa: A002
+        """The holder of `grant` who came with the credential `id`."""
+        return cls(**grant.terms(), id=id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +91,9 @@ class Tokens:
         ]
         return found[0] if found else None
 
-    def knows(self, id: str) -> bool:  # noqa: A002
-        """Whether the token of this hash, in hex, is one of these."""
-        return any(known.hex() == id for known, _ in self.known)
+    def grant(self, id: str) -> Grant | None:  # noqa: A002
+        """The grant of the token of this hash, in hex; None where it is none of these."""
+        return next((one for known, one in self.known if known.hex() == id), None)
 
     def adding(self, token: str, caller: Caller) -> Tokens:
         """The same with one more."""

@@ -5,9 +5,13 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from service.adapters import place_of_store
 from service.changes import Kind
 from service.loops import Loops
 from service.retention import TIDYING
+from service.state import StateDir
+from service.storage.identity import renew_mark
+from service.storage.pages import PageCheck
 
 if TYPE_CHECKING:
     from service.house import House
@@ -32,6 +36,7 @@ class Turning:
         self._loops = Loops(lambda: house.changes.tell(Kind.STATUS))
         self.faults = self._loops.faults
         self._arrived = threading.Event()
+        self._pages = PageCheck(place_of_store(house.settings, StateDir(house.settings.service.state)))
 
     def run(self, *, scoring: bool) -> None:
         """Start them. Without `scoring` only the controller works."""
@@ -42,11 +47,14 @@ class Turning:
             begin("watch", self._watch)
         if scoring:
             begin("retention", self._retain)
+            begin("store", self._check_pages)
         if scoring and self._house.tells:
             begin("telling", self._tell)
         if parts.shares:
             begin("follow", self._follow)
         if self._house.has_cluster:
+            if parts.acts:
+                self._house.control.observer.begin()
             begin("controller", self._control)
 
     def nudge(self) -> None:
@@ -100,4 +108,10 @@ class Turning:
         # Held for the day, so that no other process does the same work again; who comes later asks every hour.
         with self._house.store.alone(TIDYING) as mine:
             self._house.retain(tidying=mine)
+            if self._house.parts.scores:
+                renew_mark(self._house.log, self._house.store, self._house.clock, "predrain")
             self._loops.wait(DAY_SECONDS if mine else HOUR_SECONDS)
+
+    def _check_pages(self) -> None:
+        self._pages.run()
+        self._loops.wait(DAY_SECONDS)

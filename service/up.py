@@ -19,19 +19,24 @@ from data.refusal import Refusal
 from data.scorebook import Scorebook, ScorebookUnusable
 from data.store.port import Store
 from service import tokens
-from service.adapters import open_log, open_store, shared
+from service.adapters import shared
 from service.draining.onlooking import onlooking
 from service.draining.wishes import NoCluster
 from service.house import House, Ports
 from service.listening import Server, bind, url_of, watched
 from service.live import Live, conf_of, live
 from service.parts import CONTROLLING, EVERYTHING, SERVING, SHARING, Parts
+from service.requester import Requester, Surface
 from service.scoring.forecasting import Forecaster
 from service.scoring.lineup import Lineup
-from service.settings import CephTable, Settings
+from service.settings import Settings
+from service.signing_key import find_or_make_signing_key
 from service.state import StateDir
+from service.storage.opening import open_storage
 from service.telling.channel import Channel
 from service.working import Working
+
+PAGE = Requester(Surface.PAGE)
 
 
 class HandNeedsAPage(Refusal):
@@ -48,19 +53,27 @@ class Built:
     once: str
 
 
-def up(settings: Settings, tell: Callable[[str], None], *, watched: bool) -> None:
+def up(settings: Settings, tell: Callable[[str], None], *, watched: bool, accept_store: bool = False) -> None:
     """Everything in this process, until SIGINT or SIGTERM; beside others where the store is one that is shared.
 
     Raises what is in the way as a Refusal, before anything was started. `watched`: a person reads what is told, and
-    gets an address that may act; a journal must not keep one.
+    gets an address that may act; a journal must not keep one. `accept_store`: a person has said that the store is to be
+    used as it is, though the log belongs to another one.
     """
-    _answering(settings, tell, None, lambda store: live(settings.ceph, store), watched=watched)
+    _answering(
+        settings,
+        tell,
+        None,
+        lambda store: _leading(settings, store),
+        watched=watched,
+        accept_store=accept_store,
+    )
 
 
 def serve(settings: Settings, tell: Callable[[str], None], *, watched: bool) -> None:
     """The page, REST and ingest alone, any number of times, until SIGINT or SIGTERM. Raises as `up`, NothingToShare."""
     shared(settings)
-    _answering(settings, tell, SERVING, lambda store: _looking(settings.ceph, store), watched=watched)
+    _answering(settings, tell, SERVING, lambda store: _looking(settings, store), watched=watched)
 
 
 def control(settings: Settings, tell: Callable[[str], None], stopping: threading.Event) -> None:
@@ -79,7 +92,7 @@ def control(settings: Settings, tell: Callable[[str], None], stopping: threading
     with ExitStack() as closing:
         state = StateDir(settings.service.state).make()
         house = closing.enter_context(
-            _housed(settings, state, lambda store: live(settings.ceph, store), CONTROLLING, None)
+            _housed(settings, state, lambda store: _leading(settings, store), CONTROLLING, None)
         )
         closing.enter_context(watched(house, settings, tell))
         house.run()
@@ -87,20 +100,23 @@ def control(settings: Settings, tell: Callable[[str], None], stopping: threading
         stopping.wait()
 
 
-def work(settings: Settings, tell: Callable[[str], None], stopping: threading.Event) -> None:
-    """A share of the readings and of the latencies, until `stopping` is set.
+def work(
+    settings: Settings, tell: Callable[[str], None], stopping: threading.Event, *, accept_store: bool = False
+) -> None:
+    """A share of the readings and of the latencies, until `stopping` is set. `accept_store`: as for `up`.
 
     Raises what is in the way as a Refusal, before anything was started, and NothingToShare.
     """
     shared(settings)
     with ExitStack() as closing:
         state = StateDir(settings.service.state).make()
-        log = open_log(settings, state)
-        closing.callback(log.close)
-        store = open_store(settings, state)
-        closing.callback(store.close)
-        lineup, name = Lineup(forecaster_of(settings.forecast.bundle), state.bundles), this_process("worker")
-        working = Working(log, store, SystemClock(), lineup, name)
+        lineup = Lineup(forecaster_of(settings.forecast.bundle, state.tried), state.bundles)
+        name = this_process("worker")
+        clock = SystemClock()
+        log, store = closing.enter_context(
+            open_storage(settings, state, clock, name, marks=True, accept_store=accept_store)
+        )
+        working = Working(log, store, clock, lineup, name, settings.forecast.residence_limits)
         closing.enter_context(watched(working, settings, tell))
         tell(f"{name} takes its share")
         working.run(stopping)
@@ -113,11 +129,12 @@ def _answering(
     cluster: Callable[[Store], Live | None],
     *,
     watched: bool,
+    accept_store: bool = False,
 ) -> None:
     with ExitStack() as closing:
         listener = bind(settings.service)
         closing.callback(listener.close)
-        built = closing.enter_context(build(settings, tell, cluster, parts))
+        built = closing.enter_context(build(settings, tell, cluster, parts, accept_store=accept_store))
         house, url = built.house, url_of(listener, settings.service)
 
         def started() -> None:
@@ -136,10 +153,14 @@ def build(
     tell: Callable[[str], None],
     cluster: Callable[[Store], Live | None],
     parts: Parts | None = None,
+    requester: Requester = PAGE,
+    *,
+    accept_store: bool = False,
 ) -> Iterator[Built]:
     """Open the state directory and put a house on it; nothing runs yet. Closes all of it, the cluster too.
 
-    parts: everything when it is not said, beside others where the store is a database. Raises what is in the way as a
+    parts: everything when it is not said, beside others where the store is a database. requester: the one who has the
+    token that dies with the process. Raises what is in the way as a
     Refusal.
     """
     if parts is None:
@@ -153,10 +174,14 @@ def build(
                 closing.callback(scorebook.close)
         except ScorebookUnusable as unusable:
             tell(f"bundles are not compared: {unusable}")
-        house = closing.enter_context(_housed(settings, state, cluster, parts, scorebook))
+        house = closing.enter_context(
+            _housed(settings, state, cluster, parts, scorebook, accept_store=accept_store)
+        )
         known = tokens.gather(state.token)
         once = tokens.new_token()
-        known = known.adding(once, tokens.Caller("page", frozenset({tokens.Scope.READ, tokens.Scope.ACT})))
+        known = known.adding(
+            once, tokens.Caller(requester.name, frozenset({tokens.Scope.READ, tokens.Scope.ACT}))
+        )
         yield Built(house, state, known, once)
 
 
@@ -167,25 +192,27 @@ def _housed(
     cluster: Callable[[Store], Live | None],
     parts: Parts,
     scorebook: Scorebook | None,
+    *,
+    accept_store: bool = False,
 ) -> Iterator[House]:
     """A house on what the settings name."""
     with ExitStack() as closing:
-        log = open_log(settings, state)
-        closing.callback(log.close)
-        store = open_store(settings, state)
-        closing.callback(store.close)
+        clock, name = SystemClock(), this_process("predrain") if parts.shares else "predrain"
+        log, store = closing.enter_context(
+            open_storage(settings, state, clock, name, marks=parts.scores, accept_store=accept_store)
+        )
         found = cluster(store)
         if found is not None:
             closing.callback(found.close)
         ports = Ports(
             log,
             store,
-            SystemClock(),
-            forecaster_of(settings.forecast.bundle),
+            clock,
+            forecaster_of(settings.forecast.bundle, state.tried),
             cluster=found,
             installed=state.bundles,
             scorebook=scorebook,
-            name=this_process("predrain") if parts.shares else "predrain",
+            name=name,
             channels=_channels(settings),
             digest=settings.mail.digest(settings.service.cluster_name, settings.service.address),
         )
@@ -204,9 +231,16 @@ def _channels(settings: Settings) -> tuple[Channel, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def _looking(ceph: CephTable, store: Store) -> Live | None:
+def _leading(settings: Settings, store: Store) -> Live | None:
+    """The cluster of the settings, to be led."""
+    state = StateDir(settings.service.state)
+    return live(settings.ceph, store, lambda: find_or_make_signing_key(settings.ceph, state))
+
+
+def _looking(settings: Settings, store: Store) -> Live | None:
     """The cluster of the settings, only to be looked at: the hand, too, is another process's."""
-    found = live(ceph.model_copy(update={"hand_key": None}), store)
+    state, alone = StateDir(settings.service.state), settings.ceph.model_copy(update={"hand_key": None})
+    found = live(alone, store, lambda: find_or_make_signing_key(settings.ceph, state))
     return None if found is None else onlooking(found)
 
 
@@ -215,12 +249,15 @@ def this_process(part: str) -> str:
     return f"{part}-{socket.gethostname()}-{os.getpid()}"
 
 
-def forecaster_of(bundle: Path | None) -> Callable[[], Forecaster[Any]]:
-    """Loads the bundle when it is called: LightGBM takes longer to import than all the rest."""
+def forecaster_of(bundle: Path | None, tried: Path | None = None) -> Callable[[], Forecaster[Any]]:
+    """Loads the bundle when it is called: LightGBM takes longer to import than all the rest.
+
+    tried: where verdicts about bundles from outside are remembered.
+    """
 
     def load() -> Forecaster[Any]:
         from service.scoring.bundled import BundledForecaster
 
-        return BundledForecaster.load(bundle)
+        return BundledForecaster.load(bundle, tried)
 
     return load

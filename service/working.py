@@ -11,6 +11,7 @@ import structlog
 
 from data.clock import Clock
 from data.log.port import Log
+from data.residence import ResidenceLimits
 from data.store.port import Store
 from service.alerts import Announcements
 from service.latencies import Latencies
@@ -21,6 +22,7 @@ from service.scoring.latest import Gist
 from service.scoring.lineup import Lineup
 from service.scoring.scorer import Scorer
 from service.scoring.sender import Sender
+from service.scoring.worker import NAMED_LIMITS
 from service.telling.channel import Deliveries
 
 IDLE_SECONDS = 0.5
@@ -30,11 +32,19 @@ TOLD_SECONDS = 60.0
 class Working:
     """Scores what is its share until it is stopped. `killed` at any line, it loses nothing: others read it again."""
 
-    def __init__(self, log: Log, store: Store, clock: Clock, lineup: Lineup, name: str) -> None:
+    def __init__(
+        self,
+        log: Log,
+        store: Store,
+        clock: Clock,
+        lineup: Lineup,
+        name: str,
+        limits: ResidenceLimits = NAMED_LIMITS,
+    ) -> None:
         self.store, self.clock, self.lineup, self.parts = store, clock, lineup, WORKING
         self._log, self._announcements, sender = log, Announcements(), Sender(name, clock)
         self._latencies = Latencies(log, store, clock, sender)
-        self._scorer = Scorer(log, store, clock, lineup, Gist(), self._announcements, sender)
+        self._scorer = Scorer(log, store, clock, lineup, Gist(), self._announcements, sender, limits=limits)
         self.counts = {"worked": 0, "dead": 0, "outlooks": 0, "alerts": 0}
         self.counts |= {"latencies": 0, "latencies_dead": 0, "latencies_lost": 0}
         self.waited: timedelta | None = None

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.deadlines import measure_multiple, scale_timeout
+
 ROOT = Path(__file__).resolve().parents[1]
 
 settings.register_profile(
@@ -30,3 +32,14 @@ def shared_data() -> Path:
     if folder is None:
         pytest.skip("the source data are not beside this checkout (PREDRAIN_DATA names their folder)")
     return folder
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Scale the limits of pytest-timeout where this machine is slower than the one they were written for."""
+    if measure_multiple() == 1:
+        return
+    for item in items:
+        marker = item.get_closest_marker("timeout")
+        seconds = float(marker.args[0]) if marker is not None else float(config.getini("timeout"))
+        item.add_marker(pytest.mark.timeout(scale_timeout(seconds)), append=False)

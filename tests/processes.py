@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from tests.deadlines import idle_seconds
+
 LONG_ENOUGH = 10.0
 """Seconds."""
 
@@ -19,7 +21,7 @@ def runs(pid: int) -> bool:
 
 def ends(pid: int) -> bool:
     """Whether it is gone, or a zombie, before long."""
-    until = time.monotonic() + LONG_ENOUGH
-    while runs(pid) and time.monotonic() < until:
+    until = idle_seconds() + LONG_ENOUGH
+    while runs(pid) and idle_seconds() < until:
         time.sleep(0.01)
     return not runs(pid)

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from actions.cluster.channel import Argument
 from actions.cluster.keep import PREFIX
+from actions.cluster.signed_keys import ANSWERS, HALT, REQUESTS
 from actions.cluster.view import BALANCER
 from actions.knobs import OPTIONS
 from actions.mechanics.retire import FLAGS
@@ -24,7 +25,7 @@ class User(StrEnum):
     SERVICE = "service"
     """Sees, leads and moves."""
     READING = "reading"
-    """Sees and leads; the mgr module carries its commands out (`hand_key`)."""
+    """Sees, sets a halt and lays requests; the mgr module or another controller carries them out."""
     HANDS = "hands"
     """The optional second key: device light and orchestrator, which can remove OSDs."""
 
@@ -32,6 +33,10 @@ class User(StrEnum):
 class Part(StrEnum):
     """What a grant belongs to."""
 
+    SEE = "see"
+    """What the cluster keeps for predrain, and whether an upgrade runs."""
+    ASK = "ask"
+    """A halt, and requests to the controller that leads. Not the drains that it keeps, and not the end of a halt."""
     LEAD = "lead"
     """One controller at a time, its state kept in the cluster."""
     MOVE = "move"
@@ -41,8 +46,8 @@ class Part(StrEnum):
 
 
 _PARTS = {
-    User.SERVICE: {Part.LEAD, Part.MOVE},
-    User.READING: {Part.LEAD},
+    User.SERVICE: {Part.SEE, Part.LEAD, Part.MOVE},
+    User.READING: {Part.SEE, Part.ASK},
     User.HANDS: {Part.HAND_OVER},
 }
 
@@ -102,17 +107,29 @@ def _limited(prefix: str, why: str, **limits: str) -> Grant:
 
 GRANTS: tuple[Grant, ...] = (
     *(
-        Grant("mon", f"config-key {verb}", why, Part.LEAD, (("key", " prefix ", PREFIX),))
-        for verb, why in (
-            ("get", "read the drains kept in the cluster, and whether somebody halted them"),
-            ("exists", "see whether a piece of them is there"),
-            ("dump", "list them"),
-            ("set", "keep them"),
-            ("rm", "forget them"),
+        Grant("mon", f"config-key {verb}", why, part, (("key", " prefix ", PREFIX),))
+        for verb, why, part in (
+            ("get", "read the drains kept in the cluster, and whether somebody halted them", Part.SEE),
+            ("exists", "see whether a piece of them is there", Part.SEE),
+            ("dump", "list them", Part.SEE),
+            ("set", "keep them", Part.LEAD),
+            ("rm", "forget them; lift a halt", Part.LEAD),
         )
     ),
+    Grant("mon", "config-key set", "halt everything", Part.ASK, (("key", "=", f"{PREFIX}{HALT}"),)),
     Grant(
-        "mgr", "orch upgrade status", "hold while an upgrade runs; for Ceph this read is a write", Part.LEAD
+        "mon",
+        "config-key set",
+        "ask the controller that leads for a drain, signed with the controllers' key",
+        Part.ASK,
+        (("key", " prefix ", f"{PREFIX}{REQUESTS}"),),
+    ),
+    *(
+        Grant("mon", "config-key rm", why, Part.ASK, (("key", " prefix ", f"{PREFIX}{under}"),))
+        for under, why in ((REQUESTS, "withdraw what it asked"), (ANSWERS, "remove an answer that was read"))
+    ),
+    Grant(
+        "mgr", "orch upgrade status", "hold while an upgrade runs; for Ceph this read is a write", Part.SEE
     ),
     Grant("mon", "osd pg-upmap-items", "move single PGs off a disk"),
     Grant("mon", "osd rm-pg-upmap-items", "give them back"),

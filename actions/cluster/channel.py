@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 Argument = str | int | float | bool | list[str] | list[int]
@@ -21,6 +22,16 @@ class Reply:
     def ok(self) -> bool:
         """Whether the daemon said that it was done."""
         return self.rc == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Locker:
+    """A holder of a RADOS lock. `client`: the type and the number of its connection, as Ceph names clients."""
+
+    client: tuple[int, int]
+    cookie: str
+    expires_at: datetime | None
+    """By the OSD's clock; None for a lock that does not expire."""
 
 
 class Channel(Protocol):
@@ -54,6 +65,15 @@ class Channel(Protocol):
 
     def unlock(self, pool: str, name: str, cookie: str) -> Reply:
         """Give the lock back; -2 when it is not held."""
+        ...
+
+    def lockers(self, pool: str, name: str) -> tuple[Locker, ...]:
+        """Those who hold the lock `name`; empty when it is free. Raises ClusterUnreachable, also when the cluster does
+        not say."""
+        ...
+
+    def break_lock(self, pool: str, name: str, locker: Locker) -> Reply:
+        """Take the lock from that one locker; -2 when it does not hold it any more."""
         ...
 
     def probe(self, pool: str, name: str, size: int) -> float:

@@ -15,15 +15,17 @@ from dataclasses import dataclass
 from actions.cluster.caps import Grant, Right, User, granted, rights
 from actions.cluster.channel import Argument, Channel
 from actions.cluster.keep import PREFIX
+from actions.cluster.signed_keys import HALT
 
-_NO_OSD, _NO_PG, _NO_KEY = 2**31 - 2, f"{2**31 - 2}.0", f"{PREFIX}doctor"
+_NO_OSD, _NO_PG, _NOTHING = 2**31 - 2, f"{2**31 - 2}.0", "doctor"
+"""The last is the end of a key below any prefix that is granted."""
 _TOO_LONG = b" " * (64 * 1024 + 1)
 _FORMS: Mapping[str, Mapping[str, Argument]] = {
-    "config-key get": {"key": _NO_KEY},
-    "config-key exists": {"key": _NO_KEY},
-    "config-key dump": {"key": _NO_KEY},
-    "config-key rm": {"key": _NO_KEY},
-    "config-key set": {"key": _NO_KEY},
+    "config-key get": {},
+    "config-key exists": {},
+    "config-key dump": {},
+    "config-key rm": {},
+    "config-key set": {},
     "orch upgrade status": {},
     "osd pg-upmap-items": {"pgid": _NO_PG, "id": [0, 1]},
     "osd rm-pg-upmap-items": {"pgid": _NO_PG},
@@ -34,6 +36,8 @@ _FORMS: Mapping[str, Mapping[str, Argument]] = {
     "config set": {"value": "no number"},
     "device rm-life-expectancy": {"devid": "predrain-doctor"},
 }
+_REAL = ((("key", "=", f"{PREFIX}{HALT}"),),)
+"""Limits that leave no form which can only be refused: nobody asks to halt in order to see whether he may."""
 _DENIED = (-errno.EACCES, -errno.EPERM)
 
 
@@ -48,7 +52,7 @@ class Held:
 
 def held(channel: Channel, name: str, user: User, pool: str) -> Held:
     """What the user `name` of `channel` may do, of what `user` needs. Changes nothing. Raises ClusterUnreachable."""
-    sendable = [grant for grant in granted(user) if grant.prefix in _FORMS]
+    sendable = [grant for grant in granted(user) if grant.prefix in _FORMS and grant.limits not in _REAL]
     missing = [Right(one.to, one.text(), one.why) for one in sendable if _refused(channel, one)]
     lock = rights(user, pool)[-1]
     if channel.unlock(pool, "doctor", "doctor").rc in _DENIED:
@@ -58,7 +62,7 @@ def held(channel: Channel, name: str, user: User, pool: str) -> Held:
 
 
 def _refused(channel: Channel, grant: Grant) -> bool:
-    limits = {key: value for key, how, value in grant.limits if "prefix" not in how}
+    limits = {key: value if how == "=" else f"{value}{_NOTHING}" for key, how, value in grant.limits}
     given = _TOO_LONG if grant.prefix == "config-key set" else b""
-    reply = channel.ask(grant.to, grant.prefix, {**limits, **_FORMS[grant.prefix]}, given=given)
+    reply = channel.ask(grant.to, grant.prefix, {**_FORMS[grant.prefix], **limits}, given=given)
     return reply.rc in _DENIED

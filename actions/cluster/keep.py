@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from actions.ceph_mgr.predrain.signing import HALT
 from actions.cluster.channel import Channel, Reply
 from actions.cluster.port import ClusterUnreachable, Damaged
 
@@ -145,6 +146,11 @@ def _accepted(reply: Reply, prefix: str, key: str) -> Reply:
     """The answer, where it is one. Raises ClusterUnreachable with the cure."""
     if reply.ok:
         return reply
+    if reply.rc in (-errno.EACCES, -errno.EPERM) and (prefix, key) == ("config-key rm", f"{PREFIX}{HALT}"):
+        raise ClusterUnreachable(
+            "this key may set a halt and not lift one; `ceph predrain unhalt` lifts it, or an admin's `ceph config-key "
+            f"rm {PREFIX}{HALT}`"
+        )
     if reply.rc in (-errno.EACCES, -errno.EPERM):
         raise ClusterUnreachable(
             f"the cluster refuses `{prefix} {key}` to this key; give it the caps that `predrain ceph auth` prints"

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import RLock
 
 from actions.cluster.channel import Channel
-from actions.cluster.port import ClusterUnreachable
+from actions.cluster.lease_owner import LeaseOwner, parse_owner
+from actions.cluster.port import ClusterUnreachable, LeaseHolder
 
 LOCK = "lease"
 OWN_SHARE = 2 / 3
 """Of the lock's time, after which we no longer trust it."""
+
+
+def _never_known(_: LeaseOwner) -> bool:
+    return False
 
 
 @dataclass(slots=True)
@@ -25,6 +31,7 @@ class RadosLease:
 
     cookie: unlike any other process's. monotonic: seconds on a clock that nobody sets and that counts suspension
     (CLOCK_BOOTTIME). seconds: how long the lock stands without renewal; a tick must come within two thirds of it.
+    has_ended: whether a process is known to have ended, seen from here; its lock is broken at once.
     """
 
     channel: Channel
@@ -32,6 +39,7 @@ class RadosLease:
     monotonic: Callable[[], float]
     pool: str = "predrain"
     seconds: float = 30.0
+    has_ended: Callable[[LeaseOwner], bool] = _never_known
     why: str = "The lease was not asked for yet."
     """Why it is not held, as a sentence; empty while it is."""
     taken: bool = False
@@ -45,6 +53,8 @@ class RadosLease:
             asked_at = self.monotonic()
             try:
                 code = self._asked()
+                if code == -errno.EBUSY and self._break_locks_of_the_dead():
+                    code = self._asked()
             except ClusterUnreachable as trouble:
                 self.why = f"The lease cannot be renewed: {trouble}."
                 return self.held()
@@ -74,6 +84,26 @@ class RadosLease:
                     self.channel.unlock(self.pool, LOCK, self.cookie)
                 except ClusterUnreachable:
                     self.why = "The lease was given up and expires by itself."
+
+    def holder(self) -> LeaseHolder | None:
+        """Who holds it, by the cluster; None when nobody does, or only a process that is known to have ended. Raises
+        ClusterUnreachable.
+        """
+        for locker in self.channel.lockers(self.pool, LOCK):
+            owner = parse_owner(locker.cookie)
+            if not self.has_ended(owner):
+                return LeaseHolder(owner, locker.expires_at)
+        return None
+
+    def _break_locks_of_the_dead(self) -> bool:
+        """Break the lock of a process that is known to have ended; whether one was broken. Only that very lock is
+        broken: where another controller took it meanwhile, nothing happens.
+        """
+        with suppress(ClusterUnreachable):  # whose it is, is not told: then it ends by itself
+            for locker in self.channel.lockers(self.pool, LOCK):
+                if self.has_ended(parse_owner(locker.cookie)):
+                    return self.channel.break_lock(self.pool, LOCK, locker).ok
+        return False
 
     def _asked(self) -> int:
         renew = self._until is not None

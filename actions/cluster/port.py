@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from actions.cluster.lease_owner import LeaseOwner
 from actions.cluster.view import ClusterView
 from data.ids import DeviceId, OsdId, PgId
 
@@ -139,6 +140,14 @@ class Keep(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class LeaseHolder:
+    """The process that holds the lease, and until when without renewal (None: for ever), by the cluster's clock."""
+
+    owner: LeaseOwner
+    until: datetime | None
+
+
 class Lease(Protocol):
     """Who may act: one controller at a time."""
 
@@ -162,6 +171,10 @@ class Lease(Protocol):
 
     def release(self) -> None:
         """Let the next one have it at once."""
+        ...
+
+    def holder(self) -> LeaseHolder | None:
+        """Who holds it, by the cluster; None when nobody does. Asks the cluster. Raises ClusterUnreachable."""
         ...
 
 

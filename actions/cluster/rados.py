@@ -9,11 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-from actions.cluster.channel import Argument, Reply
+from actions.cluster.channel import Argument, Locker, Reply
 from actions.cluster.child import Child, Silent
 from actions.cluster.port import ClusterUnreachable
+from data.outside_text import CLUSTER_WORDS, clean_text
 from data.refusal import Refusal
 
 ANSWER_SECONDS = 15.0
@@ -78,7 +80,7 @@ class Rados:
         replies, begin = [], 0
         for head in json.loads(heads):
             end = begin + head["size"]
-            replies.append(_in_time(Reply(head["rc"], out[begin:end], head["err"])))
+            replies.append(_in_time(_reply(head, out[begin:end])))
             begin = end
         return tuple(replies)
 
@@ -90,6 +92,26 @@ class Rados:
     def unlock(self, pool: str, name: str, cookie: str) -> Reply:
         """See `Channel`."""
         return self._object("unlock", pool, name, cookie=cookie)
+
+    def lockers(self, pool: str, name: str) -> tuple[Locker, ...]:
+        """See `Channel`."""
+        reply = self._object("lockers", pool, name)
+        if reply.rc == ENOENT:
+            return ()  # no lock was ever taken there
+        if not reply.ok:
+            raise ClusterUnreachable(f"who holds the lock {name} is not told: {reply.err} ({reply.rc})")
+        return tuple(
+            Locker(
+                (one["client"][0], one["client"][1]),
+                one["cookie"],
+                datetime.fromtimestamp(one["expires_at"], UTC) if one["expires_at"] else None,
+            )
+            for one in json.loads(reply.out)
+        )
+
+    def break_lock(self, pool: str, name: str, locker: Locker) -> Reply:
+        """See `Channel`."""
+        return self._object("break", pool, name, client=locker.client, cookie=locker.cookie)
 
     def probe(self, pool: str, name: str, size: int) -> float:
         """See `Channel`."""
@@ -113,7 +135,7 @@ class Rados:
             raise ClusterUnreachable(f"other requests to the cluster took {within:g} s: no turn for this one")
         try:
             head, out = self._connected(until).request(asked, given, until)
-            return Reply(head["rc"], out, head["err"])
+            return _reply(head, out)
         except Silent as silent:
             self._why = f"{silent} ({within:g} s)" if self._now() >= until else str(silent)
             self._drop()
@@ -185,6 +207,11 @@ def why_not(connection: Connection, stage: str, rc: int, said: str) -> tuple[boo
         why = "older ones cannot read a key of 20.x; [ceph] python names one with the cluster's own release"
         return True, f"rados of {python} cannot use the key in {keyring}: {why}"
     return False, f"no connection to the cluster: {said} ({rc})"
+
+
+def _reply(head: Mapping[str, Any], out: bytes) -> Reply:
+    """What a daemon answered, its message as one clean line."""
+    return Reply(head["rc"], out, clean_text(head["err"], CLUSTER_WORDS.limit))
 
 
 def _in_time(reply: Reply) -> Reply:

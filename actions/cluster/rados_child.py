@@ -11,13 +11,15 @@ import importlib
 import json
 import os
 import queue
+import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, BinaryIO, Dict, Optional, Tuple  # noqa: UP035 - Python 3.9
+from typing import Any, BinaryIO, Dict, List, Optional, Tuple  # noqa: UP035 - Python 3.9
 
 TOGETHER = 64
 MUST_RENEW = 2
+LOCKERS_BYTES = 65536
 STALE_MAP_SECONDS = 2
 """An OSD that keeps an operation waiting for so long may be dead: librados then asks for a newer map. Its own ten are
 no less than what we give an operation, and a host that lost its power would be asked for ever."""
@@ -99,8 +101,58 @@ def command(cluster: Any, to: str, asked: Message, given: bytes) -> Said:
     return -abs(rc), out or b"", words  # a few errors of 20.x come without their sign
 
 
+def framed(content: bytes) -> bytes:
+    """A struct of version 1 as Ceph encodes it. Python's rados has no call that lists or breaks locks before 20.x, so
+    the OSD's own lock class is called, whose arguments are the same on all releases."""
+    return struct.pack("<BBI", 1, 1, len(content)) + content
+
+
+def text_of(text: str) -> bytes:
+    """A string as Ceph encodes it."""
+    return struct.pack("<I", len(text.encode())) + text.encode()
+
+
+class Encoded:
+    """Reads what Ceph encoded, from its beginning on. Each method raises struct.error where it is too short."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.at = content, 0
+
+    def take(self, form: str) -> Any:
+        """One number."""
+        (value,) = struct.unpack_from("<" + form, self.content, self.at)
+        self.at += struct.calcsize("<" + form)
+        return value
+
+    def text(self) -> str:
+        """One string."""
+        return self.piece(self.take("I")).decode(errors="replace")
+
+    def inner(self) -> "Encoded":
+        """The content of a struct of any version."""
+        self.take("H")
+        return Encoded(self.piece(self.take("I")))
+
+    def piece(self, size: int) -> bytes:
+        """So many bytes."""
+        if len(self.content) - self.at < size:
+            raise struct.error("fewer bytes than said")
+        self.at += size
+        return self.content[self.at - size : self.at]
+
+
+def lockers_in(said: bytes) -> "List[Message]":  # noqa: UP006
+    """Those who hold a lock, as the OSD's lock class lists them. `expires_at`: seconds since 1970; 0 is never."""
+    found, reply = [], Encoded(said).inner()
+    for _ in range(reply.take("I")):
+        id_, info = reply.inner(), reply.inner()
+        client = [id_.take("B"), id_.take("q")]
+        found.append({"client": client, "cookie": id_.text(), "expires_at": info.take("I")})
+    return found
+
+
 def on_object(cluster: Any, asked: Message) -> bytes:
-    """Lock, unlock or probe. Raises rados.Error."""
+    """Lock, unlock, list or break locks, or probe. Raises rados.Error."""
     with cluster.open_ioctx(asked["pool"]) as pool:
         name = asked["name"]
         if asked["op"] == "lock":
@@ -108,6 +160,12 @@ def on_object(cluster: Any, asked: Message) -> bytes:
             pool.lock_exclusive(name, name, asked["cookie"], "predrain", asked["seconds"], flags)
         elif asked["op"] == "unlock":
             pool.unlock(name, name, asked["cookie"])
+        elif asked["op"] == "lockers":
+            said = pool.execute(name, "lock", "get_info", framed(text_of(name)), LOCKERS_BYTES)[1]
+            return json.dumps(lockers_in(said)).encode()
+        elif asked["op"] == "break":
+            locker = text_of(name) + struct.pack("<Bq", *asked["client"]) + text_of(asked["cookie"])
+            pool.execute(name, "lock", "break_lock", framed(locker))
         else:
             body = os.urandom(asked["bytes"])
             begun = time.monotonic()
@@ -141,9 +199,11 @@ def answer_all(cluster: Any, asked: Message) -> Said:
 
 def listen(pipe: BinaryIO, into: "queue.SimpleQueue[Tuple[Message, bytes]]") -> None:  # noqa: UP006
     """Read on while librados works, so that the end of the input ends us even while it hangs."""
-    while (message := read(pipe)) is not None:
-        into.put(message)
-    os._exit(0)
+    try:
+        while (message := read(pipe)) is not None:
+            into.put(message)
+    finally:  # the pipe of a parent that was killed before it read an answer is reset, not ended
+        os._exit(0)
 
 
 def main() -> None:

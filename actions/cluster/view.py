@@ -49,6 +49,24 @@ class Pool:
     erasure: bool
     hashpspool: bool = True
     """Whether placement hashes a PG's seed with the pool; pools made before 2013 add the two instead."""
+    pgp_num: int | None = None
+    """How many of its PGs are placed apart from each other; None: all of them."""
+    pgp_num_target: int | None = None
+    pg_num_pending: int | None = None
+    """`pg_num` as it will be when the PGs that are being merged have come together."""
+
+    @property
+    def changes(self) -> tuple[tuple[str, int, int], ...]:
+        """What is on its way to a target of its own: name, value now, target. A `pgp_num` that is to stay below
+        `pg_num` is not on its way."""
+        found = []
+        if self.pg_num != self.pg_num_target:
+            found.append(("pg_num", self.pg_num, self.pg_num_target))
+        elif self.pg_num_pending is not None and self.pg_num_pending != self.pg_num:
+            found.append(("pg_num", self.pg_num, self.pg_num_pending))
+        if None not in (self.pgp_num, self.pgp_num_target) and self.pgp_num != self.pgp_num_target:
+            found.append(("pgp_num", self.pgp_num or 0, self.pgp_num_target or 0))
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +132,14 @@ class ClusterView:
     """`mgr/devicehealth/self_heal`: whether the mgr outs a disk for its published life expectancy; None: not known."""
     lives: Mapping[DeviceId, tuple[datetime, datetime | None]] = field(default_factory=dict)
     """Life expectancy as published in the cluster: from, to."""
+    read_errors: Mapping[OsdId, tuple[str, ...]] = field(default_factory=dict)
+    """What Ceph's health says of reads that failed on an OSD, for people."""
     latency_ratio: Mapping[OsdId, float] = field(default_factory=dict)
     """An OSD's latency now over its own hour before; an OSD that is missing has no signal."""
     slowest_ms: Mapping[OsdId, float] = field(default_factory=dict)
     """The longest that a single operation of our own took at an OSD within the last minute, in milliseconds."""
+
+    def hosts_of(self, device: DeviceId) -> frozenset[HostName]:
+        """Hosts whose OSDs keep data, DB or WAL on the device; of OSDs that are down only where none is up."""
+        living = [osd for osd in self.osds.values() if osd.device == device or device in osd.shared_devices]
+        return frozenset(osd.host for osd in [one for one in living if one.up] or living)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from actions.crush.map import Bucket, CrushMap, Rule, RuleStep, Tunables
+from data.outside_text import CLUSTER_NAME, clean_identifier
 from data.refusal import Refusal
 
 
@@ -102,7 +103,7 @@ def crush_of_dump(dump: bytes) -> CrushMap:
         buckets={
             bucket.id: Bucket(
                 id=bucket.id,
-                name=bucket.name,
+                name=clean_identifier(bucket.name, CLUSTER_NAME.limit),
                 type=renamed.get(bucket.type_name, bucket.type_name),
                 items=tuple(item.id for item in sorted(bucket.items, key=_position)),
                 weights=tuple(item.weight for item in sorted(bucket.items, key=_position)),
@@ -113,7 +114,7 @@ def crush_of_dump(dump: bytes) -> CrushMap:
         rules={
             rule.rule_id: Rule(
                 id=rule.rule_id,
-                name=rule.rule_name,
+                name=clean_identifier(rule.rule_name, CLUSTER_NAME.limit),
                 steps=tuple(_step(step, renamed) for step in rule.steps),
             )
             for rule in parsed.rules

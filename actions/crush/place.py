@@ -28,7 +28,7 @@ def place(
 
     reweights: override of every OSD that exists, in [0, 1]; an OSD that is missing is out. Replicated sets
     leave out what cannot be placed or is down; erasure-coded sets keep the position as ITEM_NONE.
-    affinities: primary affinity where it is not 1. Pools are taken to have pgp_num = pg_num. Raises
+    affinities: primary affinity where it is not 1. Raises
     CannotPlace on a map with choose_args, buckets other than straw2, unknown steps or a missing rule.
     """
     fixed = {int(osd): round(weight * FULL_WEIGHT) for osd, weight in reweights.items()}
@@ -65,12 +65,13 @@ def raw_sets(chooser: Chooser, crush: CrushMap, pool: Pool, seeds: Ints) -> Ints
 
 
 def placement_seeds(pool: Pool, seeds: Ints) -> Ints:
-    """CRUSH's input for each PG: its seed folded to pg_num (ceph_stable_mod), hashed with the pool.
+    """CRUSH's input for each PG: its seed folded to pgp_num (ceph_stable_mod), hashed with the pool.
 
     Without `hashpspool` the pool is added (pg_pool_t::raw_pg_to_pps), and PGs of several pools fall together.
     """
-    mask = (1 << max(pool.pg_num - 1, 0).bit_length()) - 1
-    folded = np.where((seeds & mask) < pool.pg_num, seeds & mask, seeds & (mask >> 1))
+    apart = pool.pg_num if pool.pgp_num is None else pool.pgp_num
+    mask = (1 << max(apart - 1, 0).bit_length()) - 1
+    folded = np.where((seeds & mask) < apart, seeds & mask, seeds & (mask >> 1))
     if not pool.hashpspool:
         return folded + pool.id
     return hash2(folded.astype(np.uint32), np.array(pool.id, dtype=np.uint32)).astype(np.int64)

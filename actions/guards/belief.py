@@ -8,6 +8,7 @@ from actions.guards.verdict import Pass, Refuse, count
 from actions.policy import Policy
 from data.drain import Drain, Intent
 from data.outlook import Status
+from data.residence import ResidenceLimits, ResidenceState, decide_residence
 
 AUTOMATIC = "predrain"
 """`Drain.asked_by` of a drain that nobody asked for."""
@@ -43,15 +44,8 @@ def trust(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
         return Pass("a person asked")
     if (slow := _slowness(drain, policy, context)) is not None:
         return slow
-    # By their data alone: a host that CRUSH splits in two, by class, may well share one NVMe for DB and WAL.
-    hosts = sorted({osd.host for osd in view.osds.values() if drain.device and osd.device == drain.device})
-    if len(hosts) > 1:
-        return Refuse(
-            "trust",
-            f"OSDs on {' and '.join(hosts)} name the same device, {drain.device}: two drives go by one name, "
-            "and which of them the outlook is of is unknown. Drain the right one by its OSD.",
-            {"hosts": len(hosts)},
-        )
+    if (two := _two_disks(view, drain, context)) is not None:
+        return two
     outlook = context.outlooks.get(drain.device) if drain.device else None
     if outlook is None or outlook.status is Status.UNKNOWN:
         return Refuse("trust", "There is no outlook for this device; nothing is known of it.")
@@ -83,6 +77,34 @@ def trust(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
         _bundle(view, policy, context)
         if outlook.source.startswith("model:")
         else Pass("a rule's verdict, confirmed")
+    )
+
+
+def _two_disks(view: ClusterView, drain: Drain, context: Context) -> Refuse | None:
+    """A refusal where it is not settled which host the drain's disk lives in, by the rule that files its readings."""
+    if drain.device is None:
+        return None
+    # By their data alone: a host that CRUSH splits in two, by class, may well share one NVMe for DB and WAL.
+    hosts = sorted({osd.host for osd in view.osds.values() if osd.device == drain.device})
+    if len(hosts) > 1:
+        return Refuse(
+            "trust",
+            f"OSDs on {' and '.join(hosts)} name the same device, {drain.device}: two drives go by one name, "
+            "and which of them the outlook is of is unknown. Drain the right one by its OSD.",
+            {"hosts": len(hosts)},
+        )
+    known = context.residences.get(drain.device)
+    if known is None:
+        return None
+    verdict = decide_residence(known, hosts, context.now, ResidenceLimits())
+    if verdict.state is ResidenceState.SETTLED and verdict.home == known.home:
+        return None
+    named = sorted({known.home, *known.apart})
+    return Refuse(
+        "trust",
+        f"{' and '.join(named)} name the same device, {drain.device}, and which of them has it is not settled. "
+        "Drain the right one by its OSD, or name its host (`predrain disk home`).",
+        {"hosts": len(named)},
     )
 
 

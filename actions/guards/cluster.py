@@ -128,13 +128,13 @@ def operator_flags(view: ClusterView, drain: Drain, policy: Policy, context: Con
 
 
 def autoscale(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
-    """While `pg_num` is on its way every plan is about PGs that will not be there."""
+    """While `pg_num` or `pgp_num` is on its way every plan is about PGs that will lie elsewhere."""
     for pool in view.pools.values():
-        if pool.pg_num != pool.pg_num_target:
+        for name, now, target in pool.changes:
             return Refuse(
                 "autoscale",
-                f"Pool {pool.name} goes from {pool.pg_num} to {pool.pg_num_target} PGs; wait for it.",
-                {"pool": pool.name, "pg_num": pool.pg_num, "target": pool.pg_num_target},
+                f"{name} of pool {pool.name} goes from {now} to {target}; wait for it.",
+                {"pool": pool.name, "what": name, "now": now, "target": target},
             )
     return Pass("no pool changes its number of PGs")
 

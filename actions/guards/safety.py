@@ -7,6 +7,7 @@ from actions.cluster.view import ClusterView
 from actions.context import Context, engaged
 from actions.fate import doomed
 from actions.guards.verdict import Pass, Refuse, count
+from actions.messages import WORDS, describe_limit
 from actions.policy import Policy
 from actions.space import cluster_after, promised_by_others, remaining, room, waiting
 from actions.survey import at_rest
@@ -63,7 +64,7 @@ def space(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
     if worst and worst[0] > full.limit:
         return Refuse(
             "space",
-            f"osd.{worst[1]} would be {worst[0]:.0%} full, limit {full.limit:.0%}.",
+            f"osd.{worst[1]} would be {worst[0]:.0%} full, {describe_limit(full.limit)}.",
             {"osd": worst[1], "fill": worst[0], "limit": full.limit},
         )
     gone = context.draining() | (set() if drain.intent is Intent.FILL else set(drain.osds))
@@ -77,7 +78,7 @@ def space(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
             {"fill": after, "limit": view.nearfull_ratio},
         )
     return Pass(
-        f"fullest target osd.{worst[1]} {worst[0]:.0%}, limit {full.limit:.0%}"
+        f"fullest target osd.{worst[1]} {worst[0]:.0%}, {describe_limit(full.limit)}"
         if worst
         else "nothing left to move"
     )
@@ -149,7 +150,7 @@ def safe_to_destroy(view: ClusterView, drain: Drain, policy: Policy, context: Co
             "a copy on the old disk may still be wanted.",
             {"pgs": len(restless)},
         )
-    return Pass("every copy is counted elsewhere")
+    return Pass(WORDS[drain.intent].counted)
 
 
 def _quarantines(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:

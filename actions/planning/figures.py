@@ -14,6 +14,7 @@ from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.foresight import placed
 from actions.guards.verdict import count
+from actions.messages import describe_hours, describe_limit
 from actions.planning.diff import in_units
 from actions.policy import Policy
 from actions.space import Room, waiting, when_done
@@ -54,7 +55,7 @@ def sealed(
     refusals = draft.refusals
     fullest = next((target for target in targets if target.after is not None), None)
     if fullest is not None and fullest.after is not None and fullest.after > space.limit and not refusals:
-        refusals = (f"osd.{fullest.osd} would be {fullest.after:.0%} full, limit {space.limit:.0%}.",)
+        refusals = (f"osd.{fullest.osd} would be {fullest.after:.0%} full, {describe_limit(space.limit)}.",)
     unknown = [t.osd for t in targets if t.after is None and t.osd not in waiting(view, drain)]
     if unknown:
         refusals = (*refusals, f"osd.{unknown[0]} reports no sizes; its room is not known.")
@@ -66,7 +67,9 @@ def sealed(
     why = draft.why
     if lives is not None:
         chance = "over 99.9%" if lives > SUREST else f"{lives:.1%}"
-        why += f"; it takes about {hours:.1f} h, which the device outlives with a chance of {chance}"
+        why += (
+            f"; it takes about {describe_hours(hours)}, which the device outlives with a chance of {chance}"
+        )
     return Plan(
         mechanic=draft.mechanic,
         why=why,

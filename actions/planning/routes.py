@@ -9,6 +9,7 @@ from actions.cluster.view import ClusterView, Pg
 from actions.crush.map import ITEM_NONE
 from actions.fate import Fates, crowded, fates
 from actions.foresight import Placement, placed
+from actions.messages import describe_limit
 from actions.space import Room
 from actions.topology import Domains, applied, domains, pairs_for
 from data.drain import Move
@@ -128,7 +129,8 @@ class _Way:
         if over:
             fill, target = max(over)
             limit = self.space.limit
-            return f"osd.{target} would be {fill:.0%} full, limit {limit:.0%}, and no less full legal target is left."
+            would = f"osd.{target} would be {fill:.0%} full, {describe_limit(limit)}"
+            return f"{would}; no less full legal target is left."
         return f"PG {self.pg.id} cannot be pinned to {list(want)}, and no other legal target is left."
 
 

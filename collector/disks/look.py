@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 
 from collector.disks.process import Ended
 from collector.disks.smartctl import ASLEEP
-from data.reading import NOT_RUN
 from data.smart import SmartDocument, Undecodable, decode
 from data.smart.exit_status import exit_bits
+from data.unreadable import UnreadableCause
 
 _LONGEST_WORDS = 300
-_NO_RIGHT = ("Permission denied", "Operation not permitted")
+_NOT_RUN = "smartctl could not be run"
+_SUDO = "sudo:"
 _NO_SUCH_OPTION, _LONGEST_GREETING = b"UNRECOGNIZED OPTION", 1024
 _SLACK = timedelta(seconds=2)  # smartctl's local_time has whole seconds
 
@@ -28,6 +29,7 @@ class Failed:
     """Nothing was read of the disk's state."""
 
     why: str
+    cause: UnreadableCause
     document: SmartDocument | None = None
     """Who it is, where it got as far as that."""
 
@@ -38,15 +40,15 @@ Look = SmartDocument | Asleep | Failed
 def look(ended: Ended) -> Look:
     """What the run says. Exit bits 2-7 are the disk's signals; 0 and 1 say that nothing was read."""
     if ended.why is not None:
-        return Failed(f"smartctl {ended.why}")
+        return Failed(f"smartctl {ended.why}", _cause_of_end(ended))
     if ended.status == ASLEEP:
         return Asleep()
     try:
         document = decode(ended.out)
     except Undecodable as reason:
-        return Asleep() if reason.standby else Failed(_explained(str(reason), ended))
+        return Asleep() if reason.standby else _explained(reason, ended)
     if document.untold is not None:
-        return Asleep() if document.standby else Failed(document.untold, document)
+        return Asleep() if document.standby else Failed(document.untold, UnreadableCause.IO_ERROR, document)
     if document.smart.exit_bits is None:
         smart = dataclasses.replace(document.smart, exit_bits=exit_bits(ended.status))
         return dataclasses.replace(document, smart=smart)
@@ -61,11 +63,24 @@ def taken_at(document: SmartDocument, now: datetime, seconds: float) -> datetime
     return told
 
 
-def _explained(reason: str, ended: Ended) -> str:
+def _cause_of_end(ended: Ended) -> UnreadableCause:
+    """The cause of a run that was not begun or did not end by itself."""
+    if not ended.begun:
+        return UnreadableCause.PERMISSION if ended.denied else UnreadableCause.TOOL_MISSING
+    return UnreadableCause.TIMEOUT if ended.late else UnreadableCause.NOT_UNDERSTOOD
+
+
+def _explained(undecodable: Undecodable, ended: Ended) -> Failed:
+    reason = str(undecodable)
     if not ended.out.strip() and ended.err:
-        return f"{NOT_RUN} ({ended.err.splitlines()[-1][:_LONGEST_WORDS]})"
-    if any(words in reason for words in _NO_RIGHT):
-        return f"{NOT_RUN} with the rights that it needs: run the collector as root, or let it use sudo"
+        cause = UnreadableCause.PERMISSION if _SUDO in ended.err else UnreadableCause.TOOL_MISSING
+        return Failed(f"{_NOT_RUN} ({ended.err.splitlines()[-1][:_LONGEST_WORDS]})", cause)
+    if undecodable.cause is UnreadableCause.PERMISSION:
+        told = f"{_NOT_RUN} with the rights that it needs: run the collector as root, or let it use sudo"
+        return Failed(told, undecodable.cause)
     if _NO_SUCH_OPTION in ended.out[:_LONGEST_GREETING]:
-        return f"{NOT_RUN} with --json: smartmontools 7 or later is needed"
-    return reason if reason.startswith("smartctl ") else f"smartctl's answer {reason}"
+        return Failed(
+            f"{_NOT_RUN} with --json: smartmontools 7 or later is needed", UnreadableCause.TOOL_UNFIT
+        )
+    told = reason if reason.startswith("smartctl ") else f"smartctl's answer {reason}"
+    return Failed(told, undecodable.cause)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
+from collector.disks.look import Failed
 from collector.disks.names import Known
 
 
@@ -15,7 +16,7 @@ class Met:
         """thought: place to the disk that is thought to be there."""
         self.thought = dict(thought)
         self._met: defaultdict[str, dict[str, Known]] = defaultdict(dict)
-        self.silent: dict[str, str] = {}
+        self.silent: dict[str, Failed] = {}
         """Place to why nothing was read there."""
         self.asleep: list[str] = []
         self.remarks: list[str] = []

@@ -46,6 +46,10 @@ class Ended:
     """What went wrong, to follow the program's name: `did not answer within 60 s`."""
     begun: bool = True
     """False where there was no such program, or no right to run it."""
+    denied: bool = False
+    """Whether the right to run it was missing."""
+    late: bool = False
+    """Whether it did not answer in time."""
 
 
 class Programs:
@@ -103,13 +107,14 @@ class Programs:
     def _start(self, job: Job, seconds: float, pipes: selectors.BaseSelector) -> _Running | Ended:
         if (left := self._left.get(job.key)) is not None:
             if left.poll() is None:
-                return Ended(None, why="still hangs from an earlier look")
+                return Ended(None, why="still hangs from an earlier look", late=True)
             del self._left[job.key]
         try:
             return _Running(job, time.monotonic() + seconds, pipes, self._ending)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            return Ended(None, why=f"could not be run ({job.argv[0]}: {reason})", begun=False)
+            why, denied = f"could not be run ({job.argv[0]}: {reason})", isinstance(error, PermissionError)
+            return Ended(None, why=why, begun=False, denied=denied)
 
     def _remember(self, run: _Running) -> None:
         if run.process.returncode is None:
@@ -142,6 +147,7 @@ class _Running:
         self._size = 0
         self._words = b""
         self._why: str | None = None
+        self._late = False
         self._killed = 0.0
         for pipe in (self._out, self._err):
             os.set_blocking(pipe.fileno(), False)
@@ -173,6 +179,7 @@ class _Running:
         if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             if self._why is None and now > self.deadline:
                 self.kill(f"did not answer within {seconds:g} s")
+                self._late = True
             if self._why is None or now < self._killed + _REAPING_SECONDS:
                 return None
             return self._ended(None)
@@ -209,4 +216,4 @@ class _Running:
                 self._pipes.unregister(pipe)
             pipe.close()
         words = self._words.decode("utf-8", "replace").strip()
-        return Ended(status, b"".join(self._pieces), words, self._why)
+        return Ended(status, b"".join(self._pieces), words, self._why, late=self._late)

@@ -20,6 +20,7 @@ from data.clock import Clock
 from data.ids import DeviceId, HostName
 from data.reading import Protocol, Reading, Seat, Smart, Unreadable
 from data.smart import SmartDocument
+from data.unreadable import UnreadableCause
 
 GONE_FOR = timedelta(hours=24)
 """How long a disk that is listed no more is reported as unreadable: long enough to be seen, and then it was pulled."""
@@ -145,7 +146,7 @@ class DiskWatch:
                 if isinstance(seen, SmartDocument) and known is not None:
                     seen = self._held_to(known.device, seen)
                 if isinstance(seen, Failed):
-                    met.silent[place] = seen.why
+                    met.silent[place] = seen
                 elif isinstance(seen, Asleep):
                     met.asleep.append(place)
                     if known is not None:
@@ -172,7 +173,7 @@ class DiskWatch:
         if seen.tells_state:
             self._names.spoke(device)
         elif seen.smart.protocol is Protocol.SCSI and self._names.has_spoken(device):
-            return Failed(FELL_SILENT, seen)
+            return Failed(FELL_SILENT, UnreadableCause.IO_ERROR, seen)
         return seen
 
     def _looks(self, spots: Mapping[str, Spot], met: Met) -> Iterator[tuple[str, Ended]]:
@@ -193,12 +194,12 @@ class DiskWatch:
     def _unread(self, met: Met) -> Iterator[Reading]:
         """Disks that stayed silent on every path. Known only at the end: a disk may have moved to another place."""
         now = self._clock.now()
-        for place, why in met.silent.items():
-            known = met.thought.get(place)
+        for place, failed in met.silent.items():
+            known, why = met.thought.get(place), failed.why
             if known is None:
                 met.remarks.append(f"{place} has not told its name yet: {why}")
             elif (elsewhere := met.where(known)) is None:
-                yield self._unreadable(place, known, met, now, why)
+                yield self._unreadable(place, known, met, now, failed)
             elif elsewhere not in met.silent:
                 met.remarks.append(
                     f"{place} is silent ({why}); {known.device}, which was read there, is at {elsewhere}"
@@ -218,9 +219,8 @@ class DiskWatch:
                 self._names.forget(place)
                 self._names.answered(known.device)
             else:
-                yield self._unreadable(
-                    place, known, met, now, f"{place} is listed no more: pulled, or off the bus"
-                )
+                why = f"{place} is listed no more: pulled, or off the bus"
+                yield self._unreadable(place, known, met, now, Failed(why, UnreadableCause.DEVICE_GONE))
 
     def _ousted(self, met: Met, now: datetime) -> Iterator[Reading]:
         """Disks at whose place another one is, and that are at no other: letters move up when a disk dies."""
@@ -236,17 +236,17 @@ class DiskWatch:
                 there = f"where {other.device} is now" if other else "which is listed no more"
                 why = f"it was at {ousted.place}, {there}, and is at no other place: pulled, or off the bus"
                 # No seats and no kernel errors: those of the place are the other disk's.
-                yield Reading(device, self._host, now, now, Unreadable(self._names.failed(device, now), why))
+                seen = Unreadable(self._names.failed(device, now), why, UnreadableCause.DEVICE_GONE)
+                yield Reading(device, self._host, now, now, seen)
 
     def _gone(self) -> dict[str, Known]:
         here = self._spots or {}
         return {place: known for place, known in self._names.places.items() if place not in here}
 
-    def _unreadable(self, place: str, known: Known, met: Met, now: datetime, why: str) -> Reading:
+    def _unreadable(self, place: str, known: Known, met: Met, now: datetime, failed: Failed) -> Reading:
         met.meet(place, known)
-        return self._reading(
-            place, known, met, now, now, Unreadable(self._names.failed(known.device, now), why)
-        )
+        seen = Unreadable(self._names.failed(known.device, now), failed.why, failed.cause)
+        return self._reading(place, known, met, now, now, seen)
 
     def _reading(
         self,

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from data.outside_text import ATTRIBUTE_NAME
 from data.reading import Attribute, Counters, Identity, Protocol, Smart
 from data.smart import logs
+from data.smart.cross_checks import choose_power_on_hours, choose_temperature
 from data.smart.packed import LARGEST_REPORTED_UNCORRECTABLE, decoded, packs_rates, shown, unpacked
 from data.smart.traffic import bytes_read, bytes_written
 from data.smart.values import (
@@ -25,9 +27,6 @@ from data.smart.values import (
 
 _SECTOR_BYTES = 512
 _OWN_BITS = 56  # an attribute's raw field has 6 bytes, 7 on some drives
-_MOST_HOURS = 350_400  # forty years, as data.wire.acceptance has it
-"""More years than there are drives that count them. A drive that the database does not know may count minutes or
-half minutes under the same name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ def _smart(
         ),
         attributes=attributes,
         power_on_hours=hours,
-        temperature_c=_temperature(document, attributes),
+        temperature_c=_temperature(document, attributes, statistics),
         exit_bits=exit_bits,
         spare_threshold_pct=percent(member(document, "spare_available"), "threshold_percent"),
         logs=logs.ata(document),
@@ -158,7 +157,7 @@ def _attributes(document: JsonObject, drive: Identity) -> Mapping[int, Attribute
         if meant is None or (packed or 0) >= 2**64:
             continue
         rows[number] = Attribute(
-            name=text(row, "name") or "Unknown_Attribute",
+            name=text(row, "name", ATTRIBUTE_NAME.limit) or "Unknown_Attribute",
             raw=meant,
             value=_normalised(row, "value"),
             worst=_normalised(row, "worst"),
@@ -184,14 +183,17 @@ def _normalised(row: JsonObject, key: str) -> int | None:
 
 
 def _statistics(document: JsonObject) -> dict[tuple[int, str], int]:
-    """Device statistics (ACS-4, 9.5) that the drive marks as valid, by page number and name."""
+    """Device statistics (ACS-4, 9.5) that the drive marks as valid, by page number and name.
+
+    Only temperatures (page 5) may be below zero.
+    """
     found: dict[tuple[int, str], int] = {}
     for page in members(member(document, "ata_device_statistics"), "pages"):
         number = count(page, "number")
         for row in members(page, "table") if number is not None else ():
             name, value = row.get("name"), integer(row, "value")
             valid = member(row, "flags").get("valid", True) is not False
-            if valid and isinstance(name, str) and value is not None and value >= 0:
+            if valid and isinstance(name, str) and value is not None and (value >= 0 or number == 5):
                 found[number or 0, name] = value
     return found
 
@@ -242,28 +244,26 @@ def _counters(
 def _power_on_hours(
     document: JsonObject, attributes: Mapping[int, Attribute], statistics: Mapping[tuple[int, str], int]
 ) -> int | None:
-    """`power_on_time` first: smartctl has divided by the drive's own unit there, which may be minutes. Where there are
-    statistics it is theirs, so that they go first in a text."""
+    """`power_on_time` first: smartctl has divided by the drive's own unit there, which may be minutes."""
     attribute = attributes.get(9)
-    told = (
-        count(member(document, "power_on_time"), "hours"),
-        statistics.get((1, "Power-on Hours")),
+    return choose_power_on_hours(
+        (count(member(document, "power_on_time"), "hours"), statistics.get((1, "Power-on Hours"))),
         attribute.raw if attribute is not None and "power_on" in attribute.name.lower() else None,
     )
-    return next((hours for hours in told if hours is not None and 0 <= hours <= _MOST_HOURS), None)
 
 
-def _temperature(document: JsonObject, attributes: Mapping[int, Attribute]) -> int | None:
-    for key in ("temperature", "ata_sct_status"):
-        node = member(document, key)
-        if (
-            current := temperature(node if key == "temperature" else member(node, "temperature"), "current")
-        ) is not None:
-            return current
-    for number in (194, 190):
-        attribute = attributes.get(number)
-        if attribute is None or _NO_TEMPERATURE.search(attribute.name):
-            continue
-        if (current := temperature({"current": attribute.raw}, "current")) is not None:
-            return current
-    return None
+def _temperature(
+    document: JsonObject, attributes: Mapping[int, Attribute], statistics: Mapping[tuple[int, str], int]
+) -> int | None:
+    """`temperature` where no statistic can have overwritten it, else the sensors' value or the statistic's."""
+    told = temperature(member(document, "temperature"), "current")
+    statistic = statistics.get((5, "Current Temperature"))
+    if told is not None and statistic is None:
+        return told
+    sct = temperature(member(member(document, "ata_sct_status"), "temperature"), "current")
+    sensors = [
+        temperature({"current": attribute.raw}, "current")
+        for number in (194, 190)
+        if (attribute := attributes.get(number)) is not None and not _NO_TEMPERATURE.search(attribute.name)
+    ]
+    return choose_temperature((sct, *sensors), temperature({"current": statistic}, "current"))

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 from data.device_id import device_id
 from data.ids import DeviceId
+from data.outside_text import MESSAGE, clean_text
 from data.reading import Counters, Protocol, Smart
 from data.refusal import Refusal
 from data.smart import ata, nvme, scsi
@@ -21,6 +22,7 @@ from data.smart.exit_status import COMMAND_FAILED, VERDICT_FAILED, exit_bits, re
 from data.smart.json_text import LARGEST_DOCUMENT, NotJsonError, first_object, is_list
 from data.smart.text import NotTextError, is_text, stops, transcript
 from data.smart.values import JsonObject, count, integer, member, members, text
+from data.unreadable import UnreadableCause
 
 __all__ = ["LARGEST_DOCUMENT", "SmartDocument", "Undecodable", "decode"]
 
@@ -35,6 +37,7 @@ class Undecodable(Refusal):
         exit_bits: tuple[int, ...] | None = None,
         standby: bool = False,
         messages: tuple[str, ...] = (),
+        cause: UnreadableCause = UnreadableCause.NOT_UNDERSTOOD,
     ) -> None:
         super().__init__(reason)
         self.exit_bits = exit_bits
@@ -42,6 +45,8 @@ class Undecodable(Refusal):
         self.standby = standby
         """The drive was asleep and smartctl was told not to wake it: no evidence against the disk."""
         self.messages = messages
+        self.cause = cause
+        """Whose fault it is that nothing was read, where the output is taken for a failed probe."""
 
     @property
     def read_failed(self) -> bool:
@@ -104,7 +109,7 @@ _STATE_FAILED = re.compile(
     r"|Read NVMe SMART/Health Information\b.* failed: (?!Invalid|NVMe Status 0x(?:4?0*)(?:1|2|b|109)\b)"
 )
 _NO_STATE = re.compile(r"lacks SMART capability|not support SMART|SMART Disabled")
-_LONGEST_MESSAGE = 4096
+_LONGEST_MESSAGE = MESSAGE.limit
 _LONGEST_QUOTE = 300
 
 _CURES: tuple[tuple[str, str], ...] = (
@@ -124,6 +129,15 @@ _CURES: tuple[tuple[str, str], ...] = (
     ("Standard Inquiry", "check the disk and its cable"),
     ("No such ", "check the device's name"),
 )
+_CAUSES: Mapping[str, UnreadableCause] = {
+    **dict.fromkeys(("Permission denied", "Operation not permitted"), UnreadableCause.PERMISSION),
+    **dict.fromkeys(
+        ("INVALID ARGUMENT", "UNRECOGNIZED OPTION", "requires a device name", "Unknown device type"),
+        UnreadableCause.TOOL_UNFIT,
+    ),
+    "No such ": UnreadableCause.DEVICE_GONE,
+}
+"""By the signs of _CURES. A disk that smartctl could not open or identify for any other reason may be dying."""
 
 
 def decode(document: bytes, now: datetime | None = None) -> SmartDocument:
@@ -141,9 +155,8 @@ def decode(document: bytes, now: datetime | None = None) -> SmartDocument:
     standby = _asleep(found, messages)
     smart = _smart(found, bits)
     if smart is None or not _tells_something(smart):
-        raise Undecodable(
-            _why_nothing(found, messages, bits), exit_bits=bits, standby=standby, messages=messages
-        )
+        why, cause = _why_nothing(found, messages, bits)
+        raise Undecodable(why, exit_bits=bits, standby=standby, messages=messages, cause=cause)
     device = member(found, "device")
     version = program.get("version")
     taken_at = _taken_at(found)
@@ -266,7 +279,7 @@ def _failure(found: JsonObject, messages: tuple[str, ...], bits: tuple[int, ...]
     # An ATA drive's IDENTIFY tells that it lacks SMART; of a SCSI drive smartctl says so when MODE SENSE failed.
     if _protocol(found) is not Protocol.SCSI and any(_NO_STATE.search(line) for line in lines):
         return None
-    return next((line[:_LONGEST_MESSAGE] for line in lines if _STATE_FAILED.match(line)), None)
+    return next((clean_text(line, _LONGEST_MESSAGE) for line in lines if _STATE_FAILED.match(line)), None)
 
 
 def _is_silent(found: JsonObject, bits: tuple[int, ...] | None) -> bool:
@@ -322,16 +335,27 @@ def _messages(found: JsonObject) -> tuple[str, ...]:
     said.sort(key=lambda message: message.get("severity") != "error")
     told = [part for message in said if (part := text(message, "string", _LONGEST_MESSAGE))]
     scrape = [part for key in ("error", "smartctl_output") if (part := text(found, key, _LONGEST_MESSAGE))]
-    told = told or [line[:_LONGEST_MESSAGE] for line in _printed(found) if stops(line)]
+    told = told or [clean_text(line, _LONGEST_MESSAGE) for line in _printed(found) if stops(line)]
     return tuple(told) or ((": ".join(scrape),) if scrape else ())
 
 
-def _why_nothing(found: JsonObject, messages: tuple[str, ...], bits: tuple[int, ...] | None) -> str:
-    """One sentence: smartctl's own words where it has some, and what to do."""
+def _why_nothing(
+    found: JsonObject, messages: tuple[str, ...], bits: tuple[int, ...] | None
+) -> tuple[str, UnreadableCause]:
+    """One sentence, and the cause: smartctl's own words where it has some, and what to do."""
     if messages:
         first = messages[0].rstrip(".")[:_LONGEST_QUOTE]
-        cure = next((cure for sign, cure in _CURES if sign in first), "check the disk and its cable")
-        return f"smartctl read nothing ({first}): {cure}"
+        sign, cure = next(
+            (known for known in _CURES if known[0] in first), ("", "check the disk and its cable")
+        )
+        cause = _CAUSES.get(sign, UnreadableCause.OPEN_FAILED)
+        return f"smartctl read nothing ({first}): {cure}", cause
+    if read_failed(bits) and isinstance(found.get("smartctl"), Mapping):
+        return _without_words(found, messages, bits), UnreadableCause.OPEN_FAILED
+    return _without_words(found, messages, bits), UnreadableCause.NOT_UNDERSTOOD
+
+
+def _without_words(found: JsonObject, messages: tuple[str, ...], bits: tuple[int, ...] | None) -> str:
     if isinstance(found.get("devices"), list):
         return "is smartctl's list of devices, pass what smartctl -x --json prints of each"
     if "seagate_farm_log" in found:

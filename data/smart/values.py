@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from data.device_id import names_one_drive
+from data.outside_text import MODEL, clean_identifier, clean_text
 
 JsonObject = Mapping[str, object]
 
@@ -18,7 +19,7 @@ LARGEST = 2**63 - 1
 """The largest count that stores and wire formats hold; what claims more is no count."""
 
 _NOTHING: JsonObject = {}
-_LONGEST_TEXT = 256
+_LONGEST_TEXT = MODEL.limit
 _DECIMAL = re.compile(r"[+-]?\d+(?:[.,\u066b]\d+)?")
 _ONE_LETTER = re.compile(r"(\w)\1{3,}")  # publishers overwrite serial numbers with one letter
 _MASKED = re.compile(r"[-*.?#]+|<.*>|\[.*\]|x{3,}|.*\.{3}|.*redacted.*|n/?a|none|null|unknown", re.I)
@@ -81,20 +82,16 @@ def decimal(node: JsonObject, key: str) -> Decimal | None:
 
 
 def text(node: JsonObject, key: str, longest: int = _LONGEST_TEXT) -> str | None:
-    """Printable text under `key` with its blanks squeezed; None when it is empty or longer than `longest`."""
+    """Text under `key`, cleaned and cut at `longest` characters; None when nothing is left of it."""
     value = node.get(key)
-    if not isinstance(value, str):
-        return None
-    if not value.isprintable():
-        value = "".join(letter if letter.isprintable() else " " for letter in value)
-    squeezed = " ".join(value.split())
-    return squeezed if 0 < len(squeezed) <= longest else None
+    return (clean_text(value, longest) or None) if isinstance(value, str) else None
 
 
 def named(node: JsonObject, *keys: str) -> str | None:
-    """The first of `keys` that says something; a masked value (`--`, `REDACTED`) does not."""
+    """The first of `keys` that says something; a masked value (`--`, `REDACTED`) does not. Two names that differ only
+    in what is cleaned away stay apart."""
     for key in keys:
-        value = text(node, key)
+        value = _identifier(node, key)
         if value is not None and not _MASKED.fullmatch(value):
             return value
     return None
@@ -102,13 +99,19 @@ def named(node: JsonObject, *keys: str) -> str | None:
 
 def serial(document: JsonObject) -> str | None:
     """The serial number, if it tells this drive from all others: `REDACTED` and `9RK1XXXX` do not."""
-    value = text(document, "serial_number")
+    value = _identifier(document, "serial_number")
     if value is None or _ONE_LETTER.fullmatch(value) or not names_one_drive(value):
         return None
     return value
 
 
+def _identifier(node: JsonObject, key: str) -> str | None:
+    value = node.get(key)
+    return (clean_identifier(value, _LONGEST_TEXT) or None) if isinstance(value, str) else None
+
+
 def temperature(node: JsonObject, key: str) -> int | None:
-    """Degrees Celsius under `key`. A drive without a sensor answers 0, 127 or 128; no drive lives beyond -60..120."""
+    """Degrees Celsius under `key`. A drive without a sensor answers 0, 127, 128 or what a template left there; no drive
+    is specified to run below -40."""
     value = integer(node, key)
-    return value if value is not None and value != 0 and -60 <= value <= 120 else None
+    return value if value is not None and value != 0 and -40 <= value <= 120 else None

@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Column, ColumnElement, Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
+from data.store.faults import SetAside
+
 T = TypeVar("T")
 
 Insert = postgresql.Insert | sqlite.Insert
@@ -21,6 +23,11 @@ class Database(Protocol):
     @property
     def name(self) -> str:
         """As people know it; never with a password."""
+        ...
+
+    @property
+    def set_aside(self) -> SetAside:
+        """Rows that were met and cannot be read."""
         ...
 
     def insert(self, table: Table) -> Insert:

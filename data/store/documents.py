@@ -25,7 +25,8 @@ class _Mine(local):
     """Neither may be used by two threads at once."""
 
     def __init__(self) -> None:
-        self.packer = zstandard.ZstdCompressor(level=_LEVEL)
+        # Four bytes a document: else a flipped bit may come back as another reading.
+        self.packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
         self.unpacker = zstandard.ZstdDecompressor()
 
 

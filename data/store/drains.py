@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 from data.drain import Drain
 from data.store import documents, schema, upkeep
 from data.store.database import Database
-from data.store.faults import legible
+from data.store.faults import StoreUnreadable
 from data.store.port import RevisionConflict
 from data.store.schema import microseconds
 
@@ -60,7 +60,7 @@ class Drains:
         return None if raw is None else self._read(raw)
 
     def all(self) -> tuple[Drain, ...]:
-        """All drains, newest first."""
+        """All drains that can be read, newest first."""
         newest_first = select(_DRAINS.c.id, _DRAINS.c.revision).order_by(
             _DRAINS.c.created_at.desc(), _DRAINS.c.id.desc()
         )
@@ -79,14 +79,17 @@ class Drains:
             return tuple(places), [document for id_, document in connection.execute(wanted) if id_ in news]
 
         places, raws = self._database.read(look)
-        fresh = {drain.id: drain for drain in map(self._read, raws)}  # or newer than the first look found
-        found = {id_: fresh.get(id_) or known[id_] for id_ in places}
+        read = self._database.set_aside.read_all(_DRAINS.name, raws, documents.DRAIN.read, whole=True)
+        fresh = {drain.id: drain for drain in read}  # or newer than the first look found
+        found = {id_: drain for id_ in places if (drain := fresh.get(id_) or known.get(id_)) is not None}
         self._known = found
         return tuple(found.values())
 
     def _read(self, raw: bytes) -> Drain:
-        with legible(self._database.name, _DRAINS.name):
-            return documents.DRAIN.read(raw)
+        found = self._database.set_aside.read_one(_DRAINS.name, raw, documents.DRAIN.read)
+        if found is None:
+            raise StoreUnreadable(str(self._database.set_aside.describe()))
+        return found
 
 
 def _document(connection: Connection, id_: str) -> bytes | None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
+from threading import Lock
+from typing import Final, TypeVar
 
+import structlog
 from sqlalchemy.exc import DBAPIError
 
 from data.refusal import Refusal
 from data.sqlite_file import Fault, fault
 from data.wire.shape import Misshapen
+
+T = TypeVar("T")
+Raw = TypeVar("Raw", bound=Hashable)
+"""What a row keeps: a document, or columns of which a value is made."""
+
+UNREADABLE: Final = (Misshapen, TypeError, ValueError, OverflowError)
+"""What reading a damaged document raises: its bytes are no document, or no bytes at all."""
 
 
 class StoreRefusal(Refusal):
@@ -40,6 +50,14 @@ class StoreOutdated(StoreRefusal):
     """It has the tables of an older predrain, or none yet, and somebody has to bring it up."""
 
 
+def damaged(name: str, why: object) -> str:
+    """The sentence about a store whose file is damaged, with the cure."""
+    return (
+        f"the store {name} is damaged or no store ({why}): bring it back from a backup (`predrain restore`), or move it"
+        " away and start anew with `predrain up --accept-store`"
+    )
+
+
 @contextmanager
 def explained(name: str) -> Iterator[None]:
     """SQLite's errors about the store `name` as sentences; other errors pass as they are."""
@@ -58,20 +76,67 @@ def explained(name: str) -> Iterator[None]:
                 " with `fuser`, and try again; nothing was changed"
             ) from error
         if wrong is Fault.BROKEN:
-            raise StoreUnreadable(
-                f"the store {name} is damaged or no store ({error.orig}): bring it back from a backup, or"
-                " move it away and start again"
-            ) from error
+            raise StoreUnreadable(damaged(name, error.orig)) from error
         raise
 
 
-@contextmanager
-def legible(name: str, what: str) -> Iterator[None]:
-    """A document that cannot be read is damage, too."""
-    try:
-        yield
-    except Misshapen as error:
-        raise StoreUnreadable(
-            f"the store {name} holds a document in {what} that cannot be read ({error}): bring the store back"
-            " from a backup, or move it away and start again"
-        ) from error
+class SetAside:
+    """Rows of one store whose documents cannot be read: each is passed over where it is met, and reported.
+
+    A damaged row costs what it held and nothing else. Safe between threads.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = Lock()
+        self._found: dict[str, dict[int, str]] = {}
+        """By table: why each document cannot be read, by the document's hash."""
+
+    def read_all(
+        self, table: str, raws: Iterable[Raw], read: Callable[[Raw], T], *, whole: bool = False
+    ) -> tuple[T, ...]:
+        """The values of all documents that can be read, in their order. `whole`: these are all rows of the table."""
+        values, damaged = [], dict[int, str]()
+        for raw in raws:
+            try:
+                values.append(read(raw))
+            except UNREADABLE as error:
+                damaged[hash(raw)] = str(error)
+        if damaged or whole:
+            self._note(table, damaged, whole)
+        return tuple(values)
+
+    def read_one(self, table: str, raw: Raw, read: Callable[[Raw], T]) -> T | None:
+        """The value of one document, or None where it cannot be read."""
+        found = self.read_all(table, (raw,), read)
+        return found[0] if found else None
+
+    def count(self, table: str) -> int:
+        """How many rows of `table` are known to be unreadable."""
+        with self._lock:
+            return len(self._found.get(table, ()))
+
+    def describe(self) -> str | None:
+        """A sentence about all such rows with the cure, or None where there are none."""
+        with self._lock:
+            counts = {table: len(rows) for table, rows in sorted(self._found.items()) if rows}
+            why = next((why for rows in self._found.values() for why in rows.values()), "")
+        if not counts:
+            return None
+        told = " and ".join(f"{count} in {table}" for table, count in counts.items())
+        return (
+            f"the store {self._name} holds rows that cannot be read: {told} ({why}); they are left out and the rest"
+            " goes on: bring the store back from a backup to have them again"
+        )
+
+    def _note(self, table: str, damaged: dict[int, str], whole: bool) -> None:
+        with self._lock:
+            known = self._found.setdefault(table, {})
+            fresh = damaged.keys() - known.keys()
+            if whole:
+                known.clear()
+            known.update(damaged)
+        for one in fresh:
+            structlog.get_logger().error(
+                "a row cannot be read", store=self._name, table=table, why=damaged[one]
+            )

@@ -18,7 +18,6 @@ from data.reading import LatencySummary
 from data.store import schema
 from data.store.columns import pack, unpack
 from data.store.database import Database
-from data.store.faults import legible
 from data.store.schema import instant, microseconds
 from data.windows import Windows
 
@@ -90,9 +89,13 @@ def row(windows: Windows, merged: int) -> dict[str, Any]:
 
 
 def opened(database: Database, rows: Iterable[Row[str, int, bytes]]) -> tuple[Windows, ...]:
-    """The windows in rows of (host, window_start, packed)."""
-    with legible(database.name, TABLE.name):
-        return tuple(unpack(host, instant(start), packed) for host, start, packed in rows)
+    """The windows in rows of (host, window_start, packed), without those that cannot be read."""
+
+    def read(row: Row[str, int, bytes]) -> Windows:
+        host, start, packed = row
+        return unpack(host, instant(start), packed)
+
+    return database.set_aside.read_all(TABLE.name, rows, read)
 
 
 def rows_of(*where: Any) -> Select[str, int, bytes]:
@@ -114,9 +117,9 @@ def _add_missing(database: Database, connection: Connection, fresh: dict[str, An
     held = connection.execute(rows_of(*key).with_for_update()).one()
     if held.packed == fresh["packed"]:
         return
-    (kept,) = opened(database, [held])
-    joined = kept.joined(windows)
-    if len(joined.osd) > len(kept.osd):
+    kept = opened(database, [held])
+    joined = kept[0].joined(windows) if kept else windows
+    if not kept or len(joined.osd) > len(kept[0].osd):
         connection.execute(TABLE.update().where(*key), {"packed": pack(joined)})
 
 

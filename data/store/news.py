@@ -13,7 +13,6 @@ from sqlalchemy import Connection, Table, select
 
 from data.store import documents, schema
 from data.store.database import Database
-from data.store.faults import legible
 from data.store.port import News
 from data.wire import bodies
 from data.wire.bodies import Body
@@ -26,8 +25,7 @@ def news(database: Database, since: str | None) -> News:
     mark, found = database.read(partial(_rows, database, since))
 
     def read(table: Table, body: Body[T]) -> tuple[T, ...]:
-        with legible(database.name, table.name):
-            return tuple(body.read(raw) for raw in found[table.name])
+        return database.set_aside.read_all(table.name, found[table.name], body.read, whole=since is None)
 
     return News(
         mark,

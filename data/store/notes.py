@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, exists, or_, select
 
 from data.store import schema
 from data.store.database import Database
@@ -19,8 +19,14 @@ def notes(database: Database, room: str) -> Mapping[str, bytes]:
     return {name: bytes(document) for name, document in rows}
 
 
-def note(database: Database, room: str, changes: Mapping[str, bytes | None]) -> None:
-    """As `data.store.port.Store.note`; in the order of names, so that two writers never wait for each other."""
+def note(
+    database: Database,
+    room: str,
+    changes: Mapping[str, bytes | None],
+    beside: Callable[[Connection], None] = lambda _connection: None,
+) -> None:
+    """As `data.store.port.Store.note`, with `beside` in the same transaction. Changes are written in the order of
+    names, so that two writers never wait for each other."""
     ordered = sorted(changes.items())
     kept = [{"room": room, "name": name, "document": raw} for name, raw in ordered if raw is not None]
     gone = [{"gone": name} for name, raw in ordered if raw is None]
@@ -35,6 +41,26 @@ def note(database: Database, room: str, changes: Mapping[str, bytes | None]) -> 
             connection.execute(keeping, kept)
         if gone:
             connection.execute(forgetting, gone)
+        beside(connection)
 
     if kept or gone:
         database.write(write)
+
+
+def note_once(database: Database, room: str, name: str, document: bytes) -> bytes:
+    """As `data.store.port.Store.note_once`; of several processes that begin at once the first one's stays."""
+    adding = database.insert(_NOTES).on_conflict_do_nothing()
+    wanted = select(_NOTES.c.document).where(_NOTES.c.room == room, _NOTES.c.name == name)
+
+    def write(connection: Connection) -> bytes:
+        connection.execute(adding, {"room": room, "name": name, "document": document})
+        return bytes(connection.execute(wanted).scalar_one())
+
+    return database.write(write)
+
+
+def is_empty(database: Database) -> bool:
+    """As `data.store.port.Store.is_empty`."""
+    tables = (*schema.FOLLOWED, schema.host_latency)
+    any_row = select(or_(*(exists().select_from(table) for table in tables)))
+    return not database.read(lambda connection: connection.execute(any_row).scalar_one())

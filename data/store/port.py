@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Protocol
 
 from data.drain import Drain, JournalEntry
@@ -14,6 +15,9 @@ from data.outcome import Outcome
 from data.outlook import Outlook
 from data.reading import LatencySummary, Reading
 from data.windows import Windows
+
+AUDIT = "audit"
+"""The journal that is a chain: each of its lines is bound to the line before it."""
 
 
 class RevisionConflict(Exception):
@@ -47,6 +51,33 @@ class News:
     outcomes: tuple[Outcome, ...] = ()
 
 
+class ChainBreak(StrEnum):
+    """CHANGED: a line does not follow from what stands before it. END: lines at the end are missing.
+
+    UNKNOWN: there are lines, and nothing that says where the chain begins and ends.
+    """
+
+    CHANGED = "changed"
+    END = "end"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditChain:
+    """What a walk along the chain found.
+
+    lines: those that were read and held. head: the hash of the last of them. adopted: how many of them were written by
+    a version that had no chain, and were chained later as they stood. broken_at: the number of the first line that does
+    not hold, where the break is at one line.
+    """
+
+    lines: int
+    head: bytes
+    adopted: int = 0
+    broken: ChainBreak | None = None
+    broken_at: int | None = None
+
+
 class Store(Protocol):
     """Contract, held by one test suite over all adapters.
 
@@ -54,7 +85,9 @@ class Store(Protocol):
     - readings are keyed by (device, taken_at); a second one with that key is ignored;
     - a checkpoint is dropped with any reading kept that is not later than it: it never lacks one of its time;
     - `save_drain` raises RevisionConflict unless the revision is higher than the stored one (or equal and identical);
-    - a journal is ordered and only grows at its end;
+    - a journal is ordered and only grows at its end; the journal `audit` is a chain (data.store.chain);
+    - a row whose document cannot be read is left out of every answer and reported by `describe_damage`; only the
+      very drain that it holds can be neither asked for nor saved;
     - upkeep (`thin`, `coarsen`, `prune`) works in short transactions, a device or an hour of a host each, and goes on
       where it was stopped; what is newest of a device always stays.
     """
@@ -67,8 +100,20 @@ class Store(Protocol):
         """A device's readings from `since` on, oldest first."""
         ...
 
-    def latest_readings(self) -> Mapping[DeviceId, Reading]:
-        """Every device's newest reading."""
+    def latest_readings(self, devices: Collection[DeviceId] | None = None) -> Mapping[DeviceId, Reading]:
+        """The newest reading of each of `devices` that was read, or of every device (None)."""
+        ...
+
+    def refile_readings(self, readings: Sequence[Reading], device: DeviceId) -> None:
+        """Give readings, which are kept under their own device's name, to `device`, in one transaction. A reading that
+        `device` has of the same time stays; checkpoints of every device that is concerned are dropped.
+        """
+        ...
+
+    def forget_newest(self, device: DeviceId) -> None:
+        """Drop what is newest of a device (reading, outlook, checkpoint), so that it is a device no more. Its history
+        stays until it is pruned.
+        """
         ...
 
     def save_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> None:
@@ -151,8 +196,28 @@ class Store(Protocol):
         """Small things that a part of the service remembers under names of its own."""
         ...
 
-    def note(self, room: str, changes: Mapping[str, bytes | None]) -> None:
-        """Remember, or with None forget, all of `changes` or none."""
+    def note(self, room: str, changes: Mapping[str, bytes | None], told: Sequence[JournalEntry] = ()) -> None:
+        """Remember, or with None forget, all of `changes` or none; the lines `told` are in the journal if they are."""
+        ...
+
+    def verify_audit(self) -> AuditChain:
+        """Walk along the chain that the journal `audit` is, and tell whether it holds."""
+        ...
+
+    def note_once(self, room: str, name: str, document: bytes) -> bytes:
+        """Remember `document` unless something is remembered under that name; returns what is."""
+        ...
+
+    def is_empty(self) -> bool:
+        """Whether it never took a reading, a latency, an outlook, a drain or an outcome."""
+        ...
+
+    def describe_damage(self) -> str | None:
+        """A sentence about the rows that were met and cannot be read, or None where there are none."""
+        ...
+
+    def count_damaged_drains(self) -> int:
+        """How many drains are kept that cannot be read."""
         ...
 
     def halt_reason(self) -> str | None:
@@ -160,7 +225,14 @@ class Store(Protocol):
         ...
 
     def set_halt(self, why: str | None) -> None:
-        """Halt (with a reason) or lift the halt (None). Survives restarts."""
+        """Halt (with a reason) or lift the halt (None). Survives restarts.
+
+        Where the store takes nothing, a halt stands in this object's memory, and StoreRefusal is raised all the same.
+        """
+        ...
+
+    def unwritten_halt(self) -> str | None:
+        """Why everything is halted, where only this object's memory has it; else None."""
         ...
 
     def days(self) -> Mapping[date, int]:

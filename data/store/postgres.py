@@ -33,7 +33,7 @@ from sqlalchemy.types import UserDefinedType
 
 from data.store import schema
 from data.store.complaints import complained, passing
-from data.store.faults import StoreDenied, StoreOutdated, StoreUnreadable
+from data.store.faults import SetAside, StoreDenied, StoreOutdated, StoreUnreadable
 from data.store.patience import CONNECT_SECONDS, SILENT_SECONDS, WatchedConnection
 from data.store.sql import SqlStore
 from data.store.upkeep import COUNTED
@@ -71,6 +71,7 @@ class PostgresDatabase:
     def __init__(self, url: str) -> None:
         self._server = _Server(url, STATEMENT_SECONDS)
         self.name = self._server.name
+        self.set_aside = SetAside(self.name)
         try:
             self.read(self._check)
         except BaseException:

@@ -22,7 +22,7 @@ from sqlalchemy import (
     Text,
 )
 
-VERSION = 5
+VERSION = 6
 """Of the tables and of the documents in them; data.store.migrations tells what came with each."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -120,9 +120,23 @@ journal = Table(
     Column("drain", String, nullable=False),
     Column("digest", LargeBinary, nullable=False, unique=True),
     Column("document", LargeBinary, nullable=False),
+    Column("hash", LargeBinary),
     Index("journal_by_drain", "drain", "number"),
     sqlite_autoincrement=True,
 )
+
+chains = Table(
+    "chains",
+    metadata,
+    Column("journal", String, primary_key=True),
+    Column("anchor", LargeBinary, nullable=False),
+    Column("anchored", BigInteger, nullable=False),
+    Column("head", LargeBinary, nullable=False),
+    Column("ended", BigInteger, nullable=False),
+    Column("adopted", BigInteger, nullable=False),
+)
+"""Where each journal that is a chain (data.store.chain) begins and ends: hash and number of the line before its first
+one, and of its last one. `adopted`: number of the last line that was written before there was a chain."""
 
 outcomes = Table(
     "outcomes",

@@ -6,27 +6,26 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime
-from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Select, Table, or_, select
+from sqlalchemy import Connection, Select, Table, select
 
 from data.drain import Drain, JournalEntry
 from data.ids import DeviceId, HostName, OsdId
 from data.outcome import Outcome
 from data.outlook import Outlook
 from data.reading import LatencySummary, Reading
-from data.store import documents, latencies, notes, schema, upkeep
+from data.store import chain, checkpointing, documents, latencies, notes, refiling, schema, upkeep
 from data.store.database import Database
 from data.store.drains import Drains
-from data.store.faults import legible
 from data.store.news import news
-from data.store.port import Checkpoint, News
-from data.store.schema import instant, microseconds
+from data.store.port import AUDIT, AuditChain, Checkpoint, News
+from data.store.schema import microseconds
 from data.windows import Windows
 from data.wire import bodies
 from data.wire.bodies import Body
+from data.wire.shape import Misshapen
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
@@ -45,6 +44,7 @@ class SqlStore:
 
     def __init__(self, database: Database) -> None:
         self._database, self._drains = database, Drains(database)
+        self._unwritten_halt: str | None = None
 
     def add_readings(self, readings: Iterable[Reading]) -> int:
         """Keep readings; returns how many were new."""
@@ -65,7 +65,7 @@ class SqlStore:
                 connection, schema.readings, rows, lambda insert: insert.on_conflict_do_nothing()
             )
             self._keep_latest(connection, schema.latest_readings, "taken_at", rows, again=False)
-            self._drop_checkpoints(connection, rows)
+            checkpointing.drop_overtaken(self._database, connection, rows)
             return new
 
         return self._database.write(keep) if rows else 0
@@ -74,50 +74,34 @@ class SqlStore:
         """A device's readings from `since` on, oldest first."""
         return self._history(schema.readings, device, "taken_at", since, documents.READING)
 
-    def latest_readings(self) -> Mapping[DeviceId, Reading]:
-        """Every device's newest reading."""
+    def latest_readings(self, devices: Collection[DeviceId] | None = None) -> Mapping[DeviceId, Reading]:
+        """The newest reading of each of `devices` that was read, or of every device (None)."""
         table = schema.latest_readings
-        found = self._documents(select(table.c.document).order_by(table.c.device), table, documents.READING)
+        wanted = select(table.c.document).order_by(table.c.device)
+        if devices is not None:
+            wanted = wanted.where(self._database.among(table.c.device, devices))
+        found = self._documents(wanted, table, documents.READING)
         return {reading.device: reading for reading in found}
+
+    def refile_readings(self, readings: Sequence[Reading], device: DeviceId) -> None:
+        """Give readings, which are kept under their own device's name, to `device`, in one transaction."""
+        refiling.refile_readings(self._database, readings, device)
+
+    def forget_newest(self, device: DeviceId) -> None:
+        """Drop what is newest of a device, so that it is a device no more; its history stays."""
+        refiling.forget_newest(self._database, device)
 
     def save_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> None:
         """Keep checkpoints, one a device: a later save replaces it."""
-        rows = [
-            {
-                "device": one.device,
-                "layout": one.layout,
-                "through": microseconds(one.through),
-                "state": one.state,
-            }
-            for one in checkpoints
-        ]
-        self._replace(schema.checkpoints, rows, "device")
+        self._replace(schema.checkpoints, checkpointing.rows_of(checkpoints), "device")
 
     def checkpoints(self, devices: Collection[DeviceId]) -> Mapping[DeviceId, Checkpoint]:
         """The checkpoint of each of `devices` that has one, and got no earlier reading after it."""
-        table = schema.checkpoints
-        columns = (table.c.device, table.c.layout, table.c.through, table.c.state)
-        wanted = select(*columns).where(self._database.among(table.c.device, devices))
-        rows = self._database.read(lambda connection: connection.execute(wanted).all())
-        return {
-            row.device: Checkpoint(row.device, row.layout, instant(row.through), row.state) for row in rows
-        }
+        return checkpointing.read_checkpoints(self._database, devices)
 
     def unsaved(self, devices: Collection[DeviceId]) -> Mapping[DeviceId, tuple[datetime, ...]]:
         """When each of `devices` was read since its checkpoint (ever, where it has none), where it was."""
-        kept, saved = schema.readings, schema.checkpoints
-        later = or_(saved.c.through.is_(None), kept.c.taken_at > saved.c.through)
-        wanted = (
-            select(kept.c.device, kept.c.taken_at)
-            .outerjoin_from(kept, saved, kept.c.device == saved.c.device)
-            .where(self._database.among(kept.c.device, devices), later)
-            .order_by(kept.c.device, kept.c.taken_at)
-        )
-        rows = self._database.read(lambda connection: connection.execute(wanted).all())
-        return {
-            device: tuple(instant(row.taken_at) for row in of_device)
-            for device, of_device in groupby(rows, key=itemgetter(0))
-        }
+        return checkpointing.read_unsaved(self._database, devices)
 
     def add_latency(self, windows: Iterable[Windows]) -> None:
         """Keep what hosts told of their OSDs, keyed by (osd, window_start)."""
@@ -185,22 +169,19 @@ class SqlStore:
 
     def add_journal(self, entries: Sequence[JournalEntry]) -> None:
         """Append lines to drains' journals; a line that is there already is not added again."""
-        lines = [bodies.JOURNAL_ENTRY.write(entry) for entry in entries]
-        rows = [
-            {"drain": entry.drain, "digest": _digest(document), "document": document}
-            for entry, document in zip(entries, lines, strict=True)
-        ]
-        self._add(self._database.insert(schema.journal).on_conflict_do_nothing(), rows)
+        rows = self._lines(entries)
+        if rows:
+            self._database.write(lambda connection: self._append(connection, rows))
 
     def journal(self, drain: str | None = None, limit: int | None = None) -> tuple[JournalEntry, ...]:
         """Lines of one drain (or of all), newest last; the newest `limit` of them."""
         table = schema.journal
-        newest_first = select(table.c.document).order_by(table.c.number.desc())
+        newest_first = select(table.c.document, table.c.digest).order_by(table.c.number.desc())
         if drain is not None:
             newest_first = newest_first.where(table.c.drain == drain)
         if limit is not None:
             newest_first = newest_first.limit(max(limit, 0))
-        return self._documents(newest_first, table, bodies.JOURNAL_ENTRY)[::-1]
+        return self._whole_documents(newest_first, table, bodies.JOURNAL_ENTRY)[::-1]
 
     def add_outcome(self, outcome: Outcome) -> None:
         """Append a statement about a device's end. The same statement twice has one effect."""
@@ -216,8 +197,8 @@ class SqlStore:
     def outcomes(self) -> tuple[Outcome, ...]:
         """All statements, oldest first."""
         table = schema.outcomes
-        oldest_first = select(table.c.document).order_by(table.c.at, table.c.number)
-        return self._documents(oldest_first, table, bodies.OUTCOME)
+        oldest_first = select(table.c.document, table.c.digest).order_by(table.c.at, table.c.number)
+        return self._whole_documents(oldest_first, table, bodies.OUTCOME)
 
     def news(self, since: str | None = None) -> News:
         """What was written since the look that gave the mark `since`, or all there is (None)."""
@@ -227,24 +208,60 @@ class SqlStore:
         """Small things that a part of the service remembers under names of its own."""
         return notes.notes(self._database, room)
 
-    def note(self, room: str, changes: Mapping[str, bytes | None]) -> None:
-        """Remember, or with None forget, all of `changes` or none."""
-        notes.note(self._database, room, changes)
+    def note(self, room: str, changes: Mapping[str, bytes | None], told: Sequence[JournalEntry] = ()) -> None:
+        """Remember, or with None forget, all of `changes` or none, and with them append the lines `told`."""
+        rows = self._lines(told)
+        notes.note(self._database, room, changes, lambda connection: self._append(connection, rows))
+
+    def verify_audit(self) -> AuditChain:
+        """Walk along the audit's chain and tell whether it holds."""
+        return chain.verify(self._database)
+
+    def note_once(self, room: str, name: str, document: bytes) -> bytes:
+        """Remember `document` unless something is remembered under that name; returns what is."""
+        return notes.note_once(self._database, room, name, document)
+
+    def is_empty(self) -> bool:
+        """Whether it never took a reading, a latency, an outlook, a drain or an outcome."""
+        return notes.is_empty(self._database)
+
+    def describe_damage(self) -> str | None:
+        """A sentence about the rows that were met and cannot be read, or None where there are none."""
+        return self._database.set_aside.describe()
+
+    def count_damaged_drains(self) -> int:
+        """How many drains there were at the last look that cannot be read."""
+        self._drains.all()
+        return self._database.set_aside.count(schema.drains.name)
 
     def halt_reason(self) -> str | None:
         """Why everything is halted, or None when it is not."""
+        if self._unwritten_halt is not None:
+            return self._unwritten_halt
         why = select(schema.halt.c.why)
         return self._database.read(lambda connection: connection.execute(why).scalar_one_or_none())
 
     def set_halt(self, why: str | None) -> None:
-        """Halt (with a reason) or lift the halt (None). Survives restarts."""
+        """Halt (with a reason) or lift the halt (None). Survives restarts.
+
+        Where the database takes nothing, a halt stands in this object's memory; StoreRefusal is raised all the same.
+        """
         if why is None:
             self._database.write(lambda connection: connection.execute(schema.halt.delete()))
+            self._unwritten_halt = None
             return
+        self._unwritten_halt = why
         halting = self._database.insert(schema.halt).on_conflict_do_update(
             index_elements=["id"], set_={"why": why}
         )
         self._add(halting, [{"id": _ONLY, "why": why}])
+        self._unwritten_halt = None
+
+    def unwritten_halt(self) -> str | None:
+        """Why everything is halted, where only this object's memory has it; None where the database has it, or no
+        halt stands.
+        """
+        return self._unwritten_halt
 
     def days(self) -> Mapping[date, int]:
         """UTC days with readings; each has a number that is another one once a daily value of that day is."""
@@ -303,6 +320,23 @@ class SqlStore:
         if ordered:
             self._database.write(keep)
 
+    def _lines(self, entries: Sequence[JournalEntry]) -> list[dict[str, Any]]:
+        """Rows of the journal."""
+        documents_ = [bodies.JOURNAL_ENTRY.write(entry) for entry in entries]
+        return [
+            {"drain": entry.drain, "digest": _digest(document), "document": document}
+            for entry, document in zip(entries, documents_, strict=True)
+        ]
+
+    def _append(self, connection: Connection, rows: Sequence[Row]) -> None:
+        """Append lines that are not there already; those of the audit to its chain."""
+        plain = [row for row in rows if row["drain"] != AUDIT]
+        audit = [row for row in rows if row["drain"] == AUDIT]
+        if plain:
+            connection.execute(self._database.insert(schema.journal).on_conflict_do_nothing(), plain)
+        if audit:
+            chain.append(self._database, connection, audit)
+
     def _add(self, statement: Any, rows: Sequence[Row], *keys: str) -> None:
         if rows:
             ordered = _in_order(keys, rows)
@@ -329,19 +363,6 @@ class SqlStore:
 
         self._database.put(connection, table, [{**row, "written": number} for row in latest.values()], later)
 
-    def _drop_checkpoints(self, connection: Connection, readings: Sequence[Row]) -> None:
-        """A reading that comes late is not in its device's checkpoint. Nearly always none does."""
-        earliest: dict[str, int] = {}
-        for row in readings:
-            earliest.setdefault(row["device"], row["taken_at"])
-        table = schema.checkpoints
-        late = select(table.c.device, table.c.through).where(
-            self._database.among(table.c.device, earliest), table.c.through >= min(earliest.values())
-        )
-        overtaken = [of for of, through in connection.execute(late) if through >= earliest[of]]
-        if overtaken:
-            connection.execute(table.delete().where(self._database.among(table.c.device, overtaken)))
-
     def _history(
         self, table: Table, device: DeviceId, time: str, since: datetime | None, body: Body[T]
     ) -> tuple[T, ...]:
@@ -352,8 +373,19 @@ class SqlStore:
 
     def _documents(self, rows: Select[Any], table: Table, body: Body[T]) -> tuple[T, ...]:
         raws = self._database.read(lambda connection: connection.execute(rows).scalars().all())
-        with legible(self._database.name, table.name):
-            return tuple(body.read(raw) for raw in raws)
+        return self._database.set_aside.read_all(table.name, raws, body.read)
+
+    def _whole_documents(self, rows: Select[Any, Any], table: Table, body: Body[T]) -> tuple[T, ...]:
+        """As `_documents`, of rows of (document, digest): one that is not what was written is left out, too."""
+        found = self._database.read(lambda connection: connection.execute(rows).all())
+        changed = {one for one, digest in found if not isinstance(one, bytes) or _digest(one) != digest}
+
+        def read(document: bytes) -> T:
+            if document in changed:
+                raise Misshapen("it is not what was written")
+            return body.read(document)
+
+        return self._database.set_aside.read_all(table.name, [document for document, _ in found], read)
 
 
 def _digest(document: bytes) -> bytes:

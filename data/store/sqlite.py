@@ -28,7 +28,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 from data.sqlite_file import BUSY_SECONDS, make_durable
 from data.store import schema
-from data.store.faults import StoreFull, StoreUnreadable, explained
+from data.store.faults import SetAside, StoreFull, StoreUnreadable, explained
 from data.store.sql import SqlStore
 from data.store.upkeep import COUNTED
 
@@ -54,6 +54,7 @@ class SqliteDatabase:
 
     def __init__(self, path: Path | str) -> None:
         self.name = str(path)
+        self.set_aside = SetAside(self.name)
         # In memory there is one connection, and so one user at a time.
         self._alone = RLock() if self.name == MEMORY else None
         self._writer = RLock()

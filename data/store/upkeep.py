@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from itertools import takewhile
 from operator import attrgetter
@@ -17,9 +17,10 @@ from sqlalchemy import Connection, Delete, Select, Table, bindparam, func, selec
 
 from data.ids import DeviceId, HostName, OsdId
 from data.reading import LatencySummary, Reading, Smart
-from data.store import coarse, documents, latencies, schema
+from data.residence import is_apart
+from data.store import chain, coarse, documents, latencies, schema
 from data.store.database import Database
-from data.store.faults import legible
+from data.store.port import AUDIT
 from data.store.schema import instant, microseconds
 from data.windows import Windows
 from data.wire import bodies
@@ -29,6 +30,7 @@ _BIN = coarse.SECONDS * 1_000_000
 _HOUR = 3_600_000_000
 _EPOCH = date(1970, 1, 1)
 _LINES = 1_000
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _AS_TOLD = latencies.TABLE.c.merged == latencies.AS_TOLD
 COUNTED = {"preserve_rowcount": True}
 """Execution options without which an INSERT does not say how many rows it made."""
@@ -50,7 +52,8 @@ def daily(database: Database, first: date, last: date) -> Iterator[Reading]:
     """Daily values of the UTC days `first` to `last`, by device, oldest first."""
     begin, end = _start(first), _start(last) + _DAY
     for device in _keys(database, schema.latest_readings, "device"):
-        yield from database.read(partial(_daily, database, device, begin, end))
+        if not is_apart(device):  # of two hosts that name one drive only its home tells of it
+            yield from database.read(partial(_daily, database, device, begin, end))
 
 
 def thin(database: Database, before: date) -> int:
@@ -99,14 +102,22 @@ def shorten(database: Database, journal: str, before: datetime) -> int:
         lines = database.read(lambda connection: connection.execute(first).all())
         old = [number for number, _ in takewhile(lambda line: _written_at(database, line[1]) < before, lines)]
         if old:
-            gone += database.write(partial(_gone, table.delete().where(mine, table.c.number <= old[-1])))
+            gone += database.write(partial(_shorten, journal, old[-1]))
         if len(old) < _LINES:
             return gone
 
 
+def _shorten(journal: str, last: int, connection: Connection) -> int:
+    table = schema.journal
+    if journal == AUDIT:
+        chain.anchor(connection, last)
+    return _gone(table.delete().where(table.c.drain == journal, table.c.number <= last), connection)
+
+
 def _written_at(database: Database, line: bytes) -> datetime:
-    with legible(database.name, schema.journal.name):
-        return bodies.JOURNAL_ENTRY.read(line).at
+    """When a line was written; one that cannot be read goes with those before it, so that it keeps none after it."""
+    entry = database.set_aside.read_one(schema.journal.name, line, bodies.JOURNAL_ENTRY.read)
+    return entry.at if entry is not None else _LONG_AGO
 
 
 def _start(day: date) -> int:
@@ -147,8 +158,8 @@ def _daily(
     )
     found: list[Reading] = []
     for taken_at, document in connection.execute(newest).all():
-        reading: Reading | None = _reading(database, document)
-        if reading is not None and not isinstance(reading.seen, Smart):
+        reading = _reading(database, document)
+        if reading is None or not isinstance(reading.seen, Smart):
             reading = _readable(database, connection, device, taken_at)
         if reading is not None:
             found.append(reading)
@@ -165,14 +176,14 @@ def _readable(database: Database, connection: Connection, device: DeviceId, befo
     )
     for document in connection.execute(earlier).scalars():
         reading = _reading(database, document)
-        if isinstance(reading.seen, Smart):
+        if reading is not None and isinstance(reading.seen, Smart):
             return reading
     return None
 
 
-def _reading(database: Database, document: bytes) -> Reading:
-    with legible(database.name, schema.readings.name):
-        return documents.READING.read(document)
+def _reading(database: Database, document: bytes) -> Reading | None:
+    """The reading, or None where its document cannot be read."""
+    return database.set_aside.read_one(schema.readings.name, document, documents.READING.read)
 
 
 def _thin_readings(database: Database, device: DeviceId, end: int, connection: Connection) -> int:
@@ -192,7 +203,8 @@ def _thin_readings(database: Database, device: DeviceId, end: int, connection: C
         if of in kept and of in readable:
             gone.append(taken_at)
             continue
-        told = isinstance(_reading(database, document).seen, Smart)
+        reading = _reading(database, document)
+        told = reading is not None and isinstance(reading.seen, Smart)
         if of in kept and not told:
             gone.append(taken_at)
         kept.add(of)

@@ -6,7 +6,7 @@ it and where, `Ahead` that its time has not come yet. `DeadLetter` keeps what wa
 """
 
 from data.wire.acceptance import FUTURE, Ahead, Doubt, Refused, accept, accept_latency, accept_source, doubts
-from data.wire.bodies import DeadLetter
+from data.wire.bodies import DeadLetter, StoreMark
 from data.wire.envelope import LONGEST, Envelope, Poison, decode, encode
 from data.wire.shape import Misshapen
 from data.wire.windows import accept_windows
@@ -21,6 +21,7 @@ __all__ = [
     "Misshapen",
     "Poison",
     "Refused",
+    "StoreMark",
     "accept",
     "accept_latency",
     "accept_source",

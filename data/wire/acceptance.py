@@ -16,8 +16,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from operator import attrgetter
 
+from data.outside_text import DEVICE, is_clean
 from data.reading import Counters, LatencySummary, Reading, Smart
 from data.refusal import Refusal
+from data.residence import BETWEEN, is_apart
+from data.wire.cleaning import clean_reading
 
 FUTURE = timedelta(minutes=5)
 """How far a host's clock may run ahead."""
@@ -25,7 +28,7 @@ FUTURE = timedelta(minutes=5)
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 """Before this, a host's clock was never set."""
 
-LONGEST_NAME = 256
+LONGEST_NAME = DEVICE.limit
 LONGEST_WINDOW = timedelta(days=1)
 
 _COUNT = (0, 2**32 - 2)  # 2^32 - 1 and the all-ones of wider registers are "nothing here", not a count
@@ -73,13 +76,26 @@ class Doubt:
 
 
 def accept(reading: Reading, now: datetime) -> Reading:
-    """The reading as it is to be kept: what `doubts` names is None, all else as sent. Raises Refused."""
+    """The reading as it is to be kept: what `doubts` names is None, text clean, times not ahead of `now`, all else as
+    sent. Raises Refused."""
+    reading = clean_reading(reading)
     _named("device", reading.device)
     _named("host", reading.host)
+    if is_apart(reading.device):
+        raise Refused(
+            f"the device name {reading.device[:64]!r} holds {BETWEEN!r}, which stands between a disk and its host where"
+            " two hosts name one disk: send the drive's own name"
+        )
     _dated("taken_at", reading.taken_at, now, reading.host)
     _placed(reading)
+    if reading.taken_at > now or reading.received_at > now:
+        reading = replace(
+            reading, taken_at=_not_ahead(reading.taken_at, now), received_at=min(reading.received_at, now)
+        )
     if not isinstance(reading.seen, Smart):
         _dated("unreadable since", reading.seen.since, now, reading.host)
+        if reading.seen.since > now:
+            reading = replace(reading, seen=replace(reading.seen, since=now))
         return reading
     _counted(reading)
     unknown = {doubt.field for doubt in doubts(reading)}
@@ -197,6 +213,15 @@ def _counted(reading: Reading) -> None:
             )
 
 
+def _not_ahead(time: datetime, now: datetime) -> datetime:
+    """`time`, or where it is ahead of our clock the time of receipt, so that it never outranks what comes later.
+
+    The readings of a host whose clock runs ahead keep their order: each comes so many microseconds before `now` as it
+    is seconds short of FUTURE.
+    """
+    return time if time <= now else now - (FUTURE - (time - now)) / 1_000_000
+
+
 def _dated(field: str, time: datetime, now: datetime, host: str) -> None:
     if time.tzinfo is None:
         raise Refused(f"{field} {time.isoformat()} from {host} has no time zone: send UTC")
@@ -212,7 +237,7 @@ def _dated(field: str, time: datetime, now: datetime, host: str) -> None:
 
 
 def _named(field: str, name: str) -> None:
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+    if not name or len(name) > LONGEST_NAME or not (name.isprintable() or is_clean(name, LONGEST_NAME)):
         raise Refused(
             f"the {field} name {name[:64]!r} is empty, longer than {LONGEST_NAME} characters or unprintable:"
             " look at the host that sent it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
@@ -13,15 +13,15 @@ from data.ids import DeviceId, HostName
 from data.log.port import Delivered, Topic
 from data.outcome import Outcome
 from data.outlook import Outlook
+from data.outside_text import DEAD_LETTER_TEXT, clean_identifier, clean_text
 from data.reading import LatencySummary, Reading, Seat, Smart, Unreadable
+from data.unreadable import UnreadableCause, cause_of_older_sentence
 from data.wire.shape import Misshapen, Shape
 
 T = TypeVar("T")
 
 LONGEST_DEAD = 1 << 20
 """Bytes of a record that its dead letter keeps."""
-LONGEST_TOLD = 1_000
-"""Characters of its key, and of the reason, that a dead letter keeps: whoever sent the record may have chosen them."""
 
 
 class Body(Protocol[T]):
@@ -68,14 +68,26 @@ class DeadLetter:
         """The letter for a record of `topic` that was refused with `reason` (an error or a sentence)."""
         value = delivered.value[:LONGEST_DEAD]
         whole = len(value) == len(delivered.value) and not delivered.damage
-        key, why = _legible(delivered.key), _legible(str(reason))
+        # Whoever sent the record may have chosen its key, and words of the reason.
+        key = clean_identifier(delivered.key, DEAD_LETTER_TEXT.limit)
+        why = clean_text(str(reason), DEAD_LETTER_TEXT.limit)
         return cls(topic, delivered.offset, key, at, why, value, whole, delivered.partition)
 
 
-def _legible(text: str) -> str:
-    """`text` as it can be written: not too long, without halves of characters."""
-    kept = text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}.."
-    return kept.encode("utf-8", "backslashreplace").decode()
+@dataclass(frozen=True, slots=True)
+class StoreMark:
+    """Stands in the log and says which store takes what the log holds: `store` is the identity made with the store."""
+
+    store: str
+
+
+@dataclass(frozen=True, slots=True)
+class _UnreadableForm:
+    """An Unreadable as it is written. Senders and stores of version 0.1.0 name no cause."""
+
+    since: datetime
+    why: str
+    cause: UnreadableCause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +99,7 @@ class _ReadingForm:
     taken_at: datetime
     received_at: datetime
     smart: Smart | None = None
-    unreadable: Unreadable | None = None
+    unreadable: _UnreadableForm | None = None
     seats: tuple[Seat, ...] = ()
     kernel_errors: int | None = None
 
@@ -104,7 +116,8 @@ class _ReadingBody:
         seen = value.seen
         if not isinstance(seen, Smart | Unreadable):
             raise Misshapen(f"this Reading cannot be written: it saw a {type(seen).__name__}")
-        smart, unreadable = (seen, None) if isinstance(seen, Smart) else (None, seen)
+        smart = seen if isinstance(seen, Smart) else None
+        unreadable = None if isinstance(seen, Smart) else _UnreadableForm(seen.since, seen.why, seen.cause)
         return self._form.write(
             _ReadingForm(
                 value.device,
@@ -129,7 +142,9 @@ class _ReadingBody:
         if form.smart is not None and form.unreadable is None:
             seen = form.smart
         elif form.unreadable is not None and form.smart is None:
-            seen = replace(form.unreadable, since=form.unreadable.since.astimezone(UTC))
+            told = form.unreadable
+            cause = cause_of_older_sentence(told.why) if told.cause is None else told.cause
+            seen = Unreadable(told.since.astimezone(UTC), told.why, cause)
         else:
             raise Misshapen(
                 "these bytes are no Reading: exactly one of `smart` and `unreadable` must be there"
@@ -146,3 +161,4 @@ DRAIN: Body[Drain] = Shape(Drain)
 JOURNAL_ENTRY: Body[JournalEntry] = Shape(JournalEntry)
 OUTCOME: Body[Outcome] = Shape(Outcome)
 DEAD_LETTER: Body[DeadLetter] = Shape(DeadLetter)
+STORE_MARK: Body[StoreMark] = Shape(StoreMark)

@@ -11,14 +11,15 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 
 from data.outlook import GRID_DAYS, Outlook
+from data.outside_text import PRODUCER, clean_identifier
 from data.reading import LatencyBatch, LatencySummary, Reading
 from data.refusal import Refusal
 from data.wire import bodies
-from data.wire.bodies import Body, DeadLetter, Formed
+from data.wire.bodies import Body, DeadLetter, Formed, StoreMark
 from data.wire.shape import Misshapen
 from data.wire.windows import BY_COLUMNS, ONE_BY_ONE
 
-T = TypeVar("T", Reading, LatencySummary, LatencyBatch, Outlook, DeadLetter)
+T = TypeVar("T", Reading, LatencySummary, LatencyBatch, Outlook, DeadLetter, StoreMark)
 
 LONGEST = 1 << 20
 """Bytes of an envelope; a dead letter may have twice that, since it holds another envelope in base 64."""
@@ -95,7 +96,11 @@ class _Schema:
 
 _SCHEMAS: Mapping[type, _Schema] = {
     Reading: _Schema(
-        "reading", 2, bodies.READING, {1: bodies.READING, 2: bodies.READING}, at_once=_AtOnce(bodies.READING)
+        "reading",
+        3,
+        bodies.READING,
+        dict.fromkeys((1, 2, 3), bodies.READING),
+        at_once=_AtOnce(bodies.READING),
     ),
     LatencySummary: _Schema("latency", 2, bodies.LATENCY, {1: bodies.LATENCY, 2: bodies.LATENCY}),
     LatencyBatch: _Schema(
@@ -105,6 +110,7 @@ _SCHEMAS: Mapping[type, _Schema] = {
     DeadLetter: _Schema(
         "dead_letter", 2, bodies.DEAD_LETTER, {1: bodies.DEAD_LETTER, 2: bodies.DEAD_LETTER}, 2 * LONGEST
     ),
+    StoreMark: _Schema("store_mark", 1, bodies.STORE_MARK, {1: bodies.STORE_MARK}),
 }
 
 
@@ -147,7 +153,8 @@ def decode(raw: bytes, kind: type[T]) -> Envelope[T]:
         raise Poison("a time in it is at the end of the calendar and has no UTC") from error
     if fault := _fault(body):
         raise Poison(f"this {schema.name} cannot be true: {fault}")
-    return Envelope(schema.name, sealed.version, sealed.producer, sealed.sequence, sent_at, body)
+    producer = clean_identifier(sealed.producer, PRODUCER.limit)
+    return Envelope(schema.name, sealed.version, producer, sealed.sequence, sent_at, body)
 
 
 def _reader(schema: _Schema, label: _Label) -> Body[Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from data.outlook import Advice, Life, Reason, Status
-from data.reading import NOT_RUN, Protocol
-from features.state import DriveState, Face
+from data.reading import Protocol
+from features.state import DriveState, Face, Probe
 from models.family import maker_of
 from models.rules.counts import NVME, SAS, SSD, cable, transport
 from models.rules.endurance import rated_life
@@ -56,8 +56,11 @@ class Verdict:
 def judge(state: DriveState) -> Verdict | None:
     """The rules' verdict, or None for a readable hard disk on SATA, which the model judges."""
     face = state.face
-    if state.unreadable is not None and state.unreadable.probes >= UNREADABLE_PROBES:
-        return _unreadable(state)
+    probe = state.unreadable
+    if probe is not None and probe.probes >= UNREADABLE_PROBES:
+        return _unreadable(probe)
+    if probe is not None and probe.host_probes >= UNREADABLE_PROBES:
+        return _unasked(probe)
     if face is None:
         never = Reason("nothing-reported", "It has not been read yet.")
         return Verdict("no-reading", Status.UNKNOWN, (never,), None, Advice.LOOK)
@@ -112,12 +115,13 @@ def _verdict(state: DriveState, face: Face, found: tuple[Sign, ...]) -> Verdict:
     return Verdict(first.rule, status, reasons, score, advice, first.clears, hard, endurance)
 
 
-def _unreadable(state: DriveState) -> Verdict:
-    assert state.unreadable is not None
-    probe = state.unreadable
-    if probe.why.startswith(NOT_RUN):
-        told = f"Its host has read no disk since {probe.since:%d %b %H:%M}: {probe.why.rstrip('.')}."
-        return Verdict("no-reading", Status.UNKNOWN, (Reason("nothing-reported", told),), None, Advice.LOOK)
+def _unasked(probe: Probe) -> Verdict:
+    """The host is at fault: nothing is known of the disk, and nothing speaks against it."""
+    told = f"Its host has read no disk since {probe.since:%d %b %H:%M}: {probe.why.rstrip('.')}."
+    return Verdict("no-reading", Status.UNKNOWN, (Reason("nothing-reported", told),), None, Advice.LOOK)
+
+
+def _unreadable(probe: Probe) -> Verdict:
     sentence = (
         f"No reading since {probe.since:%d %b %H:%M}, {probe.probes} probes failed: {probe.why.rstrip('.')}."
     )

@@ -1,61 +1,100 @@
 """What was asked that changes something, by whom, from where, and what came of it: lines of the store's journal.
 
-Lines are only added, and dropped when they are old (`[retention] audit_days`). What is refused for want of a
-credential may be a flood: of each address ten such lines a minute are written, and the next one says how many were not.
+Lines are only added, each chained to the line before (`data.store.chain`), and dropped when they are old
+(`[retention] audit_days`). Requests without a good credential may be a flood: they are counted, and one line tells of
+all those of a minute.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from data.clock import Clock
 from data.drain import JournalEntry
-from data.store.port import Store
-from service.access.limits import Buckets
+from data.store.port import AUDIT, Store
+from service.access.acts import canonical_json
+from service.tokens import new_token
 
-AUDIT = "audit"
-"""The journal's name, beside those of drains."""
+__all__ = ["AUDIT", "NOBODY", "THIS_MACHINE", "Audit", "Call", "audit_line"]
+
 NOBODY = "nobody"
 """The caller of a request whose token or session let nobody in."""
-REFUSED_A_MINUTE = 10
-MOST_COUNTED = 10_000
+THIS_MACHINE = "this machine"
+"""Where a command was typed."""
+MOST_ADDRESSES = 1_000
+"""Addresses that are told apart within one minute."""
+TOLD_ADDRESSES = 5
+OTHERS = "others"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request that acts. `asked`: method, path and what the body said; `answered`: the status, in words."""
+    """One request that acts. `asked`: the canonical act; `answered`: the status, in words."""
 
     caller: str
     address: str
     asked: str
     answered: str
-    mark: str
-    """Told apart by it: two calls may be alike to the microsecond."""
+
+
+@dataclass(slots=True)
+class _Refused:
+    """Requests without a good credential since `since`."""
+
+    since: datetime
+    addresses: Counter[str] = field(default_factory=Counter)
+    requests: Counter[str] = field(default_factory=Counter)
+
+
+def audit_line(call: Call, at: datetime) -> JournalEntry:
+    """`call` as the journal holds it. Two calls may be alike to the microsecond: a mark tells them apart."""
+    seen = f"from {call.address}, call {new_token()[:8]}"
+    return JournalEntry(AUDIT, at, seen, call.asked, call.answered, caller=call.caller)
 
 
 class Audit:
-    """Writes the record of one process; the journal has those of all that share the store."""
+    """Writes the record of one process; the journal has those of all that share the store. Thread-safe."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
-        self._strangers = Buckets(REFUSED_A_MINUTE / 60.0, REFUSED_A_MINUTE)
         self._lock = threading.Lock()
-        self._unwritten: Counter[str] = Counter()
+        self._refused: _Refused | None = None
 
     def write(self, call: Call) -> None:
         """Keep `call`. Raises what the store raises."""
-        answered = call.answered
-        if call.caller == NOBODY:
-            with self._lock:
-                if self._strangers.take(call.address):
-                    if len(self._unwritten) < MOST_COUNTED or call.address in self._unwritten:
-                        self._unwritten[call.address] += 1
-                    return
-                more = self._unwritten.pop(call.address, 0)
-            answered += f"; before it {more} more like it from there, not written" if more else ""
-        seen = f"from {call.address}, call {call.mark}"
-        self._store.add_journal(
-            [JournalEntry(AUDIT, self._clock.now(), seen, call.asked, answered, caller=call.caller)]
+        self._store.add_journal([audit_line(call, self._clock.now())])
+
+    def count_refused(self, address: str, request: str) -> bool:
+        """Count a request that came without a good credential; whether it is the first since the last `flush`.
+
+        request: method, route and status, of which there are few; never what the sender made up.
+        """
+        with self._lock:
+            first = self._refused is None
+            found = self._refused = self._refused or _Refused(self._clock.now())
+            known = address in found.addresses or len(found.addresses) < MOST_ADDRESSES
+            found.addresses[address if known else OTHERS] += 1
+            found.requests[request] += 1
+            return first
+
+    def flush(self) -> None:
+        """Write what was counted in one line. Raises what the store raises; then only the metric has the count."""
+        with self._lock:
+            found, self._refused = self._refused, None
+        if found is None:
+            return
+        most = found.addresses.most_common(TOLD_ADDRESSES)
+        told = ", ".join(f"{address} ({count})" for address, count in most)
+        more = len(found.addresses) - len(most)
+        source = f"{told} and {more} further addresses" if more > 0 else told
+        count = found.requests.total()
+        line = Call(
+            NOBODY,
+            f"{source}, since {found.since:%Y-%m-%d %H:%M:%S}Z",
+            f"{count} requests without a good credential {canonical_json(dict(found.requests))}",
+            "refused",
         )
+        self.write(line)

@@ -1,5 +1,7 @@
 """The book of credentials: tokens, sessions and one-time tokens, each known only by its hash, kept in the store.
 
+A change to the book and its line in the audit are one transaction, whoever makes it and by whatever way.
+
 Whoever shares the store agrees on who may enter. A process looks into the book once a second at most, so that what
 another one revoked is refused here within a second, and what was revoked here at once.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -17,9 +19,12 @@ from enum import StrEnum
 import msgspec
 
 from data.clock import Clock
+from data.drain import JournalEntry
 from data.refusal import Refusal
 from data.store.port import Store
-from service.tokens import Caller, Scope, new_token
+from service.access.acts import act
+from service.access.audit import Call, audit_line
+from service.tokens import Caller, Grant, Scope, new_token
 
 ROOM = "access"
 """Of the store's notes."""
@@ -28,6 +33,8 @@ REMEMBERED = timedelta(days=30)
 """How long a credential that ended is still listed, and told apart from one that never was."""
 MOST_SESSIONS = 1_000
 MOST_SESSIONS_EACH = 20
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
 class Kind(StrEnum):
@@ -38,22 +45,18 @@ class Kind(StrEnum):
     ENROLMENT = "enrolment"
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
-    """What the book holds of one secret. `id` is the SHA-256 of the secret in hex."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential(Grant):
+    """What the book holds of one secret, with the grant that it gives. `id` is the SHA-256 of the secret in hex."""
 
     id: str
     kind: Kind
-    name: str
-    scopes: tuple[Scope, ...]
     made_at: datetime
     made_by: str
     ends_at: datetime | None = None
     """None: it stands until it is revoked."""
-    host: str | None = None
-    """The only host that it may speak for."""
     parent: str | None = None
-    """The credential that it was given for, and ends with."""
+    """The credential that a session was opened with: the session has that credential's grant and ends with it."""
     revoked_at: datetime | None = None
     revoked_by: str = ""
     used_at: datetime | None = None
@@ -61,7 +64,7 @@ class Credential:
 
     def caller(self) -> Caller:
         """Who comes with it."""
-        return Caller(self.name, frozenset(self.scopes), self.id, self.host)
+        return Caller.holding(self, self.id)
 
 
 class Ended(Refusal):
@@ -83,8 +86,16 @@ class WrongHost(Refusal):
 class Book:
     """All credentials of one store. Every method may be called from any thread; all raise what the store raises."""
 
-    def __init__(self, store: Store, clock: Clock, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._store, self._clock, self._monotonic = store, clock, monotonic
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        source: str = "the service",
+    ) -> None:
+        """source: where changes come from, as the audit names it."""
+        self._store, self._clock, self._monotonic, self._source = store, clock, monotonic, source
         self._lock = threading.Lock()
         self._kept: dict[str, Credential] = {}
         self._looked: float | None = None
@@ -109,21 +120,31 @@ class Book:
         *,
         lasting: timedelta | None = None,
         host: str | None = None,
-        parent: str | None = None,
     ) -> str:
         """A new credential; returns its secret, which is kept nowhere. Raises NameTaken (for tokens)."""
+        return self._keep(kind, Grant(name, frozenset(scopes), host), by, lasting, None)
+
+    def open_session(self, caller: Caller, lasting: timedelta) -> str:
+        """A session for `caller`; returns its secret, which is kept nowhere.
+
+        A session that is opened with a token has no scope of its own: each request is judged by the grant that the
+        token has then. A caller without a token (a provider vouches for the person) leaves the whole grant here.
+        """
+        grant: Grant = replace(caller, scopes=frozenset()) if caller.id else caller
+        return self._keep(Kind.SESSION, grant, caller.name, lasting, caller.id or None)
+
+    def _keep(self, kind: Kind, grant: Grant, by: str, lasting: timedelta | None, parent: str | None) -> str:
         secret, now = new_token(), self._clock.now()
         made = Credential(
-            digest(secret),
-            kind,
-            name,
-            tuple(sorted(set(scopes))),
-            now,
-            by,
-            now + lasting if lasting is not None else None,
-            host,
-            parent,
+            **grant.terms(),
+            id=digest(secret),
+            kind=kind,
+            made_at=now,
+            made_by=by,
+            ends_at=now + lasting if lasting is not None else None,
+            parent=parent,
         )
+        name = grant.name
         with self._lock:
             kept = self._read()
             if kind is Kind.TOKEN and any(
@@ -136,11 +157,12 @@ class Book:
             changes |= dict.fromkeys(_faded(kept, now))
             if kind is Kind.SESSION:
                 changes |= dict.fromkeys(_crowded(kept, name))
-            self._write(changes)
+            # A session is opened by a request, which is on record itself.
+            self._write(changes, () if kind is Kind.SESSION else (self._line(by, f"make {kind}", made),))
         return secret
 
     def exchange(self, secret: str, host: str) -> str:
-        """A token of scope `ingest` that speaks for `host` alone, in return for a one-time token. Raises Ended,
+        """A token with the grant of a one-time token, in return for it, to the host that it is for. Raises Ended,
         NoSuchCredential, WrongHost."""
         # The lock is for this process's threads, `alone` for other processes on the same store.
         with self._lock, self._store.alone("enrolment") as mine:
@@ -155,14 +177,16 @@ class Book:
             if found.host != host:
                 raise WrongHost(f"this one-time token is for host {found.host}, not for {host}")
             now, given = self._clock.now(), new_token()
-            name = f"host:{host}"
             # A host that enrols again, on a new disk perhaps, has one token: the new one.
-            older = [one for one in self._kept.values() if _is_token(one, name)]
+            older = [one for one in self._kept.values() if _is_token(one, found.name)]
             token = Credential(
-                digest(given), Kind.TOKEN, name, (Scope.INGEST,), now, found.made_by, host=host, parent=None
+                **found.terms(), id=digest(given), kind=Kind.TOKEN, made_at=now, made_by=found.made_by
             )
             gone = {one.id: replace(one, revoked_at=now, revoked_by="a new enrolment") for one in older}
-            self._write({found.id: replace(found, used_at=now), token.id: token, **gone})
+            self._write(
+                {found.id: replace(found, used_at=now), token.id: token, **gone},
+                [self._line(found.name, "enrol", token)],
+            )
         return given
 
     def revoke(self, name_or_id: str, by: str) -> tuple[Credential, ...]:
@@ -179,7 +203,7 @@ class Book:
                     f"nothing stands under {name_or_id}; `predrain token list` lists what does"
                 )
             gone = tuple(replace(one, revoked_at=now, revoked_by=by) for one in standing)
-            self._write({one.id: one for one in gone})
+            self._write({one.id: one for one in gone}, [self._line(by, "revoke", one) for one in gone])
         return gone
 
     def close(self, id: str) -> None:  # noqa: A002
@@ -192,16 +216,16 @@ class Book:
         with self._lock:
             return tuple(sorted(self._read().values(), key=lambda one: (one.made_at, one.id)))
 
-    def stands(self, id: str) -> bool:  # noqa: A002
-        """Whether the credential of that id is in force."""
+    def standing(self, id: str) -> Credential | None:  # noqa: A002
+        """The credential of that id, while it is in force."""
         found = self._look().get(id)
         if found is None:
-            return False
+            return None
         try:
             self._check(found)
         except Ended:
-            return False
-        return True
+            return None
+        return found
 
     def _check(self, found: Credential) -> None:
         if found.revoked_at is not None:
@@ -233,9 +257,24 @@ class Book:
         self._kept, self._looked = kept, self._monotonic()
         return kept
 
-    def _write(self, changes: Mapping[str, Credential | None]) -> None:
+    def _line(self, by: str, what: str, one: Credential) -> JournalEntry:
+        """The audit's line about a change to the credential `one`. The line says whose it is, never the secret."""
+        said = {
+            "kind": one.kind,
+            "name": one.name,
+            "scopes": sorted(one.scopes),
+            "host": one.host,
+            "ends_at": one.ends_at.isoformat() if one.ends_at else None,
+            "id": one.id[:12],
+        }
+        return audit_line(Call(by, self._source, act(what, said), "done"), self._clock.now())
+
+    def _write(self, changes: Mapping[str, Credential | None], told: Sequence[JournalEntry] = ()) -> None:
+        """Change the book, and with it append to the audit: neither is there without the other."""
         self._store.note(
-            ROOM, {key: None if one is None else msgspec.json.encode(one) for key, one in changes.items()}
+            ROOM,
+            {key: None if one is None else _ENCODER.encode(one) for key, one in changes.items()},
+            told,
         )
         after: dict[str, Credential | None] = {**self._kept, **changes}
         self._kept = {key: one for key, one in after.items() if one is not None}

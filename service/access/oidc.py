@@ -24,6 +24,7 @@ from typing import Any
 import msgspec
 
 from data.clock import Clock
+from data.outside_text import CALLER, clean_identifier
 from data.refusal import Refusal
 from service.tokens import Caller, Scope
 
@@ -148,7 +149,8 @@ class Provider:
         name = next(
             (str(claims[key]) for key in ("preferred_username", "email", "sub") if claims.get(key)), "?"
         )
-        caller = Caller(f"oidc:{name[:200]}", scopes)
+        name = clean_identifier(name, CALLER.limit - len("oidc:")) or "?"
+        caller = Caller(f"oidc:{name}", scopes)
         if not scopes:
             raise MayNothing(
                 caller,

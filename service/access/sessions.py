@@ -25,30 +25,30 @@ class Session:
 
 
 class Sessions:
-    """Sessions of one book. One that was opened with a token ends with it, at the latest after `lasting`."""
+    """Sessions of one book. A session that was opened with a token refers to the token: the session may do what the
+    token may do at that moment, and ends with the token, at the latest after `lasting`."""
 
     def __init__(self, tokens: Tokens, book: Book, lasting: timedelta) -> None:
         self._tokens, self._book, self.lasting = tokens, book, lasting
 
     def sign_in(self, caller: Caller) -> str:
         """Open a session for `caller`; returns the cookie's secret."""
-        return self._book.make(
-            Kind.SESSION,
-            caller.name,
-            caller.scopes,
-            caller.name,
-            lasting=self.lasting,
-            parent=caller.id or None,
-        )
+        return self._book.open_session(caller, self.lasting)
 
     def of(self, secret: str) -> Session | None:
         """The session of a cookie; None where there is none. Raises Ended."""
         found = self._book.credential(secret)
         if found is None or found.kind is not Kind.SESSION:
             return None
-        if found.parent and not (self._tokens.knows(found.parent) or self._book.stands(found.parent)):
+        word = word_of(secret)
+        if found.parent is None:
+            return Session(found.caller(), word, found.ends_at)
+        token = self._book.standing(found.parent)
+        grant = token or self._tokens.grant(found.parent)
+        if grant is None:
             raise Ended(f"the token that {found.name} signed in with is good no longer; sign in again")
-        return Session(found.caller(), word_of(secret), found.ends_at)
+        ends = [one.ends_at for one in (found, token) if one is not None and one.ends_at is not None]
+        return Session(Caller.holding(grant, found.id), word, min(ends, default=None))
 
     def sign_out(self, caller: Caller) -> None:
         """Close the session that `caller` came with: its cookie opens nothing from now on, wherever it is."""

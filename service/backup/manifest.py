@@ -1,6 +1,7 @@
 """What a backup says of itself: the first file of its archive, before anything that is unpacked by it.
 
-A backup is a gzipped tar: `manifest.json`, then `state/NAME` for each file of the manifest, in its order.
+A backup is a gzipped tar: `manifest.json`, `manifest.sig` (service.backup.signing; there is none up to format 1), then
+`state/NAME` for each file of the manifest, in its order.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ import msgspec
 
 from data.refusal import Refusal
 
-FORMAT = 1
+FORMAT = 2
+SIGNED = 2
+"""The first format that has a signature."""
 NAME = "manifest.json"
+SIGNATURE = "manifest.sig"
 FOLDER = "state/"
 SETTINGS = "settings.toml"
 LONGEST = 4 << 20
 """Bytes of a manifest; one line a file, and a state has some dozens."""
-OF_ONE_START = frozenset({"lock", "url", "token"})
-"""Files of a state directory that are made anew: who runs, where, and the secret of who may do everything."""
+PRIVATE_KEY, PUBLIC_KEY = "backup.key", "backup.pub"
+OF_ONE_START = frozenset({"lock", "url", "token", PRIVATE_KEY, PUBLIC_KEY})
+"""Files of a state directory that are made anew: who runs, where, the secret of who may do everything, and the key that
+signs backups, which would vouch for whatever it is found in."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
 

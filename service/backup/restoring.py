@@ -7,21 +7,30 @@ import os
 import shutil
 import tarfile
 import zlib
+from contextlib import closing
 from pathlib import Path
 
+from data.clock import Clock
 from data.log.sqlite import SqliteLog
 from data.store.sqlite import SqliteStore
-from service.backup.manifest import FOLDER, LONGEST, NAME, Kept, Manifest, Unusable, read
+from service.access.acts import act
+from service.access.audit import THIS_MACHINE, Audit, Call
+from service.backup.manifest import FOLDER, LONGEST, NAME, SIGNATURE, SIGNED, Kept, Manifest, Unusable, read
+from service.backup.signing import Authority
 from service.state import StateDir, StateUnusable
 
 _PIECE = 1 << 20
+LONGEST_SIGNATURE = 10_000
+"""Bytes."""
 
 
-def restore(file: Path, state: StateDir) -> Manifest:
+def restore(file: Path, state: StateDir, authority: Authority, *, by: str, clock: Clock) -> Manifest:
     """Unpack the backup `file` into the empty directory of `state`, made when it is missing.
 
-    Databases are opened, and brought to this predrain's format, before they are put in their place. Raises Unusable,
-    StateUnusable, StateInUse, and what a database of a newer predrain or a damaged one raises.
+    Nothing is unpacked before `authority` believes it. Databases are opened, and brought to this predrain's format,
+    before they are put in their place; the restored audit says `by` whom, and what vouched for the backup. Raises
+    Unusable, NotTrusted, SigningKeyUnusable, StateUnusable, StateInUse, and what a database of a newer predrain or a
+    damaged one raises.
     """
     state.for_its_owner().make()
     with state.alone():
@@ -34,8 +43,10 @@ def restore(file: Path, state: StateDir) -> Manifest:
         shutil.rmtree(state.restoring, ignore_errors=True)
         try:
             state.restoring.mkdir(mode=0o700)
-            manifest = _unpacked(file, state.restoring)
-            _opens(StateDir(state.restoring))
+            manifest, vouched = _unpacked(file, state.restoring, authority)
+            restored = StateDir(state.restoring)
+            _opens(restored)
+            _record(restored, manifest, vouched, authority, by, clock)
             for one in sorted(state.restoring.iterdir()):
                 one.rename(state.path / one.name)
         except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
@@ -51,13 +62,17 @@ def restore(file: Path, state: StateDir) -> Manifest:
     return manifest
 
 
-def _unpacked(file: Path, folder: Path) -> Manifest:
-    """Every file that the manifest names, and not one more. Raises Unusable, and what reading raises."""
+def _unpacked(file: Path, folder: Path, authority: Authority) -> tuple[Manifest, str]:
+    """Every file that the manifest names, and not one more; with the id of the key that vouches for them, if one does.
+    Raises Unusable, NotTrusted, SigningKeyUnusable, and what reading raises."""
     with tarfile.open(file, "r|gz") as archive:
         head = archive.next()
         if head is None or head.name != NAME or not head.isreg() or head.size > LONGEST:
             raise Unusable(f"{file} is no backup of predrain's; name one that `predrain backup` made")
-        manifest = read(_content(archive, head))
+        written = _content(archive, head)
+        manifest = read(written)
+        signature = _signature(archive, file) if manifest.format >= SIGNED else None
+        vouched = authority.check(written, signature, (one.name for one in manifest.files))
         if manifest.size > (free := shutil.disk_usage(folder).free):
             raise Unusable(
                 f"the backup unpacks to {manifest.size:,} bytes and there are {free:,} free; make room"
@@ -73,7 +88,31 @@ def _unpacked(file: Path, folder: Path) -> Manifest:
             _write(archive, member, one, folder)
         if archive.next() is not None:
             raise Unusable(f"the backup {file} holds more than it names: do not trust it")
-    return manifest
+    return manifest, vouched
+
+
+def _signature(archive: tarfile.TarFile, file: Path) -> bytes:
+    member = archive.next()
+    if member is None or member.name != SIGNATURE or not member.isreg() or member.size > LONGEST_SIGNATURE:
+        raise Unusable(f"the backup {file} has no signature where it should have one: do not trust it")
+    return _content(archive, member)
+
+
+def _record(
+    restored: StateDir, manifest: Manifest, vouched: str, authority: Authority, by: str, clock: Clock
+) -> None:
+    """Put the restore on record in what was restored; a backup without a store has no audit."""
+    if not restored.store.exists():
+        return
+    trusted = sorted(authority.trusted) if not vouched else []
+    said = {
+        "made_at": manifest.made_at.isoformat(),
+        "predrain": manifest.predrain,
+        "signed_by": vouched or None,
+        "trusted": trusted,
+    }
+    with closing(SqliteStore(restored.store)) as store:
+        Audit(store, clock).write(Call(by, THIS_MACHINE, act("restore", said), "done"))
 
 
 def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:

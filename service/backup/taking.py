@@ -17,13 +17,18 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from data.refusal import Refusal
 from data.sqlite_file import BUSY_SECONDS
-from service.backup.manifest import FOLDER, FORMAT, NAME, SETTINGS, Kept, Manifest, ours
+from service.backup.manifest import FOLDER, FORMAT, NAME, SETTINGS, SIGNATURE, Kept, Manifest, ours
+from service.backup.signing import signature_of, signing_key
 from service.state import StateDir
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OKPKey
 
 _SQLITE = b"SQLite format 3\0"
 _PASSING = re.compile(r"-(wal|shm|journal)$|\.(part|new)$|\.v\d+$")
@@ -35,11 +40,18 @@ class CannotBackUp(Refusal):
 
 
 def take(
-    state: StateDir, out: Path, settings: str, elsewhere: tuple[str, ...], version: str, now: datetime
+    state: StateDir,
+    out: Path,
+    settings: str,
+    elsewhere: tuple[str, ...],
+    version: str,
+    now: datetime,
+    key: Path | None = None,
 ) -> Manifest:
     """Write a backup of `state` into the new file `out` (0600). Beside it there must be room for the state once more.
 
-    settings: text of the settings file, without secrets. elsewhere: what lies on servers. Raises CannotBackUp.
+    settings: text of the settings file, without secrets. elsewhere: what lies on servers. key: file of the private key
+    that signs it, where that is not the state's own. Raises CannotBackUp, SigningKeyUnusable.
     """
     if not os.access(out.parent, os.W_OK | os.X_OK):
         raise CannotBackUp(
@@ -63,7 +75,7 @@ def take(
                 _copy(state.path / name, copies / name)
             files = tuple(_told(copies, path) for path in sorted(copies.rglob("*")) if path.is_file())
             manifest = Manifest(FORMAT, version, now, elsewhere, files)
-            _pack(manifest, copies, begun)
+            _pack(manifest, copies, begun, signing_key(state, key))
             begun.rename(out)
     except OSError as error:
         raise CannotBackUp(
@@ -131,19 +143,20 @@ def _told(copies: Path, path: Path) -> Kept:
     return Kept(path.relative_to(copies).as_posix(), path.stat().st_size, digest)
 
 
-def _pack(manifest: Manifest, copies: Path, out: Path) -> None:
+def _pack(manifest: Manifest, copies: Path, out: Path, key: OKPKey) -> None:
     handle = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     # Documents are packed already: more effort than the least saves nothing.
     with os.fdopen(handle, "wb") as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as archive:
             written = msgspec.json.encode(manifest)
-            head = tarfile.TarInfo(NAME)
-            head.size, head.mode = len(written), 0o600
-            archive.addfile(head, io.BytesIO(written))
+            for name, content in ((NAME, written), (SIGNATURE, signature_of(written, key))):
+                head = tarfile.TarInfo(name)
+                head.size, head.mode = len(content), 0o600
+                archive.addfile(head, io.BytesIO(content))
             for one in manifest.files:
                 member = tarfile.TarInfo(FOLDER + one.name)
                 member.size, member.mode = one.size, 0o600
-                with (copies / one.name).open("rb") as content:
-                    archive.addfile(member, content)
+                with (copies / one.name).open("rb") as copy:
+                    archive.addfile(member, copy)
         file.flush()
         os.fsync(file.fileno())

@@ -45,6 +45,7 @@ topics = App(name="topics", help="The log's topics in Kafka.")
 store = App(name="store", help="Where history is kept: bring it up, look at it, take it out for training.")
 models = App(name="models", help="Bundles: list, put on trial, promote, go back, compare.")
 silence = App(name="silence", help="What nobody wants to hear of for a while.")
+disk = App(name="disk", help="Which host has a disk that several hosts name.")
 for group in (
     smart,
     drain,
@@ -59,6 +60,7 @@ for group in (
     store,
     models,
     silence,
+    disk,
 ):
     app.command(group)
 
@@ -101,6 +103,7 @@ latency.command("service.cli.latency:score", name="score")
 cluster.command("service.cli.cluster:status", name="status")
 cluster.command("service.cli.cluster:record", name="record")
 ceph.command("service.cli.ceph:auth", name="auth")
+ceph.command("service.cli.adopt:adopt", name="adopt")
 models.command("service.cli.models:listing", name="list")
 models.command("service.cli.models:challenge", name="challenge")
 models.command("service.cli.models:promote", name="promote")
@@ -118,6 +121,7 @@ topics.command("service.cli.topics:listing", name="list")
 silence.command("service.cli.silence:add", name="add")
 silence.command("service.cli.silence:listing", name="list")
 silence.command("service.cli.silence:lift", name="lift")
+disk.command("service.cli.disk:home", name="home")
 for name in ("migrate", "status", "export"):
     store.command(f"service.cli.store:{name}", name=name)
 
@@ -137,6 +141,7 @@ GROUPS = (
     store,
     models,
     silence,
+    disk,
 )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from service.cli.options import HERE, Where, tebibytes
+from service.backup.manifest import PUBLIC_KEY
+from service.cli.options import HERE, Where, person, tebibytes
 from service.settings import SYSTEM_FILE, Settings
 from service.state import StateDir
 
@@ -17,16 +18,23 @@ from service.state import StateDir
 def backup(
     *,
     out: Annotated[Path, Parameter(help="File to write; it must not be there yet.")],
+    key: Annotated[
+        Path | None,
+        Parameter(
+            help="File of the private key that signs it; `backup.key` of the state directory if not said."
+        ),
+    ] = None,
     where: Where = HERE,
 ) -> int:
     """Write log, store, drains, bundles and settings into one file, while the service runs.
 
-    Secrets are left out: the token file, and passwords in the settings. What lies in Kafka or PostgreSQL is not in it,
-    and told.
+    Secrets are left out: the token file, the key that signs, and passwords in the settings. What lies in Kafka or
+    PostgreSQL is not in it, and told.
 
     Example: predrain backup --out /srv/backup/predrain-$(date +%F).tar.gz
     """
     from service.backup.blanked import blanked
+    from service.backup.newest import remember_backup
     from service.backup.taking import take
 
     settings = where.settings()
@@ -34,8 +42,13 @@ def backup(
     written = where.config or (SYSTEM_FILE if SYSTEM_FILE.exists() else None)
     text = blanked(written.read_text(encoding="utf-8"), settings) if written else ""
     state = StateDir(settings.service.state)
-    made = take(state, out, text, elsewhere, metadata.version("predrain"), datetime.now(UTC))
-    print(f"{out}: {len(made.files)} files, {tebibytes(made.size)}, checksums in it")
+    made = take(state, out, text, elsewhere, metadata.version("predrain"), datetime.now(UTC), key)
+    remember_backup(state, out)
+    print(f"{out}: {len(made.files)} files, {tebibytes(made.size)}, checksums in it, signed")
+    if key is None:
+        print(
+            f"a restore asks for {state.path / PUBLIC_KEY}: keep a copy of it elsewhere than with the backup"
+        )
     for one in elsewhere:
         print(f"not in it: {one}")
     return 0
@@ -45,14 +58,25 @@ def restore(
     file: Annotated[Path, Parameter(help="A backup.")],
     *,
     state: Annotated[Path, Parameter(help="State directory to make; missing or empty.")],
+    key: Annotated[
+        Path | None, Parameter(help="Public key (`backup.pub`) of the service that made the backup.")
+    ] = None,
+    trust: Annotated[
+        tuple[Literal["tokens", "drains", "history", "bundles", "settings"], ...],
+        Parameter(negative="", help="Without a key: what of the backup is believed without proof."),
+    ] = (),
 ) -> int:
-    """Make a state directory of a backup. Refuses one that holds anything, and a file that is not whole.
+    """Make a state directory of a backup. Refuses a directory that holds anything, a file that is not whole, and a
+    backup that is not signed by the key.
 
-    Example: predrain restore predrain-2026-03-10.tar.gz --state /var/lib/predrain
+    Example: predrain restore predrain-2026-03-10.tar.gz --state /var/lib/predrain --key backup.pub
     """
+    from data.clock import SystemClock
     from service.backup.restoring import restore as restored
+    from service.backup.signing import Authority, Trust
 
-    made = restored(file, StateDir(state))
+    authority = Authority(key, frozenset(Trust(one) for one in trust))
+    made = restored(file, StateDir(state), authority, by=f"cli:{person()}", clock=SystemClock())
     print(
         f"{state}: {len(made.files)} files, as of {made.made_at:%Y-%m-%d %H:%M} UTC, from predrain {made.predrain}"
     )

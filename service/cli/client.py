@@ -30,6 +30,16 @@ class Answered(Refusal):
         super().__init__(detail)
 
 
+LISTS = {"/api/v1/drains": "predrain drain list", "/api/v1/silences": "predrain silence list"}
+"""The commands that list what a problem says is listed at an address."""
+
+
+def _sentence(problem: Problem) -> str:
+    """A problem as the command line says it: where REST names an address, the command that asks it."""
+    listed = LISTS.get(str(problem.body.get("listed_at")))
+    return f"{problem} List them: {listed}" if listed else str(problem)
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An answer of 2xx."""
@@ -45,6 +55,8 @@ class Client:
     url: str
     token: str | None
     tls: ssl.SSLContext | None = None
+    own: bool = False
+    """Whether the service is this command's own and ends with it."""
     _wire: Wire = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -84,7 +96,7 @@ class Client:
             answer = ask()
             return Reply(answer.status, answer.json())
         except Problem as problem:
-            raise Answered(problem.status, str(problem), problem.body) from problem
+            raise Answered(problem.status, _sentence(problem), problem.body) from problem
         except Untrusted as error:
             raise NotRunning(
                 f"{error}; give --config the service's settings, which name the certificate"

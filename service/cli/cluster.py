@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from data.refusal import Refusal
+from service.cli.acting import describe_here
 from service.cli.connect import Reach, connected
 from service.cli.options import AsJson, print_json, share, terminal
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from actions.cluster.channel import Channel
     from actions.cluster.dumps import Question
     from actions.glance import Glance
+    from service.draining.acting import ActingController
+    from service.settings import Settings
 
 THERE = Reach()
 
@@ -40,18 +43,19 @@ def status(*, reach: Reach = THERE, as_json: AsJson = False) -> int:
 
     policy = reach.settings().policy.policy()
     if reach.recorded is not None:
-        seen, drains = glance(RecordedCluster(read(reach.recorded)).view(), policy), None
+        seen, drains, acting = glance(RecordedCluster(read(reach.recorded)).view(), policy), None, None
     else:
         from actions.cluster.dumps import Reader, asked
 
         with _asking(reach) as (channel, at):
             reader = Reader()
             seen = glance(reader.view(asked(channel, reader.due(at), at)), policy)
-            drains = _drains(channel)
+            drains, acting = _drains(channel, reach.settings()), _acting(channel, reach)
     if as_json:
-        print_json({**asdict(seen), "as_of": seen.as_of.isoformat(), "drains": drains})
+        told = {"drains": drains, "acting": None if acting is None else _acting_json(acting)}
+        print_json({**asdict(seen), "as_of": seen.as_of.isoformat(), **told})
     else:
-        _print(seen, drains)
+        _print(seen, drains, None if acting is None else describe_here(acting, reach))
     return 0 if seen.statistics_known else 3
 
 
@@ -108,13 +112,17 @@ def _told(question: Question) -> None:
     print(f"asking `ceph {question.prefix}`", file=sys.stderr)
 
 
-def _drains(channel: Channel) -> list[dict[str, Any]] | None:
-    """The drains that the cluster itself remembers; None when it does not let us read them."""
+def _drains(channel: Channel, settings: Settings) -> list[dict[str, Any]] | None:
+    """The drains that the cluster itself remembers; None when we may not read them, or one of them is not signed."""
     from actions.cluster.keep import ConfigKeys
     from actions.cluster.port import ClusterUnreachable, Damaged
+    from actions.cluster.signed_keys import SignedKeys
     from actions.copies import read
+    from service.signing_key import find_signing_key
+    from service.state import StateDir
 
-    keep = ConfigKeys(channel)
+    key = find_signing_key(settings.ceph, StateDir(settings.service.state))
+    keep = SignedKeys(ConfigKeys(channel), key)
     try:
         found = [(name, keep.read(name)) for name in keep.names() if name.startswith("drain/")]
         drains = [read(name, text) for name, text in found if text is not None]
@@ -126,12 +134,37 @@ def _drains(channel: Channel) -> list[dict[str, Any]] | None:
     ]
 
 
-def _print(seen: Glance, drains: list[dict[str, Any]] | None) -> None:
+def _acting(channel: Channel, reach: Reach) -> ActingController:
+    """Who holds the lease. Of a cluster that the mgr module acts on there is no lease, so nothing is known."""
+    from service.draining.acting import ActingController, ActingObserver, ActingPlace
+    from service.live import lease_on
+
+    ceph = reach.settings().ceph
+    if ceph.hand_key is not None:
+        return ActingController(ActingPlace.UNKNOWN, why="the mgr module acts for the service that it asks")
+    observer = ActingObserver(lease_on(channel, ceph, "status"), "")
+    observer.look()
+    return observer.acting()
+
+
+def _acting_json(acting: ActingController) -> dict[str, Any]:
+    owner = acting.owner
+    return {
+        "place": acting.place.value,
+        "host": owner.host if owner else None,
+        "pid": owner.pid if owner else None,
+        "until": acting.until.isoformat() if acting.until else None,
+    }
+
+
+def _print(seen: Glance, drains: list[dict[str, Any]] | None, acting: str | None) -> None:
     from rich.table import Column, Table
 
     table = Table(Column(style="bold"), Column(), box=None, show_header=False)
     for name, told in _rows(seen, drains):
         table.add_row(name, told)
+    if acting is not None:
+        table.add_row("controller", acting)
     terminal().print(table)
 
 

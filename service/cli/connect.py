@@ -15,8 +15,9 @@ from cyclopts import Parameter
 from actions.cluster.channel import Channel
 from data.refusal import Refusal
 from service.cli.client import Client, NotRunning
-from service.cli.options import Where
+from service.cli.options import Where, person
 from service.settings import CephTable, Settings
+from service.state import StateDir
 
 
 class NoClusterNamed(Refusal):
@@ -32,6 +33,9 @@ class Reach(Where):
     name: Annotated[str | None, Parameter(help="Cephx user, such as client.predrain.")] = None
     keyring: Annotated[Path | None, Parameter(help="File with its key.")] = None
     cluster_name: Annotated[str | None, Parameter(help="Name of the cluster, as in its file names.")] = None
+    signing_key: Annotated[
+        Path | None, Parameter(help="File with the controllers' key: without one a command may only plan.")
+    ] = None
     recorded: Annotated[
         Path | None, Parameter(help="Plan against a recording (`predrain cluster record`) instead.")
     ] = None
@@ -44,6 +48,7 @@ class Reach(Where):
             "name": self.name,
             "keyring": self.keyring,
             "cluster_name": self.cluster_name,
+            "signing_key": self.signing_key,
         }
         given = {key: value for key, value in said.items() if value is not None}
         return settings.model_copy(update={"ceph": settings.ceph.model_copy(update=given)})
@@ -66,17 +71,26 @@ class Reach(Where):
                 return
         from service.here import serving
         from service.live import live, recorded
+        from service.signing_key import find_key_file, find_signing_key
 
-        found = None
+        found, state = None, StateDir(settings.service.state)
+        key = find_key_file(settings.ceph, state)
+        caller = person() + ("" if key is None else f", key {key.name}")
         with tempfile.TemporaryDirectory(prefix="predrain-") as scratch:
             if self.recorded is not None:
                 apart = settings.service.model_copy(update={"state": Path(scratch)})
                 settings = settings.model_copy(update={"service": apart})
                 found = recorded(self.recorded)
             with serving(
-                settings, lambda store: found or live(settings.ceph, store), _tell, acting=acting
+                settings,
+                lambda store: (
+                    found or live(settings.ceph, store, lambda: find_signing_key(settings.ceph, state))
+                ),
+                _tell,
+                acting=acting,
+                person=caller,
             ) as (url, token):
-                yield Client(url, token)
+                yield Client(url, token, own=True)
 
 
 def connected(reach: Reach) -> Channel:

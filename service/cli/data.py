@@ -207,14 +207,12 @@ def _import(kind: str, parts: Iterable[Part], how: How, where: Where) -> int:
         if how.dry_run:
             done = Importer(kind, clock, None, kept).run(parts, watch)
         else:
-            from service.adapters import open_log, open_store
             from service.scoring.sender import Sender
             from service.state import StateDir
+            from service.storage.opening import open_storage
 
             state = closing.enter_context(StateDir(settings.service.state))
-            store, log = open_store(settings, state), open_log(settings, state)
-            for opened in (store, log):
-                closing.callback(opened.close)
+            log, store = closing.enter_context(open_storage(settings, state, clock, "import", marks=False))
             importer = Importer(kind, clock, store, kept)
             done = importer.run(parts, watch)
             scored = importer.hand_over(log, Sender("import", clock))

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import sys
-import time
 import urllib.parse
-from datetime import datetime
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from rich.progress import BarColumn, Progress, TextColumn
-from rich.table import Column, Table
-from rich.text import Text
+from rich.table import Table
 
+from data.drain import DrainState
+from service.cli.acting import acting_in, describe_here, options_of, report_nobody
 from service.cli.client import Answered, Client, Json
 from service.cli.connect import Reach
+from service.cli.explained import print_drain
 from service.cli.options import AsJson, print_json, tebibytes, terminal
 from service.cli.planned import print_plan
+from service.cli.watching import DONE, OVER, quoted, state_words, watch_drain
+from service.draining.acting import ActingPlace
 
 Intent = Annotated[
     Literal["replace", "remove"],
     Parameter(help="replace: the slot waits for a new disk; remove: the disk goes for good."),
 ]
+Waiting = Annotated[
+    bool,
+    Parameter(
+        negative="",
+        help="Watch until it is over, or held; where no controller runs, this command is the controller meanwhile.",
+    ),
+]
 HERE = Reach()
-DONE, OVER = frozenset({"verified", "handed_over"}), frozenset({"cancelled", "failed"})
-STUCK = frozenset({"holding", "paused", "approved"})
-PATIENCE_SECONDS = 60.0
-"""How long `--wait` watches a drain that holds before it gives up waiting; the drain itself goes on."""
+GOES_ON = frozenset({"proposed", "approved", "preparing", "draining", "holding", "drained"})
+"""A drain in one of these states is what `apply --yes` asks for: it goes on with that drain."""
 
 
 def listing(*, where: Reach = HERE, as_json: AsJson = False) -> int:
@@ -35,9 +42,11 @@ def listing(*, where: Reach = HERE, as_json: AsJson = False) -> int:
     Example: predrain drain list
     """
     with where.service() as client:
-        items = client.get("drains")["items"]
+        page = client.get("drains")
+        acting = acting_in(page, client)
+    items = page["items"]
     if as_json:
-        print_json(items)
+        print_json([{**one, "acting": page.get("acting")} for one in items])
         return 0
     table = Table("id", "state", "moved", "of", "held by or ended with", box=None)
     for one in items:
@@ -45,12 +54,14 @@ def listing(*, where: Reach = HERE, as_json: AsJson = False) -> int:
         told = "; ".join(one["held_by"]) or one["ended_why"] or one["reason"]
         table.add_row(
             one["id"],
-            one["state"],
+            state_words(one),
             tebibytes(progress["moved_bytes"]),
             tebibytes(progress["planned_bytes"]),
             told,
         )
     terminal().print(table if items else "no drains")
+    if acting is not None:
+        print(describe_here(acting, where))
     return 0
 
 
@@ -77,9 +88,7 @@ def apply(
     intent: Intent = "replace",
     reason: Annotated[str, Parameter(help="Why; kept in the journal.")] = "",
     yes: Annotated[bool, Parameter(negative="", help="Approve at once what is planned.")] = False,
-    wait: Annotated[
-        bool, Parameter(negative="", help="Watch until it is drained and verified, or held.")
-    ] = False,
+    wait: Waiting = False,
     dry_run: Annotated[
         bool, Parameter(negative="", help="Print the plan and its lines, ask for nothing.")
     ] = False,
@@ -91,7 +100,8 @@ def apply(
 ) -> int:
     """Ask for a drain of each TARGET; with --yes approve it, with --wait watch it.
 
-    Exits with 3 when one was refused or held; why is on stderr.
+    With --yes it goes on with a drain that TARGET has already. Exits with 3 when one was refused or held, or when no
+    controller runs that would act on it; why is on stderr.
 
     Example: predrain drain apply osd.217 --yes --wait
     """
@@ -137,26 +147,71 @@ def asked(
         for target in targets:
             try:
                 body = {"target": target, "intent": intent, "reason": reason, "spare_reads": spare_reads}
-                one = client.post("drains", body).body
-                drains.append(_approved(client, one) if yes else one)
+                drains.append(_begin(client, target, body, yes=yes))
             except Answered as answer:
                 print(f"predrain: {target}: {answer}", file=sys.stderr)
                 refused = True
         if wait and yes:
-            drains = [_watched(client, one["id"], quiet=as_json) for one in drains]
+            drains = [watch_drain(client, one["id"], quiet=as_json) for one in drains]
+        again = "fill" if intent == "fill" else "drain apply"
+        words = f" --intent {intent}" if intent == "remove" else ""
+        command = f"predrain {again} {' '.join(targets)}{words} --yes --wait{options_of(where)}"
+        code = _conclude(client, where, drains, DONE, command if wait and yes else "")
     if as_json:
         print_json(drains)
-    for one in drains:
-        if not as_json:
+    else:
+        for one in drains:
+            hint = "" if yes else f"; see its plan, then approve it: predrain drain explain {one['id']}"
+            print(f"{one['id']}: {state_words(one)}{hint}")
+    return 3 if refused else code
+
+
+def _begin(client: Client, target: str, body: Json, *, yes: bool) -> Json:
+    """The drain that was asked for, or with `yes` the one of that kind that the target has already, approved. Raises
+    Answered."""
+    try:
+        one = client.post("drains", body).body
+    except Answered as answer:
+        standing = answer.body.get("drain") if yes else None
+        if not isinstance(standing, str):
+            raise
+        one = client.get(f"drains/{quoted(standing)}")
+        if one["intent"] != body["intent"] or one["state"] not in GOES_ON:
+            raise
+        print(
+            f"predrain: {target}: goes on with drain {one['id']}, which is {state_words(one)}",
+            file=sys.stderr,
+        )
+    return _approved(client, one) if yes and one["state"] == "proposed" else one
+
+
+def _conclude(
+    client: Client, where: Reach, drains: list[Json], wanted: frozenset[str], continuing: str
+) -> int:
+    """Say on stderr what keeps each drain from its end, and who acts on it from now on; the exit code.
+
+    continuing: the command that goes on, where this one waited until the drain was one of `wanted`.
+    """
+    if not continuing:
+        return 3 if report_nobody(drains, client, where) else 0
+    unfinished = [one for one in drains if one["state"] not in wanted]
+    for one in unfinished:
+        why = "; ".join(one["held_by"]) or one["ended_why"] or f"it is {one['state']}"
+        print(f"predrain: {one['id']}: {why}", file=sys.stderr)
+        if client.get("halt")["halted"]:
+            print("predrain: the halt is lifted by: predrain unhalt", file=sys.stderr)
+        acting = acting_in(one, client)
+        if acting is None or one["state"] in OVER:
+            continue
+        if acting.place is ActingPlace.NOWHERE and not acting.why:
             print(
-                f"{one['id']}: {one['state']}"
-                + ("" if yes else f"; see its plan, then approve it: predrain drain explain {one['id']}")
+                f"predrain: {one['id']} waits until that has ended, and then nobody goes on with it: this command was "
+                f"its controller and ends now. Go on with: {continuing}",
+                file=sys.stderr,
             )
-        if wait and yes and one["state"] not in DONE:
-            why = "; ".join(one["held_by"]) or one["ended_why"] or f"it is {one['state']}"
-            print(f"predrain: {one['id']}: {why}", file=sys.stderr)
-            refused = True
-    return 3 if refused else 0
+        else:
+            print(f"predrain: {describe_here(acting, where)}", file=sys.stderr)
+    return 3 if unfinished else 0
 
 
 def _drafted(where: Reach, target: str, intent: str) -> Json:
@@ -173,21 +228,27 @@ def approve(
         str,
         Parameter(help="The plan meant, as `explain` prints it; refused where it is another one by now."),
     ] = "",
+    wait: Waiting = False,
     where: Reach = HERE,
     as_json: AsJson = False,
 ) -> int:
     """Let a proposed drain begin; without --seen on the plan that it has now, which is printed.
 
+    Exits with 3 when no controller runs that would act on it.
+
     Example: predrain drain approve osd.217-20180412-120000
     """
-    with where.service() as client:
-        one = client.get(f"drains/{_quoted(drain)}")
+
+    def ask(client: Client) -> Json:
+        one = client.get(f"drains/{quoted(drain)}")
         if seen:
             one["etag"] = seen
         approved = _approved(client, one)
-    if not (as_json or seen) and approved["plan"]:
-        print_plan(approved["id"], approved["plan"])
-    return _said(approved, as_json)
+        if not (as_json or seen) and approved["plan"]:
+            print_plan(approved["id"], approved["plan"])
+        return approved
+
+    return _act(where, drain, "approve", ask, as_json, wait=wait)
 
 
 def pause(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
@@ -198,20 +259,24 @@ def pause(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int
     return _wish(where, drain, "pause", as_json)
 
 
-def resume(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
+def resume(drain: str, /, *, wait: Waiting = False, where: Reach = HERE, as_json: AsJson = False) -> int:
     """Let a paused or failed drain go on.
+
+    Exits with 3 when no controller runs that would act on it.
 
     Example: predrain drain resume osd.217-20180412-120000
     """
-    return _wish(where, drain, "resume", as_json)
+    return _wish(where, drain, "resume", as_json, wait=wait)
 
 
-def cancel(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
+def cancel(drain: str, /, *, wait: Waiting = False, where: Reach = HERE, as_json: AsJson = False) -> int:
     """Give a drain up; weights, upmaps, flags and settings are put back as they were.
 
-    Example: predrain drain cancel osd.217-20180412-120000
+    Exits with 3 when no controller runs that would put them back.
+
+    Example: predrain drain cancel osd.217-20180412-120000 --wait
     """
-    return _wish(where, drain, "cancel", as_json)
+    return _wish(where, drain, "cancel", as_json, wait=wait)
 
 
 def done(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
@@ -222,7 +287,7 @@ def done(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
     Example: predrain drain done osd.217-20180412-120000
     """
     with where.service() as client:
-        left = client.post(f"drains/{_quoted(drain)}/hand_over").body
+        left = client.post(f"drains/{quoted(drain)}/hand_over").body
     if as_json:
         print_json(left)
         return 0
@@ -245,102 +310,41 @@ def explain(
     Example: predrain drain explain osd.217-20180412-120000
     """
     with where.service() as client:
-        whole = client.get(f"drains/{_quoted(drain)}")
-        whole["journal"] = client.get(f"drains/{_quoted(drain)}/journal?limit={lines}")["items"]
+        whole = client.get(f"drains/{quoted(drain)}")
+        acting = acting_in(whole, client)
+        whole["journal"] = client.get(f"drains/{quoted(drain)}/journal?limit={lines}")["items"]
     if as_json:
         print_json(whole)
         return 0
-    console, progress = terminal(), whole["progress"]
-    console.print(
-        Text.assemble(
-            (whole["id"], "bold"), f" is {whole['state']}: {whole['reason']} (asked by {whole['asked_by']})"
-        )
-    )
-    console.print(
-        f"{progress['moved_pgs']} of {progress['planned_pgs']} PGs, {tebibytes(progress['moved_bytes'])} of "
-        f"{tebibytes(progress['planned_bytes'])} moved; "
-        f"{progress['in_flight']} PGs in flight of {progress['budget']}{_lasting(whole)}"
-    )
-    if whole["plan"]:
-        print_plan(whole["id"], whole["plan"])
-    if whole["state"] == "proposed":
-        tag = whole["etag"].strip('"')
-        print(f"to approve this plan: predrain drain approve {whole['id']} --seen {tag}")
-    guards = Table("guard", "", "what it says", box=None)
-    for guard in whole["guards"]:
-        guards.add_row(guard["code"], "ok" if guard["ok"] else Text("refuses", "bold"), guard["sentence"])
-    console.print(guards)
-    journal = Table(Column("at", no_wrap=True), "decided, answered, by whom; seen", box=None)
-    for line in whole["journal"]:
-        journal.add_row(f"{datetime.fromisoformat(line['at']):%Y-%m-%d %H:%M:%S}Z", _journalled(line))
-    console.print(journal)
+    print_drain(whole, None if acting is None else describe_here(acting, where))
     return 0
 
 
-def _lasting(one: Json) -> str:
-    if one["took_hours"] is not None:
-        return f"; it took {one['took_hours']:.1f} h"
-    return "" if one["left_hours"] is None else f"; about {one['left_hours']:.1f} h left, if nothing holds it"
+def _wish(where: Reach, drain: str, wish: str, as_json: bool, *, wait: bool = False) -> int:
+    def ask(client: Client) -> Json:
+        return client.post(f"drains/{quoted(drain)}/{wish}").body
+
+    return _act(where, drain, wish, ask, as_json, wait=wait)
 
 
-def _journalled(line: Json) -> Text:
-    told = Text(": ".join(filter(None, (line["decided"], line["answered"]))))
-    if line["caller"]:
-        told.append(f" ({line['caller']})")
-    if line["seen"]:
-        told.append(f"\n{line['seen']}", "dim")
-    return told
+def _act(
+    where: Reach, drain: str, wish: str, ask: Callable[[Client], Json], as_json: bool, *, wait: bool
+) -> int:
+    """Ask for something about one drain, with `wait` until it is over; what it already is, it is not asked again."""
+    from actions.petitions import Wish, is_granted
 
-
-def _wish(where: Reach, drain: str, wish: str, as_json: bool) -> int:
-    with where.service() as client:
-        return _said(client.post(f"drains/{_quoted(drain)}/{wish}").body, as_json)
+    with where.service(acting=wait) as client:
+        granted = wait and is_granted(Wish(wish), DrainState(client.get(f"drains/{quoted(drain)}")["state"]))
+        one = client.get(f"drains/{quoted(drain)}") if granted else ask(client)
+        if wait:
+            one = watch_drain(client, drain, quiet=as_json)
+        command = f"predrain drain {wish} {drain} --wait{options_of(where)}" if wait else ""
+        code = _conclude(
+            client, where, [one], frozenset({"cancelled"}) if wish == "cancel" else DONE, command
+        )
+    print_json(one) if as_json else print(f"{one['id']}: {state_words(one)}")
+    return code
 
 
 def _approved(client: Client, one: Json) -> Json:
-    return client.post(f"drains/{_quoted(one['id'])}/approve", if_match=one["etag"]).body
-
-
-def _said(one: Json, as_json: bool) -> int:
-    print_json(one) if as_json else print(f"{one['id']}: {one['state']}")
-    return 0
-
-
-def _watched(client: Client, drain: str, *, quiet: bool) -> Json:
-    """The drain once it is done, over, or has not moved for a while although it should."""
-    last, shown, since = None, "", time.monotonic()
-    console = terminal(stderr=True, quiet=quiet)
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]}", markup=False)
-    with Progress(*columns, console=console) as bar:
-        row = bar.add_task(drain, total=None, now="")
-        while True:
-            one = client.get(f"drains/{_quoted(drain)}")
-            progress = one["progress"]
-            now = (one["state"], progress["moved_pgs"], progress["in_flight"])
-            if now != last:
-                last, since = now, time.monotonic()
-            if (told := _told(one)) != shown:
-                shown = told
-                bar.update(
-                    row, total=progress["planned_pgs"] or None, completed=progress["moved_pgs"], now=told
-                )
-                if not console.is_terminal:
-                    console.print(f"{drain}: {told}", soft_wrap=True)
-            waited = time.monotonic() - since > PATIENCE_SECONDS
-            if one["state"] in DONE | OVER or (waited and (one["state"] in STUCK or one["held_by"])):
-                return one
-            time.sleep(1.0)
-
-
-def _told(one: Json) -> str:
-    progress = one["progress"]
-    moved, of = tebibytes(progress["moved_bytes"]), tebibytes(progress["planned_bytes"])
-    held = f"; held: {one['held_by'][0]}" if one["held_by"] else ""
-    return (
-        f"{one['state']}, {progress['moved_pgs']} of {progress['planned_pgs']} PGs, {moved} of {of}, "
-        f"{progress['in_flight']} in flight{held}"
-    )
-
-
-def _quoted(drain: str) -> str:
-    return urllib.parse.quote(drain, safe="")
+    return client.post(f"drains/{quoted(one['id'])}/approve", if_match=one["etag"]).body

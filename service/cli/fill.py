@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from service.cli.connect import Reach
-from service.cli.drain import HERE, asked
+from service.cli.drain import HERE, Waiting, asked
 from service.cli.options import AsJson
 
 
@@ -17,7 +17,7 @@ def fill(
     *,
     reason: Annotated[str, Parameter(help="Why; kept in the journal.")] = "",
     yes: Annotated[bool, Parameter(negative="", help="Approve at once what is planned.")] = False,
-    wait: Annotated[bool, Parameter(negative="", help="Watch until it is filled, or held.")] = False,
+    wait: Waiting = False,
     dry_run: Annotated[bool, Parameter(negative="", help="Print the plan, ask for nothing.")] = False,
     where: Reach = HERE,
     as_json: AsJson = False,
@@ -25,7 +25,7 @@ def fill(
     """Fill a new disk in a drained slot (`osd.N`) a few PGs at a time, under the same guards as a drain.
 
     The OSD must be up and out; `ceph osd add-noin osd.N` before it starts keeps it out. Exits with 3 when it was
-    refused or held; why is on stderr.
+    refused or held, or when no controller runs that would act on it; why is on stderr.
 
     Example: predrain fill osd.217 --yes --wait
     """

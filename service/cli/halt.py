@@ -7,9 +7,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from data.outside_text import HALT_WHY, clean_text
 from data.refusal import Refusal
 from service.cli.client import Answered, Client
 from service.cli.options import HERE, AsJson, Where, person, print_json
+from service.cli.recording import record_done
 
 
 class NothingToHalt(Refusal):
@@ -39,19 +41,23 @@ def unhalt(*, where: Where = HERE, as_json: AsJson = False) -> int:
 
 
 def _set(where: Where, why: str | None, as_json: bool) -> int:
+    # A halt comes through however long its reason is.
+    why = None if why is None else clean_text(why, HALT_WHY.limit) or "no reason given"
     try:
         body = Client.of(where.settings()).post("halt", {"why": why}).body
-        halted, unreached = body["halted"], body.get("unreached")  # one of an older release does not say
+        # A service of an older release says neither of the two.
+        halted, unreached, kept = body["halted"], body.get("unreached"), body.get("kept", [])
     except Refusal as refused:
         if why is None and isinstance(refused, Answered):
             raise  # it has said why the halt stands, and stand it does
         # Whatever is wrong with the service, a halt must come through: the controller reads the store.
         halted = _store(where, why)
-        unreached = _only_here(where, why, refused)
+        unreached, kept = _only_here(where, why, refused), ["store"] if halted else []
     if as_json:
-        print_json({"halted": halted, "unreached": unreached})
+        print_json({"halted": halted, "unreached": unreached, "kept": kept})
     else:
-        print(f"halted: {halted}" if halted else "not halted")
+        places = f" (kept in: {', '.join(kept)})" if kept else ""
+        print(f"halted: {halted}{places}" if halted else "not halted")
     if unreached:
         print(f"only here: {unreached}", file=sys.stderr)
     return 3 if unreached else 0
@@ -76,4 +82,6 @@ def _store(where: Where, why: str | None) -> str | None:
                 f"{settings.service.state} holds no store, so there is nothing to halt; say --state or --config"
             )
         store.set_halt(why)
-        return store.halt_reason()
+        halted = store.halt_reason()
+    record_done(settings, "halt" if why else "unhalt", {"why": why})
+    return halted

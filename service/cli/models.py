@@ -14,6 +14,7 @@ from cyclopts import Parameter
 
 from data.refusal import Refusal
 from service.cli.options import HERE, AsJson, Where, print_json, terminal
+from service.cli.recording import record_done
 from service.state import StateDir
 
 if TYPE_CHECKING:
@@ -117,10 +118,12 @@ def challenge(
     place = _changing(where, track)
     if bundle is None:
         place.shelf.challenge(None)
+        record_done(place.settings, "models challenge", {"bundle": None})
         print("no bundle is on trial any more")
     else:
         digest = _installed(place, bundle)
         place.shelf.challenge(digest)
+        record_done(place.settings, "models challenge", {"bundle": digest})
         print(f"{_name(place, digest)} is challenger. {FOLLOWS}; see predrain models compare.")
     return _mirrored(place)
 
@@ -145,6 +148,7 @@ def promote(
     if digest is None:
         raise NoSuchBundle("There is no challenger here; name a version, an alias or a folder to promote.")
     place.shelf.promote(digest)
+    record_done(place.settings, "models promote", {"bundle": digest})
     quiet = where.settings().policy.new_bundle_quiet_hours
     print(f"{_name(place, digest)} is champion. {FOLLOWS}; nothing is proposed by itself for {quiet:.0f} h.")
     return _mirrored(place)
@@ -157,6 +161,7 @@ def rollback(*, where: Where = HERE, track: Track = None) -> int:
     """
     place = _changing(where, track)
     roles = place.shelf.rollback()
+    record_done(place.settings, "models rollback", {"bundle": roles.champion})
     now = "the bundle of the settings" if roles.champion is None else _name(place, roles.champion)
     print(f"{now} is champion again. {FOLLOWS}.")
     return _mirrored(place)

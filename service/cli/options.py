@@ -23,6 +23,14 @@ MetricsPort = Annotated[
     Parameter(help="TCP port for GET /metrics; 0 takes a free one.", validator=Number(gte=0, lte=65535)),
 ]
 
+AcceptStore = Annotated[
+    bool,
+    Parameter(
+        negative="",
+        help="For one start: use the store that is there, empty or another, though the log belongs to a lost one.",
+    ),
+]
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
+from actions.messages import describe_hours
 from service.cli.client import Json
 from service.cli.options import share, tebibytes, terminal
 
@@ -14,7 +15,9 @@ RECEIVERS = 8
 def print_plan(target: str, made: Json, *, lines: bool = False) -> None:
     """made: as `GET plan` answers, or the shorter one inside a drain. lines: every PG's way, too."""
     eta = (
-        "unknown" if made["eta_hours"] is None else f"about {made['eta_hours']:.1f} h ({made['bottleneck']})"
+        "unknown"
+        if made["eta_hours"] is None
+        else f"about {describe_hours(made['eta_hours'])} ({made['bottleneck']})"
     )
     print(f"{target}: {made['mechanic']}, since {made['why']}")
     print(f"moves {tebibytes(made['bytes'])} in {made['pgs']} PGs; takes {eta}")
@@ -26,7 +29,7 @@ def print_plan(target: str, made: Json, *, lines: bool = False) -> None:
         name, size = rack["rack"] or "no rack", tebibytes(rack["bytes"])
         print(f"  {name}: {size} on {rack['osds']} OSDs of {rack['hosts']} hosts")
     for bound in made.get("bounds", [])[1:4]:
-        print(f"  next bound: {bound['name']}, {bound['hours']:.1f} h")
+        print(f"  next bound: {bound['name']}, {describe_hours(bound['hours'])}")
     for other in made.get("rejected", []):
         print(f"  not taken: {other}")
     if receivers := made.get("receivers"):

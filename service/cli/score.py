@@ -31,6 +31,7 @@ def score(
     from models.bundle import Bundle
     from models.score import score as run
     from models.scorefile import ScoreFile
+    from models.trial import Trials
 
     why = None
     if not history:
@@ -43,6 +44,7 @@ def score(
         print(f"predrain score: {why}; see predrain score --help", file=sys.stderr)
         return 2
     # Parts are scored side by side: one thread each is enough.
+    Trials().check(bundle)
     loaded = Bundle.load(bundle, threads=1)
     told, rows = Told(), 0
     tell = lambda line: print(line, file=sys.stderr, flush=True)  # noqa: E731

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from data.refusal import Refusal
 from service.cli.options import HERE, AsJson, Where, print_json
+from service.cli.recording import record
 from service.state import StateDir
 
 Url = Annotated[
@@ -50,6 +51,13 @@ def migrate(
         from data.store.postgres import migrated
 
         before, after = migrated(place, wanted)
+    if before != after == schema.VERSION:
+        from contextlib import closing
+
+        from data.store.opening import open_store
+
+        with closing(open_store(place)) as store:
+            record(store, "store migrate", {"from": before, "to": after})
     held = f"was of version {before}" if before else "is new"
     print(
         f"the store {held} and is of version {after} now"

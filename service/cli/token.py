@@ -58,7 +58,7 @@ def make(
     from service.tokens import Scope
 
     lasting = None if days is None else timedelta(days=days)
-    with _book(where, f"make token {name} with {', '.join(scope)}") as book:
+    with _book(where) as book:
         print(book.make(Kind.TOKEN, name, [Scope(one) for one in scope], _us(), lasting=lasting))
     return 0
 
@@ -83,7 +83,7 @@ def listing(
         print_json({"items": [_as_json(one, now) for one in found]})
         return 0
     for one in found:
-        scopes, by = ", ".join(one.scopes), f"made {one.made_at:%Y-%m-%d} by {one.made_by}"
+        scopes, by = ", ".join(sorted(one.scopes)), f"made {one.made_at:%Y-%m-%d} by {one.made_by}"
         print(f"{one.id[:12]}  {one.kind:9}  {one.name}  [{scopes}]  {_standing(one, now)}, {by}")
     if not found:
         print("none but the service's own, in its state directory")
@@ -101,7 +101,7 @@ def revoke(
 
     Example: predrain token revoke grafana
     """
-    with _book(where, f"revoke {what}") as book:
+    with _book(where) as book:
         for one in book.revoke(what, _us()):
             print(f"revoked: {one.kind} {one.name} ({one.id[:12]})")
     return 0
@@ -126,7 +126,7 @@ def enrol(
     from service.access.book import Kind
     from service.tokens import Scope
 
-    with _book(where, f"make one-time tokens for {', '.join(hosts)}") as book:
+    with _book(where) as book:
         for host in hosts:
             secret = book.make(
                 Kind.ENROLMENT,
@@ -141,23 +141,20 @@ def enrol(
 
 
 @contextmanager
-def _book(where: Where, does: str | None = None) -> Iterator[Book]:
-    """The book of the service that is meant; what is done to it (`does`) goes on record. Raises NoStore."""
+def _book(where: Where) -> Iterator[Book]:
+    """The book of the service that is meant; what is done to it goes on record. Raises NoStore."""
     from data.clock import SystemClock
-    from service.access.audit import Audit, Call
+    from service.access.audit import THIS_MACHINE
     from service.access.book import Book
     from service.adapters import standing_store
-    from service.tokens import new_token
 
-    settings, clock = where.settings(), SystemClock()
+    settings = where.settings()
     with standing_store(settings) as store:
         if store is None:
             raise NoStore(
                 f"{settings.service.state} holds no store yet; start the service once (predrain up), or say --state"
             )
-        yield Book(store, clock)
-        if does is not None:
-            Audit(store, clock).write(Call(_us(), "this machine", does, "done", new_token()[:8]))
+        yield Book(store, SystemClock(), source=THIS_MACHINE)
 
 
 def _us() -> str:
@@ -179,7 +176,7 @@ def _as_json(one: Credential, now: datetime) -> dict[str, object]:
         "id": one.id,
         "kind": one.kind.value,
         "name": one.name,
-        "scopes": [scope.value for scope in one.scopes],
+        "scopes": sorted(scope.value for scope in one.scopes),
         "host": one.host,
         "made_at": one.made_at.isoformat(),
         "made_by": one.made_by,

@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from service import interpreter, logs
+from service.cli.options import AcceptStore
 from service.settings import Settings, load
 
 
@@ -19,6 +20,7 @@ def up(
     state: Path | None = None,
     config: Path | None = None,
     insecure_without_tls: Annotated[bool, Parameter(negative="")] = False,
+    accept_store: AcceptStore = False,
 ) -> int:
     """Run everything in one process: readings in, forecasts, drains, REST and the page.
 
@@ -42,7 +44,12 @@ def up(
     settings = with_options(load(config), host=host, port=port, state=state, insecure=insecure_without_tls)
     logs.configure()
     interpreter.tune()
-    run(settings, lambda text: print(text, file=sys.stderr, flush=True), watched=sys.stderr.isatty())
+    run(
+        settings,
+        lambda text: print(text, file=sys.stderr, flush=True),
+        watched=sys.stderr.isatty(),
+        accept_store=accept_store,
+    )
     return 0
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from service import interpreter, logs
-from service.cli.options import MetricsPort
+from service.cli.options import AcceptStore, MetricsPort
 from service.settings import load
 
 
@@ -20,6 +20,7 @@ def work(
     state: Path | None = None,
     config: Path | None = None,
     insecure_without_tls: Annotated[bool, Parameter(negative="")] = False,
+    accept_store: AcceptStore = False,
 ) -> int:
     """Score a share of the readings, with any number of other such processes, until SIGINT or SIGTERM.
 
@@ -47,5 +48,10 @@ def work(
     logs.configure()
     interpreter.tune()
     stopping = until_told()
-    run(settings, lambda text: print(text, file=sys.stderr, flush=True), stopping)
+    run(
+        settings,
+        lambda text: print(text, file=sys.stderr, flush=True),
+        stopping,
+        accept_store=accept_store,
+    )
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -164,6 +164,7 @@ class Progress:
     moved_bytes: int
     in_flight: int
     budget: int
+    lost_pgs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,18 +205,20 @@ class Drain:
     plan: Plan | None
     left_hours: float | None
     took_hours: float | None
+    state_words: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Halt:
     """Why everything is halted; None when it is not. `unreached`: what the last halt, or its lifting, did not reach, as
-    a sentence; None for nothing.
+    a sentence; None for nothing. `kept`: `memory` (of the service's process alone), `store`, `cluster`.
     """
 
     halted: str | None
     by: str | None
     since: datetime | None
     unreached: str | None
+    kept: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

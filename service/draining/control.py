@@ -12,25 +12,26 @@ from datetime import datetime
 import structlog
 
 from actions.cluster.port import ClusterUnreachable
+from actions.cluster.signed_keys import Unverified
 from actions.cluster.view import ClusterView
 from actions.context import Context, Memory
 from actions.controller import Controller, TickReport
 from actions.guards import GUARDS, Refuse
 from actions.handover import HandOver, Orchestrator, hand_over, orchestrator
-from actions.leading import passes
+from actions.leading import SteppedBack, passes
 from actions.petitions import Petition, Wish, fulfilled
 from actions.policy import Policy
 from actions.proposals import NoSuchTarget, drafted, target_of
-from actions.requests import DrainStands, NotLeading
+from actions.requests import NotLeading
 from actions.steps import Hold, Refusal
 from actions.survey import survey
-from data.drain import Drain, Intent
-from data.ids import DeviceId
+from data.drain import Drain, DrainStands, Intent
 from data.log.port import Log, LogFull, Topic
-from data.outcome import Fate, Outcome
-from data.store.faults import StoreRefusal
+from data.store.faults import StoreRefusal, StoreUnreadable
 from data.store.port import Store
 from service.draining import seals
+from service.draining.acting import ActingObserver, ActingPlace, describe
+from service.draining.cluster_notes import ClusterNotes
 from service.draining.elsewhere import Elsewhere
 from service.draining.hand import HandCluster, beyond_the_hand
 from service.draining.timeline import RUNNING, Timelines, record
@@ -38,8 +39,10 @@ from service.draining.wishes import CannotLift, Judged, NotSeen, PlanMoved, Unkn
 from service.fleet import Fleet
 from service.live import Live
 from service.slowness import SlowOsds
+from service.telling.cause import CLUSTER_KEYS
 
-DOWN_RULE = "rule:osd-down"
+_MOST_SAID = 5
+"""Sentences about texts in the cluster that are not believed."""
 
 
 @dataclass(slots=True)
@@ -55,10 +58,11 @@ class Control:
     shared: bool = False
     """Whether other controllers keep the same store and log: then what it saw is written there by who leads."""
     _controller: Controller = field(init=False)
+    observer: ActingObserver = field(init=False)
     _slow: SlowOsds = field(init=False)
     _elsewhere: Elsewhere | None = field(init=False, default=None)
     _report: TickReport | None = None
-    _down: set[DeviceId] = field(default_factory=set)
+    _notes: ClusterNotes = field(init=False)
     _said: tuple[str | None, ...] = ()
     """What a person said of a halt while the controller looks."""
     _beyond: str = ""
@@ -68,14 +72,15 @@ class Control:
     def __post_init__(self) -> None:
         live = self.live
         self._slow = SlowOsds(self.store)
+        self.observer = ActingObserver(live.lease, live.owner)
         self._controller = Controller(
             live.cluster, self.store, self.policy, keep=live.keep, lease=live.lease, owner=live.owner
         )
         if (why := self.store.halt_reason()) is not None:
             self._beyond = self._not_by_hand(why)
-        if live.keep is not None and live.lease is not None:
+        if live.keep is not None and live.lease is not None and not live.plans_only:
             self._elsewhere = Elsewhere(self.store, live.keep, live.lease)
-        self._down = {one.device for one in self.store.outcomes() if one.source == DOWN_RULE}
+        self._notes = ClusterNotes(self.store)
 
     def new_bundle(self, since: datetime | None) -> None:
         """When the bundle that scores replaced another one."""
@@ -86,24 +91,42 @@ class Control:
         store cannot be written gives the lease up, and leads again when it can.
         """
         try:
+            self._check_drains()
             return self._step(now)
         except StoreRefusal:
             self._controller.give_up()
             raise
+
+    def _check_drains(self) -> None:
+        """Raises StoreUnreadable while a drain's row cannot be read: what that drain set is not known."""
+        if self.store.count_damaged_drains():
+            raise StoreUnreadable(
+                f"{self.store.describe_damage()}; until then no command is sent to the cluster"
+            )
 
     def _step(self, now: datetime) -> bool:
         before = self.fleet.view
         if before is not None:
             self._controller.slow = self._slow.look(before, now)
         self._said = ()
+        self._controller.residences = residences = self.fleet.residences()
         report = self._controller.tick(now, self.fleet.outlooks())
+        self.observer.begin()
+        changed = self.observer.look()
         if report.view is not None:
             self.fleet.look(report.view)
-            self._suspect(report.view, now)
+            self._notes.note_hosts(report.view, residences)
+            self._notes.note_suspects(report.view, now, writes=self._writes())
         if self._writes() and (report.answers or self._curving):
             self._keep_curves(now)
         spread = self._elsewhere is not None and self._elsewhere.step(self._once, now)
-        differs = spread or self._report is None or report.answers or report.trouble != self._report.trouble
+        differs = (
+            changed
+            or spread
+            or self._report is None
+            or report.answers
+            or report.trouble != self._report.trouble
+        )
         self._report = replace(report, halted=self._said[-1]) if self._said else report
         return bool(differs) or _differ(before, report.view)
 
@@ -123,15 +146,23 @@ class Control:
             self._controller.halt(why)
         except ClusterUnreachable as silent:
             if why is None:
-                told = f"The halt in the cluster stands, since it does not answer: {silent}"
+                told = f"The halt in the cluster stands: {silent}"
                 raise CannotLift(told) from silent
             self._silent = f" ({silent})"
             structlog.get_logger().warning(
                 "halted here, and in the cluster as soon as it answers", why=str(silent)
             )
+        except StoreRefusal:
+            if why is None or self.store.unwritten_halt() != why:
+                raise
         self._beyond, self._said = self._not_by_hand(why), (why,)
         if self._report is not None:
             self._report = replace(self._report, halted=why)
+
+    @property
+    def halt_in_cluster(self) -> bool:
+        """Whether the halt that stands here is known to stand in the cluster's own key as well."""
+        return self.live.keep is not None and self._controller.halt_heard
 
     @property
     def unreached(self) -> str:
@@ -155,8 +186,12 @@ class Control:
         """See the cluster, decide nothing. Raises NotSeen."""
         try:
             self.fleet.look(self._controller.look(now))
+            self.observer.look()
             if self._elsewhere is not None:
-                self._elsewhere.mirror(now)
+                with suppress(
+                    Unverified, SteppedBack
+                ):  # every step says so, and a plan needs nothing that others keep
+                    self._elsewhere.mirror(now)
         except ClusterUnreachable as silent:
             raise NotSeen(f"The cluster does not answer: {silent}") from silent
 
@@ -168,6 +203,19 @@ class Control:
         if (why := self.halted()) is not None:
             return f"holding: {why}" if passes(why) else f"holding: halted ({why})"
         return f"holding: {report.trouble}" if report.trouble else "running"
+
+    def shows(self) -> str:
+        """What `says` is of a process that only shows the cluster."""
+        acting = self.observer.acting()
+        nobody = acting.place is ActingPlace.NOWHERE
+        return f"holding: {describe(acting)}" if nobody else "in another process; this one shows"
+
+    @property
+    def troubles(self) -> Mapping[str, str]:
+        """What is wrong beside what holds the controller: texts in the cluster that are not believed."""
+        found = self._elsewhere.unverified if self._elsewhere is not None else ()
+        more = (f"and {len(found) - _MOST_SAID} more",) if len(found) > _MOST_SAID else ()
+        return {CLUSTER_KEYS: ". ".join((*found[:_MOST_SAID], *more))} if found else {}
 
     def refusing(self) -> Mapping[str, int]:
         """How many drains and bad disks each guard held back at the last look, by its code; 0 for the others."""
@@ -255,6 +303,7 @@ class Control:
 
     def _wish(self, wish: Petition, now: datetime) -> Drain:
         """Carry it out, or have it carried out by the controller that leads. Raises what refuses it, Unheard."""
+        wish = replace(wish, origin=self.live.owner)
         if self._elsewhere is None or not self._elsewhere.leads(now):
             return self._carry_out(wish, now)
         if wish.wish is Wish.APPROVE:
@@ -323,20 +372,6 @@ class Control:
 
     def _writes(self) -> bool:
         return not self.shared or self.live.lease is None or self.live.lease.held()
-
-    def _suspect(self, view: ClusterView, now: datetime) -> None:
-        """A disk whose OSD is down may be dead: said once, until a person or a rule says what it was."""
-        for osd in view.osds.values():
-            if osd.device is None:
-                continue
-            if osd.up:
-                self._down.discard(osd.device)
-            elif osd.device not in self._down:
-                self._down.add(osd.device)
-                if not self._writes():
-                    continue
-                note = f"osd.{osd.id} is down in epoch {view.epoch}"
-                self.store.add_outcome(Outcome(osd.device, now, Fate.SUSPECTED, DOWN_RULE, note))
 
     def _keep_curves(self, now: datetime) -> None:
         drains = self.store.drains()

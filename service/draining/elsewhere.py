@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 import structlog
 
-from actions.cluster.port import ClusterUnreachable, Keep, Lease
+from actions.cluster.port import ClusterUnreachable, Damaged, Keep, Lease
+from actions.cluster.signed_keys import Unverified
 from actions.copies import Copies
-from actions.petitions import STANDS, Heard, Petition, Petitions
+from actions.leading import SteppedBack
+from actions.petitions import REQUESTS, STANDS, Heard, Petition, Petitions
 from actions.requests import NoSuchDrain, NotLeading, NotTaken
-from data.drain import Drain
+from data.drain import Drain, DrainStands, JournalEntry
 from data.refusal import Refusal
 from data.store.faults import StoreRefusal
 from data.store.port import RevisionConflict, Store
+from service.access.acts import act
+from service.access.audit import Call, audit_line
 from service.draining.wishes import RefusedElsewhere, Unheard
 
 POLL_SECONDS = 0.5
@@ -38,9 +42,17 @@ class Elsewhere:
     lease: Lease
     sleep: Callable[[float], object] = time.sleep
     _petitions: Petitions = field(init=False)
+    _unverified: str = ""
+    """What the last step could not believe, beside requests and answers."""
 
     def __post_init__(self) -> None:
         self._petitions = Petitions(self.keep)
+
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        """A sentence for each text in the cluster that the last step found and did not believe."""
+        found = tuple(self._petitions.unverified.values())
+        return (self._unverified, *found) if self._unverified else found
 
     def leads(self, now: datetime) -> bool:
         """Whether another controller leads. With no other the lease is ours from here on, where it is to be had, and
@@ -59,10 +71,11 @@ class Elsewhere:
         Raises StoreRefusal; what was asked then waits.
         """
         try:
-            if not self.lease.held():
-                return self.mirror(now)
-            return self._hear(carry_out, now)
+            new = self._hear(carry_out, now) if self.lease.held() else self.mirror(now)
+            self._unverified = ""
+            return new
         except ClusterUnreachable as silent:
+            self._unverified = str(silent) if isinstance(silent, Unverified | SteppedBack | Damaged) else ""
             structlog.get_logger().warning("requests of others wait", why=str(silent))
             return False
 
@@ -82,14 +95,14 @@ class Elsewhere:
                 self._petitions.forget(wish.id)
                 return self._told(heard, now)
             if not self.leads(now) and self.lease.held():
-                self._petitions.forget(wish.id)
+                self._petitions.withdraw(wish.id, now)
                 return carry_out(wish, now)
             self.sleep(POLL_SECONDS)
-        raise Unheard(POLLS * POLL_SECONDS, wish.at + STANDS)
+        raise Unheard(POLLS * POLL_SECONDS, wish.at + STANDS, leads=self.lease.holder() is not None)
 
     def _told(self, heard: Heard, now: datetime) -> Drain:
         if heard.refused:
-            raise RefusedElsewhere(heard.refused)
+            raise RefusedElsewhere(heard.refused, heard.drain)
         self._take_over(now)
         drain = self.store.drain(heard.drain)
         if drain is None:
@@ -108,8 +121,25 @@ class Elsewhere:
                 continue  # it stays, for the next look or the next leader
             except StoreRefusal:
                 raise  # so does this one: another store may take it
+            except DrainStands as standing:
+                heard = Heard(now, standing.drain.id, str(standing))
             except Refusal as refused:
                 heard = Heard(now, refused=str(refused))
+            # Before it is answered: a request that is carried out is on record, or it stays and is repeated.
+            self.store.add_journal([_line(petition, heard, now)])
             self._petitions.answer(petition.id, heard)
         self._petitions.tidy(now)
         return bool(waiting)
+
+
+def _line(petition: Petition, heard: Heard, now: datetime) -> JournalEntry:
+    """The audit's line about a request that was laid in the cluster: who asked, through which process and key."""
+    said = {one.name: getattr(petition, one.name) for one in fields(petition)}
+    asked = {
+        name: value
+        for name, value in said.items()
+        if name not in ("wish", "caller", "at", "origin") and value
+    }
+    done = f"refused: {heard.refused}" if heard.refused else f"drain {heard.drain}"
+    where = f"{petition.origin or 'a controller'} through the cluster's key predrain/{REQUESTS}{petition.id}"
+    return audit_line(Call(petition.caller, where, act(f"request {petition.wish}", asked), done), now)

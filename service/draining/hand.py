@@ -13,7 +13,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from actions.ceph_mgr.predrain.steps import EXPIRY_MAX_SECONDS, KEY_MIN, Step, seal, text_of
+import structlog
+
+from actions.ceph_mgr.predrain.signing import KEY_MIN
+from actions.ceph_mgr.predrain.steps import EXPIRY_MAX_SECONDS, Step, seal, text_of
 from actions.cluster.port import (
     Answer,
     Cluster,
@@ -29,6 +32,9 @@ from actions.states import ACTIVE
 from data.clock import Clock, lately
 from data.drain import Drain
 from data.refusal import Refusal
+from data.store.port import Store
+from service.access.acts import act
+from service.access.audit import Call, audit_line
 from service.live import Live
 
 PATIENCE_SECONDS = 20.0
@@ -136,6 +142,8 @@ class HandCluster:
     looking: Cluster
     hand: Hand
     drains: Callable[[], Iterable[Drain]]
+    record: Callable[[Step, str], None] = lambda _step, _answered: None
+    """Puts a step and what was answered on record."""
     _view: ClusterView | None = None
     _written: dict[str, str] = field(default_factory=dict)
     """What was carried out since the last look, by its key: a step may set a flag and clear it."""
@@ -169,7 +177,12 @@ class HandCluster:
 
         if isinstance(self.looking, LiveCluster):
             self.looking.reader.sent(command, self.looking.now())
-        answer = self.hand.carry(step)
+        try:
+            answer = self.hand.carry(step)
+        except ClusterUnreachable as silent:
+            self.record(step, f"no answer: {silent}")
+            raise
+        self.record(step, f"{'done' if answer.ok else 'refused'}: {answer.text}")
         self._epoch = max(self._epoch, answer.epoch or 0)
         if answer.ok:
             self._written[key] = value
@@ -201,6 +214,27 @@ def beyond_the_hand(why: str | None) -> str:
     )
 
 
-def handed(live: Live, hand: Hand, drains: Callable[[], Iterable[Drain]]) -> Live:
+def recorder(store: Store, clock: Clock) -> Callable[[Step, str], None]:
+    """Appends steps to the audit of `store`. A step that was taken is taken: a store that is away is only logged."""
+
+    def record(step: Step, answered: str) -> None:
+        said = {
+            "drain": step.drain,
+            "revision": step.revision,
+            "key": step.key,
+            "value": step.value,
+            "id": step.id,
+        }
+        call = Call("controller", "the mgr's hand", act("step", said), answered)
+        try:
+            store.add_journal([audit_line(call, clock.now())])
+        except (Refusal, OSError) as error:
+            structlog.get_logger().error("a step is not on record", step=call.asked, why=str(error))
+
+    return record
+
+
+def handed(live: Live, hand: Hand, store: Store, clock: Clock) -> Live:
     """A live cluster that only looks by itself."""
-    return replace(live, cluster=HandCluster(live.cluster, hand, drains), keep=None, lease=None)
+    cluster = HandCluster(live.cluster, hand, store.drains, recorder(store, clock))
+    return replace(live, cluster=cluster, keep=None, lease=None)

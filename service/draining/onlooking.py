@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from actions.cluster.port import Lease, LeaseHolder
+from actions.cluster.signed_keys import NO_KEY
 from service.live import Live
 
 
@@ -11,6 +13,8 @@ from service.live import Live
 class NeverMine:
     """`actions.cluster.port.Lease` that is another's, whoever that is: asked or not, this process does not lead."""
 
+    lease: Lease | None = None
+    """The lease that controllers of the cluster share."""
     why: str = (
         "This process shows the cluster and never acts on it; `predrain control` or `predrain up` does."
     )
@@ -27,7 +31,36 @@ class NeverMine:
     def release(self) -> None:
         """There is nothing to give back."""
 
+    def holder(self) -> LeaseHolder | None:
+        """See `Lease`."""
+        return None if self.lease is None else self.lease.holder()
+
+
+@dataclass(frozen=True, slots=True)
+class PlansOnly:
+    """`actions.cluster.port.Lease` of a process without a key to sign with: it never leads and asks no leader."""
+
+    lease: Lease
+    """The one that controllers share: whoever holds it is shown."""
+    why: str = NO_KEY
+    taken: bool = False
+
+    def hold(self) -> bool:
+        """Never."""
+        return False
+
+    def held(self) -> bool:
+        """Never."""
+        return False
+
+    def release(self) -> None:
+        """There is nothing to give back."""
+
+    def holder(self) -> LeaseHolder | None:
+        """See `Lease`."""
+        return self.lease.holder()
+
 
 def onlooking(live: Live) -> Live:
     """The same cluster, only to be looked at."""
-    return replace(live, lease=NeverMine())
+    return live if live.plans_only else replace(live, lease=NeverMine(live.lease))

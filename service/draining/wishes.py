@@ -37,16 +37,26 @@ class PlanMoved(Refusal):
 
 
 class RefusedElsewhere(Refusal):
-    """What the controller that leads said of a request that was handed to it."""
+    """What the controller that leads said of a request that was handed to it. `drain`: the drain in the way, if any."""
+
+    def __init__(self, sentence: str, drain: str = "") -> None:
+        self.drain = drain
+        super().__init__(sentence)
 
 
 class Unheard(Refusal):
-    """Another controller leads and has not answered."""
+    """No controller has answered a request; `leads` says whether one holds the lease."""
 
-    def __init__(self, seconds: float, until: datetime) -> None:
+    def __init__(self, seconds: float, until: datetime, *, leads: bool) -> None:
+        who = (
+            "Another controller leads and has not answered"
+            if leads
+            else "No controller runs, so none answered"
+        )
+        cure = "" if leads else " or start one: predrain up"
         super().__init__(
-            f"Another controller leads and has not answered within {seconds:.0f} s. The request stands until "
-            f"{until:%H:%M} UTC and is dropped then; `predrain drain list` shows whether it was heard."
+            f"{who} within {seconds:.0f} s. The request stands until {until:%H:%M} UTC and is dropped then; `predrain "
+            f"drain list` shows whether it was heard{cure}."
         )
 
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 from actions.cluster.channel import Channel
 from actions.cluster.dumps import Reader, asked
 from actions.cluster.dumps.pg_dump import heard
+from actions.cluster.port import ClusterUnreachable
 from actions.cluster.view import ClusterView
 from actions.policy import Policy
 from data.clock import Clock
@@ -16,6 +17,8 @@ from data.reading import LatencySummary
 from service.examining import finding
 from service.examining.finding import Finding
 from service.settings import CephTable, Settings
+from service.signing_key import SigningKeyUnusable, find_signing_key
+from service.state import StateDir
 
 STAMPED = timedelta(seconds=30)
 """How old the mgr's stamp of its statistics may be by itself."""
@@ -47,6 +50,7 @@ def seen(channel: Channel, settings: Settings, clock: Clock) -> Iterator[Finding
     yield _standing(view, settings.ceph)
     yield _release(view, settings.policy.policy())
     yield _rights(channel, settings.ceph)
+    yield _signatures(channel, settings)
     yield _throttle(view, settings, clock)
     yield _module(channel)
     if view.statistics_known and "pg_sum" in answers.raw:
@@ -93,6 +97,32 @@ def _rights(channel: Channel, ceph: CephTable) -> Finding:
             "caps", "note", f"{told}; it may read other users' keys, too: `predrain ceph auth` prints less"
         )
     return Finding("caps", "ok", told)
+
+
+def _signatures(channel: Channel, settings: Settings) -> Finding:
+    """Whether all that predrain keeps in the cluster is signed with this service's key."""
+    from actions.cluster.keep import ConfigKeys
+    from actions.cluster.signed_keys import SignedKeys
+
+    what = "cluster keys"
+    try:
+        key = find_signing_key(settings.ceph, StateDir(settings.service.state))
+    except SigningKeyUnusable as unusable:
+        return Finding(what, "wrong", str(unusable))
+    if key is None:
+        return Finding(what, "note", "there is no signing key yet; the first `predrain up` makes it")
+    try:
+        found = SignedKeys(ConfigKeys(channel), key).find_unverified()
+    except ClusterUnreachable as refused:
+        return Finding(what, "wrong", f"not known whether they are signed: {refused}")
+    if found:
+        names = ", ".join(f"predrain/{one.name}" for one in found)
+        return Finding(
+            what,
+            "wrong",
+            f"not believed, and nothing that rests on them is done: {names}. {found[0].sentence}",
+        )
+    return Finding(what, "ok", "all are signed with this service's key")
 
 
 def _throttle(view: ClusterView, settings: Settings, clock: Clock) -> Finding:

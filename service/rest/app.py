@@ -31,13 +31,17 @@ from service.rest import (
     page,
     problems,
     readings,
+    residence,
     session,
     signin,
     status,
 )
+from service.rest.admission import Admission
 from service.rest.caching import PACKING, WORTH_PACKING_BYTES
+from service.rest.caller_classes import budgets
 from service.rest.describing import describe
 from service.rest.door import BURST_SECONDS, Door
+from service.rest.forwarding import Forwarding
 from service.rest.guarding import Access, is_loopback
 from service.rest.recording import Recording
 from service.tokens import Tokens
@@ -63,7 +67,16 @@ def create_app(
     )
     settings, limits = house.settings.service, house.settings.access
     app.state.house, app.state.access = house, _access(house, tokens, host, people or house.clock)
-    app.add_middleware(Recording, audit=Audit(house.store, house.clock), prefix=API, entrance=signin.RETURN)
+    app.add_middleware(
+        Admission, budgets=budgets(settings.body_limit_bytes), prefix=API, sign_in=session.SIGN_IN
+    )
+    app.add_middleware(
+        Recording,
+        audit=Audit(house.store, house.clock),
+        counts=house.counts,
+        prefix=API,
+        entrance=signin.RETURN,
+    )
     # Event streams are left as they are: what packs them would hold them back.
     app.add_middleware(GZipMiddleware, minimum_size=WORTH_PACKING_BYTES, compresslevel=PACKING)
     app.add_middleware(
@@ -73,10 +86,14 @@ def create_app(
         tls=settings.tls_certificate is not None,
         requests_per_second=limits.address_requests_per_second,
     )
+    app.add_middleware(
+        Forwarding, proxies=settings.proxies
+    )  # the outermost: all others see the sender's address
     problems.install(app)
     for noun in (
         status,
         osds,
+        residence,
         devices,
         outlooks,
         forecast,

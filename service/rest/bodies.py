@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from data.outlook import GRID_DAYS, Advice, Life, Outlook, Status
+from data.outside_text import TextField, clean_text
 from data.reading import Reading, Smart, Unreadable
+
+
+def cleaned(field: TextField, *, must_remain: bool = False) -> AfterValidator:
+    """What a request says in this field, cleaned; that it is not too long is for the field's own `max_length`.
+
+    must_remain: a text of which nothing remains is refused. An empty pattern, say, would mean everything.
+    """
+
+    def clean(text: str) -> str:
+        line = clean_text(text, field.limit)
+        if must_remain and text and not line:
+            raise ValueError("it holds control characters and nothing that can be read")
+        return line
+
+    return AfterValidator(clean)
 
 
 class Body(BaseModel):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime, timedelta
+from typing import Annotated
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from data.outside_text import HALT_WHY, PATTERN
 from service.rest import caching
-from service.rest.bodies import Body
+from service.rest.bodies import Body, cleaned
 from service.rest.guarding import Actor, Reader
 from service.rest.once import Once
 from service.rest.outlooks import Cursor, Limit
@@ -73,17 +75,20 @@ class SilencePage(Body):
     next: str | None
 
 
+Pattern = Annotated[str, Field(max_length=PATTERN.limit), cleaned(PATTERN, must_remain=True)]
+
+
 class SilenceRequest(BaseModel):
     """At least one of `cause`, `host`, `model` and `name`."""
 
     model_config = ConfigDict(extra="forbid")
 
     hours: float = Field(gt=0, le=24 * 30, description="How long it stands, 30 days at most.")
-    why: str = Field(min_length=1, max_length=500)
-    cause: str = Field(default="", max_length=256, description="Pattern of causes' keys: `silent:*`.")
-    host: str = Field(default="", max_length=256, description="Pattern of host names.")
-    model: str = Field(default="", max_length=256, description="Pattern of drive models.")
-    name: str = Field(default="", max_length=256, description="Pattern of points: `disk:ST4000DM000*`.")
+    why: Annotated[str, Field(min_length=1, max_length=HALT_WHY.limit), cleaned(HALT_WHY, must_remain=True)]
+    cause: Pattern = Field(default="", description="Pattern of causes' keys: `silent:*`.")
+    host: Pattern = Field(default="", description="Pattern of host names.")
+    model: Pattern = Field(default="", description="Pattern of drive models.")
+    name: Pattern = Field(default="", description="Pattern of points: `disk:ST4000DM000*`.")
 
 
 @router.get("/causes", response_model=CausePage, responses=caching.polled(401, 422))
@@ -165,7 +170,7 @@ def lift_silence(house: TheHouse, _: Actor, once: Once, id: str) -> Response:  #
 
     def end() -> None:
         if not lift(house.store, id):
-            raise Problem(404, f"There is no silence {id}; GET /api/v1/silences lists them.")
+            raise Problem(404, f"There is no silence {id}.", listed_at="/api/v1/silences")
 
     return once.answer(end, 204)
 

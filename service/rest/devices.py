@@ -15,6 +15,7 @@ from data.drain import DrainState
 from data.ids import DeviceId, OsdId
 from data.outcome import Fate, Outcome
 from data.outlook import Status
+from data.outside_text import REASON
 from data.reading import Counters, Logs, Protocol, Reading, Role, Smart
 from service.fleet import Sight
 from service.house import House
@@ -24,6 +25,7 @@ from service.rest.bodies import (
     OutlookBody,
     PointBody,
     UnreadableBody,
+    cleaned,
     curve_body,
     outlook_body,
     smart_of,
@@ -38,7 +40,10 @@ from service.rest.problems import Problem, declared
 from service.rest.within import TheHouse, in_turn, kept
 
 router = APIRouter(tags=["devices"])
-Id = Annotated[str, Path(max_length=256, description="Ceph's device id.")]
+Id = Annotated[
+    str,
+    Path(max_length=520, description="Ceph's device id; ` on HOST` follows where two hosts name one disk."),
+]
 """A path where it stands in one: Ceph hands a SAS drive's serial number on as it is, be there a slash in it."""
 
 
@@ -120,7 +125,7 @@ class OutcomeRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     fate: Fate
-    note: str = Field(default="", max_length=2000)
+    note: Annotated[str, Field(max_length=REASON.limit), cleaned(REASON)] = ""
 
 
 class SeriesBody(Body):
@@ -168,7 +173,7 @@ def history(
 ) -> Response:
     """What a device said and what was forecast of it over the last `days`."""
     sight, name, now = house.sight(), DeviceId(id), house.clock.now()
-    osds = _known(sight, name)
+    osds = known_device(sight, name)
     since = now - timedelta(days=days)
     readings, outlooks = house.store.readings(name, since), house.store.outlooks(name, since)
     series = [
@@ -188,7 +193,7 @@ def history(
 def device(request: Request, house: TheHouse, _: Reader, id: Id) -> Response:  # noqa: A002
     """One device."""
     sight, name = house.sight(), DeviceId(id)
-    osds = _known(sight, name)
+    osds = known_device(sight, name)
     reading, outlook = sight.readings.get(name), sight.outlooks.get(name)
     smart, family = smart_of(reading), house.family_survival(name)
     body = WholeDeviceBody(
@@ -229,7 +234,7 @@ def outcome(
 ) -> Response:
     """Say what became of a device; the last word counts."""
     name = DeviceId(id)
-    _known(house.sight(), name)
+    known_device(house.sight(), name)
     one = Outcome(name, house.clock.now(), said.fate, caller.name, said.note)
 
     def conclude() -> OutcomeBody:
@@ -267,10 +272,11 @@ def _moved_first(series: list[SeriesBody]) -> list[SeriesBody]:
     return sorted(series, key=rank)
 
 
-def _known(sight: Sight, name: DeviceId) -> tuple[OsdId, ...]:
+def known_device(sight: Sight, name: DeviceId) -> tuple[OsdId, ...]:
+    """The OSDs on a device. Raises Problem where it was never read and the cluster does not name it."""
     osds = sight.osds_of().get(name, ())
     if name not in sight.readings and not osds:
-        raise Problem(404, f"No device {name} was ever read here; GET /api/v1/devices lists them.")
+        raise Problem(404, f"No device {name} was ever read here.", listed_at="/api/v1/devices")
     return osds
 
 

@@ -1,8 +1,7 @@
-"""At the door, before anything is asked who: Host header, how many come from one address, form and size of a body."""
+"""At the door, before anything is asked who: Host header, how many come from one address, form and length of a body."""
 
 from __future__ import annotations
 
-import asyncio
 import math
 
 from starlette.types import ASGIApp, Message, Receive, Send
@@ -13,8 +12,6 @@ from service.rest import problems
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 BURST_SECONDS = 10.0
-BODY_SECONDS = 60.0
-"""For a whole body; at the default limit of 16 MiB that is 280 kB a second."""
 LONGEST_LENGTH = 20
 """Digits of a length; Python reads no number of some thousands."""
 HEADERS = (
@@ -32,9 +29,7 @@ OVER_TLS = (b"strict-transport-security", b"max-age=31536000")
 
 
 class Door:
-    """ASGI middleware. It refuses before a route is looked for, and a body also while a route reads it."""
-
-    body_seconds = BODY_SECONDS
+    """ASGI middleware. It refuses by the head of a request; bodies are read and bounded in service.rest.admission."""
 
     def __init__(
         self,
@@ -64,19 +59,7 @@ class Door:
         if refusal is not None:
             await _answer(refusal)(scope, receive, sending)
             return
-        body = _Body(receive, self.body_limit, self.body_seconds)
-        begun = False
-
-        async def answering(message: Message) -> None:
-            # What a route makes of a body that broke off is not what is answered: the reason is.
-            nonlocal begun
-            if body.refusal is None or begun:
-                begun = True
-                await sending(message)
-
-        await self.app(scope, body.receive, answering)
-        if body.refusal is not None and not begun:
-            await _answer(body.refusal)(scope, receive, sending)
+        await self.app(scope, receive, sending)
 
     def _refusal(self, scope: AsgiScope) -> problems.Problem | None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -97,38 +80,6 @@ class Door:
         if not told.isdigit() or len(told) > LONGEST_LENGTH or int(told) > self.body_limit:
             return problems.Problem(413, _too_large(self.body_limit))
         return None
-
-
-class _Body:
-    """A request's body on its way to a route, counted and timed."""
-
-    def __init__(self, receive: Receive, limit: int, seconds: float) -> None:
-        self._receive, self._limit = receive, limit
-        self._deadline = asyncio.get_running_loop().time() + seconds
-        self._seconds, self._taken, self._whole = seconds, 0, False
-        self.refusal: problems.Problem | None = None
-
-    async def receive(self) -> Message:
-        """The next piece. Raises problems.Problem when it is too much or too late."""
-        if self._whole:  # now it can only be told that the client went away
-            return await self._receive()
-        try:
-            async with asyncio.timeout_at(self._deadline):
-                message = await self._receive()
-        except TimeoutError:
-            raise self._refused(
-                408, f"The body did not arrive within {self._seconds:g} s; send it in parts."
-            ) from None
-        self._taken += len(message.get("body", b""))
-        if self._taken > self._limit:
-            raise self._refused(413, _too_large(self._limit))
-        self._whole = not message.get("more_body", False)
-        return message
-
-    def _refused(self, status: int, detail: str) -> problems.Problem:
-        # The rest of the body is still on its way: the connection is of no further use.
-        self.refusal = problems.Problem(status, detail, headers={"Connection": "close"})
-        return self.refusal
 
 
 def too_many(whose: str, key: str, wait: float) -> problems.Problem:

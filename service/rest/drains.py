@@ -11,15 +11,19 @@ from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from actions.messages import describe_state
 from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId
+from data.outside_text import PATTERN, REASON
 from service.draining import seals
 from service.draining.lasting import back, left
 from service.draining.timeline import holds
 from service.draining.wishes import PlanMoved
 from service.house import House
 from service.rest import caching
-from service.rest.bodies import Body
+from service.rest.acting import ActingBody, RequesterBody, acting_body, requester_body
+from service.rest.bodies import Body, cleaned
+from service.rest.failed_reads import describe_read_errors
 from service.rest.guarding import Actor, Reader
 from service.rest.once import Once
 from service.rest.outlooks import Cursor, Limit
@@ -42,6 +46,8 @@ class ProgressBody(Body):
     moved_bytes: int
     in_flight: int
     budget: int
+    lost_pgs: int
+    """Whose copy on the old disk is gone without having been moved."""
 
 
 class DrainBody(Body):
@@ -51,8 +57,11 @@ class DrainBody(Body):
     device: str | None
     osds: list[OsdId]
     state: DrainState
+    state_words: str
+    """The state as it is told of a drain, a fill or a quarantine."""
     intent: Intent
     asked_by: str
+    requester: RequesterBody
     reason: str
     created_at: datetime
     updated_at: datetime
@@ -72,6 +81,13 @@ class DrainPage(Body):
 
     items: list[DrainBody]
     next: str | None
+    acting: ActingBody
+
+
+class RequestedDrainBody(DrainBody):
+    """A drain as a request left it, and the controller that acts on it: without one nothing happens to it."""
+
+    acting: ActingBody
 
 
 class GuardBody(Body):
@@ -100,11 +116,13 @@ class TimelineBody(Body):
     holds: list[HoldBody]
 
 
-class WholeDrainBody(DrainBody):
+class WholeDrainBody(RequestedDrainBody):
     """A drain with every guard and its curve."""
 
     back_hours: float | None
     """That a cancel would take now; null where no data has moved, or nobody can tell."""
+    read_errors: list[str]
+    """What Ceph's health and the kernel of its host say of failed reads of the disk, sentences."""
     guards: list[GuardBody]
     timeline: TimelineBody
 
@@ -146,9 +164,11 @@ class DrainRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    target: str = Field(min_length=1, max_length=256, description="`osd.N` or a device id.")
+    target: Annotated[str, cleaned(PATTERN, must_remain=True)] = Field(
+        min_length=1, max_length=PATTERN.limit, description="`osd.N` or a device id."
+    )
     intent: Intent = Intent.REPLACE
-    reason: str = Field(default="", max_length=2000)
+    reason: Annotated[str, Field(max_length=REASON.limit), cleaned(REASON)] = ""
     spare_reads: bool = Field(
         default=False,
         description="Reading the disk hurts clients: it stops leading PGs before its data leaves.",
@@ -161,9 +181,8 @@ def drains(
 ) -> Response:
     """All drains, newest first."""
     shown, following = caching.older(house.sight().drains, limit, cursor, lambda drain: drain.id)
-    return caching.answer(
-        request, DrainPage(items=[DrainBody(**_row(house, one)) for one in shown], next=following)
-    )
+    items = [DrainBody(**_row(house, one)) for one in shown]
+    return caching.answer(request, DrainPage(items=items, next=following, acting=acting_body(house)))
 
 
 @router.get("/plan", responses=declared(401, 409, 422))
@@ -180,19 +199,18 @@ def draft(
 
 
 @router.post(
-    "/drains", status_code=201, response_model=DrainBody, responses=declared(401, 403, 409, 422, 503)
+    "/drains",
+    status_code=201,
+    response_model=RequestedDrainBody,
+    responses=declared(401, 403, 409, 422, 503),
 )
 def propose(house: TheHouse, caller: Actor, once: Once, wanted: DrainRequest) -> Response:
     """Ask for a drain; it begins when it is approved."""
     reason = wanted.reason.strip() or f"asked for by {caller.name}"
     return once.answer(
-        lambda: DrainBody(
-            **_row(
-                house,
-                house.propose(
-                    wanted.target, caller.name, reason, wanted.intent, spare_reads=wanted.spare_reads
-                ),
-            )
+        lambda: _requested(
+            house,
+            house.propose(wanted.target, caller.name, reason, wanted.intent, spare_reads=wanted.spare_reads),
         ),
         201,
     )
@@ -241,7 +259,7 @@ def journal(
 
 @router.post(
     "/drains/{id}/approve",
-    response_model=DrainBody,
+    response_model=RequestedDrainBody,
     responses=declared(401, 403, 404, 409, 412, 422, 428, 503),
 )
 def approve(
@@ -265,7 +283,7 @@ def approve(
 
 
 WISHED: dict[str, Any] = {
-    "response_model": DrainBody,
+    "response_model": RequestedDrainBody,
     "responses": declared(401, 403, 404, 409, 422, 503),
 }
 
@@ -305,14 +323,18 @@ def hand_over(house: TheHouse, caller: Actor, once: Once, id: str) -> Response: 
     return once.answer(handed_over)
 
 
-def _wished(house: House, wish: Callable[[Control, datetime], Drain]) -> DrainBody:
-    return DrainBody(**_row(house, house.ask(wish)))
+def _wished(house: House, wish: Callable[[Control, datetime], Drain]) -> RequestedDrainBody:
+    return _requested(house, house.ask(wish))
+
+
+def _requested(house: House, drain: Drain) -> RequestedDrainBody:
+    return RequestedDrainBody(**_row(house, drain), acting=acting_body(house))
 
 
 def _known(house: House, id_: str) -> Drain:
     found = house.store.drain(id_)
     if found is None:
-        raise Problem(404, f"There is no drain {id_}; GET /api/v1/drains lists those that are.")
+        raise Problem(404, f"There is no drain {id_}.", listed_at="/api/v1/drains")
     return found
 
 
@@ -323,8 +345,10 @@ def _row(house: House, drain: Drain) -> dict[str, Any]:
         "device": drain.device,
         "osds": list(drain.osds),
         "state": drain.state,
+        "state_words": describe_state(drain.state, drain.intent),
         "intent": drain.intent,
         "asked_by": drain.asked_by,
+        "requester": requester_body(drain.asked_by),
         "reason": drain.reason,
         "created_at": drain.created_at,
         "updated_at": drain.updated_at,
@@ -338,6 +362,7 @@ def _row(house: House, drain: Drain) -> dict[str, Any]:
             moved_bytes=progress.moved_bytes,
             in_flight=progress.in_flight,
             budget=progress.budget,
+            lost_pgs=progress.lost_pgs,
         ),
         "plan": plan_body(drain.plan, house.fleet.view) if drain.plan else None,
         "left_hours": None if house.halted() else left(drain),
@@ -350,7 +375,9 @@ def _whole(house: House, drain: Drain) -> WholeDrainBody:
     samples = house.timelines.of(drain.id)
     return WholeDrainBody(
         **_row(house, drain),
+        acting=acting_body(house),
         back_hours=back(drain, house.fleet.view, house.control.policy) if house.has_cluster else None,
+        read_errors=describe_read_errors(house, drain),
         guards=[GuardBody(code=one.code, ok=one.ok, sentence=one.sentence) for one in judged],
         timeline=TimelineBody(
             t=[round(one.at.timestamp() * 1000) for one in samples],

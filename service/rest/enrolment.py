@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Annotated
 
+from fastapi import APIRouter, Request
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from data.outside_text import HOST, is_clean
 from data.refusal import Refusal
 from service.rest.bodies import Body
 from service.rest.guarding import access_of
@@ -13,13 +16,19 @@ from service.rest.problems import Problem, declared
 router = APIRouter(tags=["enrolment"])
 
 
+def _host_name(host: str) -> str:
+    if not is_clean(host, HOST.limit):
+        raise ValueError("a host name is one line without control characters")
+    return host
+
+
 class EnrolmentRequest(BaseModel):
     """The one-time token, and the host as its readings will name it."""
 
     model_config = ConfigDict(extra="forbid")
 
     token: str = Field(min_length=1, max_length=500)
-    host: str = Field(min_length=1, max_length=256)
+    host: Annotated[str, Field(min_length=1, max_length=HOST.limit), AfterValidator(_host_name)]
 
 
 class EnrolmentBody(Body):
@@ -32,8 +41,11 @@ class EnrolmentBody(Body):
 @router.post("/enrolment", status_code=201, responses=declared(401, 413, 422, 429))
 def enrol(request: Request, wanted: EnrolmentRequest) -> EnrolmentBody:
     """Exchange a one-time token, once."""
+    book = access_of(request).book
     try:
-        token = access_of(request).book.exchange(wanted.token, wanted.host)
+        token = book.exchange(wanted.token, wanted.host)
+        enrolled = book.credential(token)
     except Refusal as refusal:
         raise Problem(401, f"{str(refusal)[:1].upper()}{str(refusal)[1:]}.") from refusal
+    request.state.caller = enrolled.caller() if enrolled is not None else None
     return EnrolmentBody(token=token, host=wanted.host)

@@ -66,6 +66,8 @@ class CalibrationBody(Body):
     low: float
     high: float | None
     off: bool
+    verdict: str
+    """`fits`, `off`, `doubtful` (differs by more than chance, on too few failures for an alert) or `too_few`."""
 
 
 class StandingBody(Body):

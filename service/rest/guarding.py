@@ -16,6 +16,7 @@ from service.access.limits import Buckets
 from service.access.sessions import Session, Sessions
 from service.rest import problems
 from service.rest.door import LOOPBACK_NAMES, host_name, too_many
+from service.rest.forwarding import is_forwarded
 from service.tokens import Caller, Scope, Tokens
 
 if TYPE_CHECKING:
@@ -24,8 +25,17 @@ if TYPE_CHECKING:
 WORD_HEADER = "X-Predrain-Word"
 """What a page sends beside its cookie; `GET session` tells it."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-FORWARDED = ("x-forwarded-for", "forwarded")
 LOOPBACK = Caller("loopback", frozenset({Scope.READ}))
+IDENTITY_STATE = "identity"
+"""Where a request's state keeps what was found out of its sender."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who sent a request (None: nobody), or why the credential that came with it is no good."""
+
+    caller: Caller | None
+    problem: problems.Problem | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +122,7 @@ def needing(scope: Scope) -> Callable[[Request], Awaitable[Caller]]:
 
     async def caller(request: Request) -> Caller:
         access = access_of(request)
-        named = "authorization" in request.headers or "cookie" in request.headers
-        found = await run_in_threadpool(identify, request) if named else None
+        found = await _identified(request)
         if found is None:
             if scope is Scope.READ and may_read_unnamed(request):
                 found = LOOPBACK
@@ -132,6 +141,17 @@ def needing(scope: Scope) -> Callable[[Request], Awaitable[Caller]]:
         return found
 
     return caller
+
+
+async def _identified(request: Request) -> Caller | None:
+    """As `identify`, from what was found out before the route where that is known."""
+    known: Identity | None = getattr(request.state, IDENTITY_STATE, None)
+    if known is None:
+        named = "authorization" in request.headers or "cookie" in request.headers
+        return await run_in_threadpool(identify, request) if named else None
+    if known.problem is not None:
+        raise known.problem
+    return known.caller
 
 
 def holder(request: Request, token: str) -> Caller:
@@ -165,10 +185,11 @@ def reads_still(request: Request) -> bool:
 
 
 def _from_this_machine(request: Request) -> bool:
-    """Whether nobody stands between: a proxy here would let in the whole network under our own address."""
+    """Whether nobody stands between: a proxy here, named in the settings or not, would let in the whole network under
+    our own address."""
     name, peer = host_name(request.headers.get("host", "")), request.client
     near = peer is None or is_loopback(peer.host)
-    return near and name in LOOPBACK_NAMES and not any(header in request.headers for header in FORWARDED)
+    return near and name in LOOPBACK_NAMES and not is_forwarded(key for key, _ in request.headers.raw)
 
 
 def _unknown(detail: str) -> problems.Problem:

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from service.house import HALTS, House, halting
+from data.outside_text import HALT_WHY
+from service.halting import HALTS, HaltPlace, halting
+from service.house import House
 from service.rest import caching, problems
-from service.rest.bodies import Body
+from service.rest.bodies import Body, cleaned
 from service.rest.guarding import Actor, Reader
+from service.rest.halt_lane import run_blocking
 from service.rest.once import Once
 from service.rest.within import TheHouse
 
 router = APIRouter(tags=["halt"])
+UNWRITTEN = (
+    "The store takes nothing now, so the halt is kept in the memory of this process and ends with it: make room on the "
+    "store's disk, and the service writes the halt down by itself."
+)
 
 
 class HaltBody(Body):
     """Why everything is halted; null when it is not. `by` and `since`: null where it was halted past this service.
-    `unreached`: what the last halt of this service, or its lifting, did not reach, as a sentence; null for nothing."""
+    `unreached`: what the last halt of this service, or its lifting, did not reach, as a sentence; null for nothing.
+    `kept`: where the halt is kept; what only the service's memory has, ends with its process."""
 
     halted: str | None
     by: str | None
     since: datetime | None
     unreached: str | None
+    kept: list[HaltPlace]
 
 
 class HaltRequest(BaseModel):
@@ -33,7 +43,7 @@ class HaltRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    why: str | None = Field(max_length=500)
+    why: Annotated[str, Field(max_length=HALT_WHY.limit), cleaned(HALT_WHY)] | None
 
 
 @router.get("/halt", response_model=HaltBody, responses=caching.polled(401))
@@ -43,15 +53,19 @@ def halted(request: Request, house: TheHouse, _: Reader) -> Response:
 
 
 @router.post("/halt", response_model=HaltBody, responses=problems.declared(401, 403, 409, 422))
-def halt(house: TheHouse, caller: Actor, once: Once, wanted: HaltRequest) -> Response:
-    """Halt everything, or lift the halt."""
+async def halt(request: Request, house: TheHouse, caller: Actor, once: Once, wanted: HaltRequest) -> Response:
+    """Halt everything, or lift the halt. It has a thread of its own, whatever else the service is busy with."""
     why = wanted.why.strip() or "no reason given" if wanted.why is not None else None
-    return once.answer(lambda: _body(house, house.halt(why, caller.name)))
+    return await run_blocking(request.scope, once.answer, lambda: _body(house, house.halt(why, caller.name)))
 
 
 def _body(house: House, why: str | None) -> HaltBody:
     last = next(iter(house.store.journal(HALTS, 1)), None)
-    unreached = (house.control.unreached or None) if house.has_cluster else None
+    kept = list(house.halt_places)
+    told = [house.control.unreached] if house.has_cluster else []
+    if HaltPlace.MEMORY in kept:
+        told.append(UNWRITTEN)
+    unreached = " ".join(sentence for sentence in told if sentence) or None
     if why is None or last is None or last.decided != halting(why):
-        return HaltBody(halted=why, by=None, since=None, unreached=unreached)
-    return HaltBody(halted=why, by=last.caller, since=last.at, unreached=unreached)
+        return HaltBody(halted=why, by=None, since=None, unreached=unreached, kept=kept)
+    return HaltBody(halted=why, by=last.caller, since=last.at, unreached=unreached, kept=kept)

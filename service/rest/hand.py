@@ -8,9 +8,10 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from actions.cluster.port import Answer
+from data.outside_text import CLUSTER_WORDS, HALT_WHY, clean_text
 from service.draining.hand import Hand, HandCluster, NobodyWaits
 from service.house import House
-from service.rest.bodies import Body
+from service.rest.bodies import Body, cleaned
 from service.rest.guarding import Handler
 from service.rest.problems import Problem, declared
 from service.rest.within import TheHouse
@@ -37,7 +38,7 @@ class AnswerRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     ok: bool
-    text: str = Field(max_length=2000)
+    text: Annotated[str, Field(max_length=CLUSTER_WORDS.limit), cleaned(CLUSTER_WORDS)]
     epoch: int | None = Field(default=None, ge=0)
     refused: bool = False
 
@@ -57,7 +58,8 @@ def steps(
     """Steps to carry out now. A halt that stands in the cluster halts the service too."""
     hand = _hand(house)
     if halted is not None and house.store.halt_reason() is None:
-        house.halt(f"in the cluster: {halted.strip() or 'no reason given'}", caller.name)
+        why = clean_text(halted, HALT_WHY.limit) or "no reason given"
+        house.halt(f"in the cluster: {why}", caller.name)
     waiting = (one for one in hand.taken() if halted is None or one.gives_back)
     return StepPage(items=[StepBody(step=one.text, signature=one.signature) for one in waiting])
 

@@ -21,8 +21,8 @@ class HealthBody(Body):
 
 
 @router.get("/healthz")
-def healthz(house: TheHouse) -> HealthBody:
-    """The process answers, and which parts of the service run in it."""
+async def healthz(house: TheHouse) -> HealthBody:
+    """The process answers, whatever its threads wait for, and which parts of the service run in it."""
     return HealthBody(status="ok", parts=house.parts.told())
 
 

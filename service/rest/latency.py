@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
-
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from data.reading import LatencyBatch
 from data.refusal import Refusal
 from data.wire import decode
 from service.house import House
 from service.rest.guarding import Ingester
-from service.rest.readings import TAKEN_IN, IngestedBody, RefusedBody, items_of, own
+from service.rest.readings import TAKEN_IN, ingested, items_of, own
 from service.rest.within import TheHouse
 from service.tokens import Caller
 
@@ -24,11 +22,10 @@ router = APIRouter(tags=["readings"])
 async def latency(request: Request, house: TheHouse, caller: Ingester) -> Response:
     """An array of envelopes of schema `latency_batch`; 207 when a batch, or summaries of one, were refused."""
     body = await request.body()
-    answer = await run_in_threadpool(_take, house, body, caller)
-    return JSONResponse(answer.model_dump(), 207 if answer.refused else 200)
+    return await run_in_threadpool(_take, house, body, caller)
 
 
-def _take(house: House, body: bytes, caller: Caller) -> IngestedBody:
+def _take(house: House, body: bytes, caller: Caller) -> Response:
     items = items_of(body, "latency batches")
     found: list[tuple[int, LatencyBatch]] = []
     refused: list[tuple[int, Refusal]] = []
@@ -42,7 +39,4 @@ def _take(house: House, body: bytes, caller: Caller) -> IngestedBody:
             refused.append((index, refusal))
     told = house.latencies.ingest([batch for _, batch in found])
     refused += [(found[place][0], why) for place, why in told]
-    return IngestedBody(
-        accepted=len(items) - len({index for index, _ in refused}),
-        refused=[RefusedBody.of(*one) for one in sorted(refused, key=itemgetter(0))],
-    )
+    return ingested(len(items) - len({index for index, _ in refused}), refused)

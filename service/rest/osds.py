@@ -11,6 +11,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from actions.cluster.view import ClusterView, Osd
+from actions.messages import describe_state
 from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId
 from data.outlook import Advice, Outlook, Status
@@ -34,6 +35,7 @@ class OsdDrainBody(Body):
 
     id: str
     state: DrainState
+    state_words: str
     intent: Intent
     moved_bytes: int
     planned_bytes: int
@@ -189,6 +191,7 @@ def _drain(drain: Drain) -> OsdDrainBody:
     return OsdDrainBody(
         id=drain.id,
         state=drain.state,
+        state_words=describe_state(drain.state, drain.intent),
         intent=drain.intent,
         moved_bytes=progress.moved_bytes,
         planned_bytes=progress.planned_bytes,

@@ -15,13 +15,23 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from actions.cluster.port import ClusterUnreachable
+from actions.cluster.signed_keys import NoSigningKey, Unverified
+from data.drain import DrainStands
 from data.log.port import LogFull
 from data.refusal import Refusal
 from data.store.faults import StoreRefusal
 from data.store.port import RevisionConflict
-from service.draining.wishes import UnknownTarget
+from service.draining.wishes import RefusedElsewhere, UnknownTarget
 
 MEDIA_TYPE = "application/problem+json"
+MOST_FAULTS = 20
+"""Faults of a request that an answer lists."""
+MOST_TOLD = 3
+"""Of these, how many stand in its sentence as well."""
+LONGEST_PLACE, LONGEST_FAULT = 100, 200
+"""Characters of where a fault is, which may be a key that the sender made up, and of what it is."""
+LONGEST_DETAIL = 2_000
+"""Characters of a problem's sentence."""
 
 
 class ProblemBody(BaseModel):
@@ -60,9 +70,27 @@ def answer(
     status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
 ) -> JSONResponse:
     """A problem as a response."""
-    title = HTTPStatus(status).phrase
+    title, detail = HTTPStatus(status).phrase, shortened(detail, LONGEST_DETAIL)
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **members}
     return JSONResponse(body, status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def shortened(text: str, most: int) -> str:
+    """`text`, or as much of it as `most` characters hold, with an ellipsis where it was cut."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _faults(error: RequestValidationError) -> tuple[list[dict[str, str]], int]:
+    """The first faults of a request, without what was sent, and how many more there are."""
+    all_of_them = error.errors()
+    faults = [
+        {
+            "where": shortened(".".join(str(part) for part in one["loc"]), LONGEST_PLACE),
+            "what": shortened(one["msg"], LONGEST_FAULT),
+        }
+        for one in all_of_them[:MOST_FAULTS]
+    ]
+    return faults, max(0, len(all_of_them) - MOST_FAULTS)
 
 
 def install(app: FastAPI) -> None:
@@ -79,13 +107,23 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def _invalid(_: Request, error: RequestValidationError) -> Response:
-        faults = [{"where": ".".join(map(str, e["loc"])), "what": e["msg"]} for e in error.errors()]
-        told = "; ".join(f"{fault['where']}: {fault['what']}" for fault in faults)
+        faults, more = _faults(error)
+        told = "; ".join(f"{fault['where']}: {fault['what']}" for fault in faults[:MOST_TOLD])
+        left = len(faults) - MOST_TOLD + more
+        told += f"; and {left} more" if left > 0 else ""
         return answer(422, f"The request cannot be used: {told}", errors=faults)
 
     @app.exception_handler(UnknownTarget)
     def _unknown(_: Request, error: UnknownTarget) -> Response:
         return answer(422, str(error))
+
+    @app.exception_handler(DrainStands)
+    def _stands(_: Request, error: DrainStands) -> Response:
+        return answer(409, str(error), drain=error.drain.id)
+
+    @app.exception_handler(RefusedElsewhere)
+    def _refused_elsewhere(_: Request, error: RefusedElsewhere) -> Response:
+        return answer(409, str(error), drain=error.drain) if error.drain else answer(409, str(error))
 
     @app.exception_handler(StoreRefusal)
     def _storeless(_: Request, error: StoreRefusal) -> Response:
@@ -108,6 +146,11 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(ClusterUnreachable)
     def _unreachable(_: Request, error: ClusterUnreachable) -> Response:
         return answer(503, f"The cluster does not answer ({error}); nothing was changed, try again.")
+
+    @app.exception_handler(Unverified)
+    @app.exception_handler(NoSigningKey)
+    def _unverified(_: Request, error: ClusterUnreachable) -> Response:
+        return answer(409, f"Nothing was changed. {error}.")
 
     @app.exception_handler(Exception)
     def _unexpected(request: Request, error: Exception) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from operator import itemgetter
 from typing import Annotated, Any
@@ -9,25 +10,29 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from data.ids import HostName
 from data.reading import Reading, Unreadable
 from data.refusal import Refusal
+from data.residence import UNKNOWN_HOST
+from data.unreadable import UnreadableCause
 from data.wire import Ahead
 from data.wire import decode as decode_envelope
 from service.house import House
 from service.rest.bodies import Body
 from service.rest.guarding import Ingester
-from service.rest.problems import Problem, declared
+from service.rest.problems import Problem, declared, shortened
 from service.rest.within import TheHouse
 from service.tokens import Caller, ForeignHost
 
 router = APIRouter(tags=["readings"])
-UNKNOWN_HOST = HostName("unknown")
-MOST_ITEMS = 10_000
-"""Of one request. Each may be answered with a sentence: 16 MiB of `1,1,1` would be answered with a gigabyte."""
-
+MOST_REASONS = 500
+"""Refused items of one answer that come with their own reason; a collector sends no more at once. With all 10,000 items
+that a body may hold, an answer stays below the 1 MiB that a collector reads."""
+LONGEST_REASON = 300
+"""Characters."""
+NO_REASON = "Send it alone to read why."
 
 ENROLLED_ANEW = 300.0
 """Seconds after which a host that came with another's token may have one of its own."""
@@ -42,14 +47,15 @@ class RefusedBody(Body):
     """Seconds after which the same bytes may be taken: the fault is a clock's or the token's. Null: never."""
 
     @classmethod
-    def of(cls, index: int, refusal: Refusal) -> RefusedBody:
-        """As its sender is told."""
+    def of(cls, index: int, refusal: Refusal, *, told: bool = True) -> RefusedBody:
+        """As its sender is told; without its own reason where not `told`."""
         again: float | None = None
         if isinstance(refusal, Ahead):
             again = refusal.seconds
         elif isinstance(refusal, ForeignHost):
             again = ENROLLED_ANEW
-        return cls(index=index, reason=str(refusal), retry_after=again)
+        reason = shortened(str(refusal), LONGEST_REASON) if told else NO_REASON
+        return cls(index=index, reason=reason, retry_after=again)
 
 
 class IngestedBody(Body):
@@ -57,6 +63,17 @@ class IngestedBody(Body):
 
     accepted: int
     refused: list[RefusedBody]
+
+
+def ingested(accepted: int, refused: Iterable[tuple[int, Refusal]]) -> Response:
+    """The answer to a delivery: 207 when some were refused. Made in the thread that took the delivery in, since it may
+    be large."""
+    listed = [
+        RefusedBody.of(index, refusal, told=place < MOST_REASONS)
+        for place, (index, refusal) in enumerate(sorted(refused, key=itemgetter(0)))
+    ]
+    body = IngestedBody(accepted=accepted, refused=listed).model_dump_json()
+    return Response(body, 207 if listed else 200, media_type="application/json")
 
 
 class NoIdentity(Refusal):
@@ -97,11 +114,10 @@ async def readings(
 ) -> Response:
     """An array of envelopes of schema `reading`, or of smartctl's JSON; 207 when some were refused."""
     body = await request.body()
-    answer = await run_in_threadpool(_take, house, body, host, caller)
-    return JSONResponse(answer.model_dump(), 207 if answer.refused else 200)
+    return await run_in_threadpool(_take, house, body, host, caller)
 
 
-def _take(house: House, body: bytes, host: str | None, caller: Caller) -> IngestedBody:
+def _take(house: House, body: bytes, host: str | None, caller: Caller) -> Response:
     found: list[tuple[int, Reading]] = []
     refused: list[tuple[int, Refusal]] = []
     for index, item in enumerate(items_of(body, "readings")):
@@ -114,10 +130,7 @@ def _take(house: House, body: bytes, host: str | None, caller: Caller) -> Ingest
     taken = house.ingest([reading for _, reading in found])
     refused += [(found[place][0], reason) for place, reason in taken.refused]
     house.counts["refused"] += len(refused) - len(taken.refused)
-    return IngestedBody(
-        accepted=taken.accepted,
-        refused=[RefusedBody.of(*one) for one in sorted(refused, key=itemgetter(0))],
-    )
+    return ingested(taken.accepted, refused)
 
 
 def own(house: House, caller: Caller, host: str) -> None:
@@ -132,12 +145,9 @@ def own(house: House, caller: Caller, host: str) -> None:
 def items_of(body: bytes, what: str) -> list[msgspec.Raw]:
     """What a body brings, to be judged one by one. Raises Problem."""
     try:
-        items = msgspec.json.decode(body, type=list[msgspec.Raw])
+        return msgspec.json.decode(body, type=list[msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Problem(422, f"The body is no JSON array of {what}: {error}.") from error
-    if len(items) > MOST_ITEMS:
-        raise Problem(413, f"The body brings more than {MOST_ITEMS:,} {what}; send them in parts.")
-    return items
 
 
 def _reading(house: House, item: bytes, host: str | None) -> Reading:
@@ -159,8 +169,10 @@ def _reading(house: House, item: bytes, host: str | None) -> Reading:
     known = house.fleet.reading(document.device_id)
     at = HostName(host) if host else (known.host if known else UNKNOWN_HOST)
     taken_at = document.taken_at or now
-    seen = document.smart if document.untold is None else Unreadable(taken_at, document.untold)
-    return Reading(document.device_id, at, taken_at, now, seen)
+    if document.untold is None:
+        return Reading(document.device_id, at, taken_at, now, document.smart)
+    unread = Unreadable(taken_at, document.untold, UnreadableCause.IO_ERROR)
+    return Reading(document.device_id, at, taken_at, now, unread)
 
 
 def _is_envelope(item: bytes) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
+import asyncio
+from collections.abc import MutableMapping
 
 import structlog
 from starlette.concurrency import run_in_threadpool
@@ -10,73 +11,126 @@ from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from data.refusal import Refusal
+from service.access.acts import canonical_request
 from service.access.audit import NOBODY, Audit, Call
+from service.rest.halt_lane import run_blocking
 from service.tokens import Caller
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-MOST_ASKED = 500
-"""Characters of a body that are kept."""
+METHODS = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
+WINDOW_SECONDS = 60.0
+"""After the first request without a good credential: one line tells of all that came in that time."""
+FIRST_REFUSAL = 400
+"""The lowest status that refuses."""
 
 
 class Recording:
     """ASGI middleware below `prefix`, and at `entrance`, where a browser comes back from a provider.
 
     Deliveries (readings, latencies, the hand's answers) come by the thousand and act on nothing: of those only what is
-    refused to its sender is written.
+    refused to its sender is written. `counts["anonymous"]`: requests without a good credential.
     """
 
-    def __init__(self, app: ASGIApp, audit: Audit, prefix: str, entrance: str) -> None:
-        self.app, self.audit, self.prefix, self.entrance = app, audit, prefix, entrance
+    def __init__(
+        self,
+        app: ASGIApp,
+        audit: Audit,
+        counts: MutableMapping[str, int],
+        prefix: str,
+        entrance: str,
+    ) -> None:
+        self.app, self.audit, self.counts, self.prefix, self.entrance = app, audit, counts, prefix, entrance
+        self._window: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """One request, or the app's start and end."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, self._flushing(send))
+            return
         if scope["type"] != "http" or not self._matters(scope["method"], scope["path"]):
             await self.app(scope, receive, send)
             return
         noun = scope["path"].removeprefix(self.prefix).strip("/").split("/")[0]
         delivers = noun in ("readings", "latency", "hand")
-        secret = noun in ("session", "enrolment", "sign-in")
         said = bytearray()
 
         async def receiving() -> Message:
             message = await receive()
-            if not (delivers or secret) and len(said) < MOST_ASKED:
-                said.extend(message.get("body", b"")[:MOST_ASKED])
+            if not delivers:
+                said.extend(message.get("body", b""))
             return message
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 if not delivers or status in (401, 403):
-                    await self._write(scope, bytes(said), str(status))
+                    await self._record(scope, bytes(said), status)
             await send(message)
 
         try:
             await self.app(scope, receiving, sending)
         except Exception:
             if not delivers:
-                await self._write(scope, bytes(said), "500")
+                await self._record(scope, bytes(said), 500)
             raise
 
     def _matters(self, method: str, path: str) -> bool:
         return path == self.entrance if method in SAFE else path.startswith(self.prefix)
 
-    async def _write(self, scope: AsgiScope, said: bytes, answered: str) -> None:
+    async def _record(self, scope: AsgiScope, said: bytes, status: int) -> None:
         caller: Caller | None = scope.get("state", {}).get("caller")
         client = scope.get("client")
-        # Of who may not enter, only that they tried: their words are of no interest and may be anything.
-        words = said.decode(errors="replace")[:MOST_ASKED] if caller is not None and said != b"{}" else ""
-        call = Call(
-            caller.name if caller is not None else NOBODY,
-            client[0] if client else "unknown",
-            f"{scope['method']} {scope['path'][:300]} {words}".strip(),
-            answered,
-            secrets.token_hex(4),
+        address = client[0] if client else "unknown"
+        if caller is None and status >= FIRST_REFUSAL:
+            self.counts["anonymous"] += 1
+            if self.audit.count_refused(address, f"{self._route(scope)} {status}"):
+                self._window = asyncio.create_task(self._flush_later())
+            return
+        await run_blocking(
+            scope, self._write, scope, said, caller.name if caller else NOBODY, address, status
+        )
+
+    def _route(self, scope: AsgiScope) -> str:
+        """Method and route as the app knows them: nothing that a stranger made up."""
+        method = scope["method"] if scope["method"] in METHODS else "other method"
+        path = getattr(scope.get("route"), "path", None)
+        if path == self.entrance or path is None:
+            return f"{method} {path or 'at no route'}"
+        return f"{method} {path if path.startswith(self.prefix) else self.prefix + path}"
+
+    def _write(self, scope: AsgiScope, said: bytes, caller: str, address: str, status: int) -> None:
+        headers = dict(scope["headers"])
+        asked = canonical_request(
+            scope["method"],
+            scope["path"],
+            b"" if scope["path"] == self.entrance else scope["query_string"],  # a provider's code, a secret
+            said,
+            headers.get(b"if-match", b"").decode("latin-1"),
         )
         try:
-            await run_in_threadpool(self.audit.write, call)
+            self.audit.write(Call(caller, address, asked, str(status)))
         except (Refusal, OSError) as error:
             # What was done is done: it is said where it can be.
             structlog.get_logger().error(
-                "a call is not on record", asked=call.asked, caller=call.caller, why=str(error)
+                "a call is not on record", asked=asked, caller=caller, why=str(error)
             )
+
+    async def _flush_later(self) -> None:
+        await asyncio.sleep(WINDOW_SECONDS)
+        await run_in_threadpool(self._flush)
+
+    def _flush(self) -> None:
+        try:
+            self.audit.flush()
+        except (Refusal, OSError) as error:
+            structlog.get_logger().error("refused requests are not on record", why=str(error))
+
+    def _flushing(self, send: Send) -> Send:
+        async def sending(message: Message) -> None:
+            if message["type"] == "lifespan.shutdown.complete":
+                if self._window is not None:
+                    self._window.cancel()
+                await run_in_threadpool(self._flush)
+            await send(message)
+
+        return sending

@@ -14,6 +14,7 @@ from actions.policy import Mode
 from service.fleet import Sight
 from service.house import DemoStatus, House
 from service.rest import caching
+from service.rest.acting import ActingBody, acting_body
 from service.rest.bodies import Body
 from service.rest.guarding import Reader
 from service.rest.within import TheHouse, TheSight, kept, made_once
@@ -80,6 +81,7 @@ class StatusBody(Body):
     readings: ReadingsBody
     view_age_seconds: float | None
     controller: str
+    acting: ActingBody
     demo: DemoBody | None
 
 
@@ -149,6 +151,7 @@ def _body(house: House, sight: Sight, counted: Tally) -> StatusBody:
         readings=ReadingsBody(fresh=counted.fresh, total=counted.total),
         view_age_seconds=(now - view.as_of).total_seconds() if view else None,
         controller=house.controlling(),
+        acting=acting_body(house),
         demo=_demo(house.demo()) if house.demo else None,
     )
 

@@ -12,7 +12,9 @@ from starlette.responses import Response
 
 from service.fleet import Sight
 from service.house import SIGHT, House
+from service.rest.admission import ThreadPlace
 from service.rest.caching import Answer
+from service.rest.caller_classes import PLACE_STATE
 
 Made = TypeVar("Made")
 
@@ -41,16 +43,20 @@ async def made_once(
 ) -> Made:
     """What stands, else what `make` makes, which takes a while.
 
-    After a change hundreds ask at once for what one has to make. The others wait here: each in a thread of its own,
-    they would keep every other request out of them.
+    After a change hundreds ask at once for what one has to make. The others wait here without a thread, and without
+    their place among the threads of their class: each in a thread of its own, they would keep every other request out.
     """
     found = ready()
     if found is None:
         turn: asyncio.Lock = await kept(f"turn at {name}", lambda _: asyncio.Lock())(request)
-        async with turn:
+        place: ThreadPlace | None = request.scope.get("state", {}).get(PLACE_STATE)
+        await (turn.acquire() if place is None else place.wait_outside(turn))
+        try:
             found = ready()
             if found is None:
                 found = await run_in_threadpool(make)
+        finally:
+            turn.release()
     return found
 
 

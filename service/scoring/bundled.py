@@ -23,6 +23,7 @@ from models.drift import FamilyDrift, drift, watched
 from models.family import MAKERS, maker_of
 from models.outlooks import outlooks
 from models.rules import judge
+from models.trial import Trials
 
 HEARD = 7
 """Days since its last reading after which a drive says nothing of its family today."""
@@ -39,8 +40,13 @@ class BundledForecaster:
         self._fingerprint = f"{bundle.name}-{whole.hexdigest()[:12]}"
 
     @classmethod
-    def load(cls, path: Path | None = None) -> BundledForecaster:
-        """The bundle in `path`, or the one that ships. Raises models.bundle.CorruptBundle."""
+    def load(cls, path: Path | None = None, tried: Path | None = None) -> BundledForecaster:
+        """The bundle in `path`, or the one that ships. Raises models.bundle.CorruptBundle.
+
+        tried: where verdicts about bundles from outside are remembered; None where `path` was tried before.
+        """
+        if tried is not None:
+            Trials(tried).check(path)
         return cls(Bundle.load(path, threads=1))
 
     @property

@@ -10,6 +10,7 @@ from data.endings import Word, settled
 from data.ids import DeviceId
 from data.outcome import Fate, Outcome
 from data.reading import Smart
+from data.residence import is_apart
 from data.store.port import Store
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def lives_of(store: Store, first: date) -> Lifespans:
     read = {
         device: (_day(reading.taken_at) - EPOCH).days
         for device, reading in store.latest_readings().items()
-        if _day(reading.taken_at) >= first
+        if _day(reading.taken_at) >= first and not is_apart(device)
     }
     devices = sorted(read)
     last = np.array([read[DeviceId(device)] for device in devices], dtype=np.int64)

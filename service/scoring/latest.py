@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from data.ids import DeviceId
 from data.outlook import Outlook
 from data.reading import Reading
+from data.residence import Residence
 
 
 class Latest(Protocol):
@@ -19,6 +20,14 @@ class Latest(Protocol):
 
     def outlook(self, device: DeviceId) -> Outlook | None:
         """The newest outlook of one device."""
+        ...
+
+    def settle(self, residences: Mapping[DeviceId, Residence]) -> None:
+        """Where disks live now; a history that is kept apart no more is forgotten."""
+        ...
+
+    def forget(self, device: DeviceId) -> None:
+        """A device that is one no more, or that is to be judged anew."""
         ...
 
 
@@ -43,6 +52,13 @@ class Gist:
                     readings=one.readings,
                     span_hours=one.span_hours,
                 )
+
+    def settle(self, residences: Mapping[DeviceId, Residence]) -> None:
+        """Nothing is shown here."""
+
+    def forget(self, device: DeviceId) -> None:
+        """A device that is one no more, or that is to be judged anew."""
+        self._outlooks.pop(device, None)
 
     def outlook(self, device: DeviceId) -> Outlook | None:
         """The newest outlook of one device: its time, its status, and for how long that has been borne out."""

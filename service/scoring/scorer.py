@@ -12,6 +12,7 @@ from data.clock import Clock
 from data.ids import DeviceId
 from data.log.port import Log
 from data.refusal import Refusal
+from data.residence import ResidenceLimits
 from data.scorebook import Scorebook
 from data.store.port import Store
 from service.alerts import Announcements
@@ -21,7 +22,7 @@ from service.scoring.latest import Latest
 from service.scoring.lineup import Lineup
 from service.scoring.sender import Sender
 from service.scoring.shadow import Shadow
-from service.scoring.worker import Worked, Worker
+from service.scoring.worker import NAMED_LIMITS, Worked, Worker
 
 if TYPE_CHECKING:
     from service.scoring.watch import Health
@@ -49,7 +50,9 @@ class Scorer:
         sender: Sender,
         scorebook: Scorebook | None = None,
         reigns: Callable[[datetime | None], None] = lambda _: None,
+        limits: ResidenceLimits = NAMED_LIMITS,
     ) -> None:
+        self._limits = limits
         self._log, self._store, self._clock, self._sender = log, store, clock, sender
         self._fleet, self._announcements, self._reigns = fleet, announcements, reigns
         self.lineup, self.scorebook = lineup, scorebook
@@ -89,6 +92,7 @@ class Scorer:
             self._announcements,
             self._sender,
             self._shadow,
+            self._limits,
         )
         devices = worker.rebuild() if whole else None
         self._reign(champion)

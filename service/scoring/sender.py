@@ -8,9 +8,9 @@ from typing import TypeVar
 from data.clock import Clock
 from data.outlook import Outlook
 from data.reading import LatencyBatch, Reading
-from data.wire import DeadLetter, encode
+from data.wire import DeadLetter, StoreMark, encode
 
-Body = TypeVar("Body", Reading, LatencyBatch, Outlook, DeadLetter)
+Body = TypeVar("Body", Reading, LatencyBatch, Outlook, DeadLetter, StoreMark)
 
 
 class Sender:

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+import structlog
 
 from data.clock import Clock
 from data.ids import DeviceId
@@ -26,6 +28,13 @@ from data.log.port import Delivered, Log, Record, Topic
 from data.outlook import Outlook
 from data.reading import Reading
 from data.refusal import Refusal
+from data.residence import (
+    ResidenceLimits,
+    ResidenceVerdict,
+    Settler,
+    is_apart,
+    name_apart,
+)
 from data.store.port import Checkpoint, Store
 from data.wire import DeadLetter, accept
 from service.alerts import Announcements
@@ -33,10 +42,12 @@ from service.memory import recall_announcements
 from service.scoring.deadletters import opened
 from service.scoring.forecasting import Forecaster, Patient, Seen
 from service.scoring.latest import Latest
+from service.scoring.residents import Residents, RoutedReadings
 from service.scoring.sender import Sender
 from service.scoring.shadow import Scene, Shadow
 
 GROUP = "worker"
+NAMED_LIMITS: Final = ResidenceLimits()
 CHECKPOINT_READINGS = 10_000
 """A start reads no more readings anew than these (about 1.5 s), but for those of one device."""
 STEP = 2_000
@@ -57,6 +68,8 @@ class Worked:
     """Of them, those that went to the dead letters."""
     outlooks: int = 0
     alerts: int = 0
+    moved: int = 0
+    """Disks of which it was settled in which host they live."""
     waited: timedelta = timedelta(0)
     """Since the newest of the readings came in."""
 
@@ -74,14 +87,18 @@ class Worker(Generic[State]):
         announcements: Announcements,
         sender: Sender,
         shadow: Shadow | None = None,
+        limits: ResidenceLimits = NAMED_LIMITS,
     ) -> None:
         self._log, self._store, self._clock = log, store, clock
         self._forecaster, self._fleet, self._announcements = forecaster, fleet, announcements
         self._patient, self._sender, self._shadow = Patient(forecaster), sender, shadow
+        self._residents = Residents(store, limits)
         self._states: dict[DeviceId, State] = {}
         self._newest: dict[DeviceId, datetime] = {}
         self._unsaved: dict[DeviceId, int] = {}
         """Devices whose checkpoint is behind, by how many readings."""
+        self._refiled: set[DeviceId] = set()
+        """Devices whose history changed hands since they were read: it is read anew with their next reading."""
         self._share = 0
         self._latest: Sequence[Reading] = ()
         """Of the last step, whose outlooks may have come after those of whoever took the drives over."""
@@ -103,7 +120,11 @@ class Worker(Generic[State]):
 
     def rebuild(self) -> int:
         """Read what is remembered of every device out of the store; returns how many devices there are."""
-        for device, newest in self._store.latest_readings().items():
+        latest = dict(self._store.latest_readings())
+        for left in self._residents.load(latest, whole=True):
+            self._store.forget_newest(left)
+            del latest[left]
+        for device, newest in latest.items():
             state, through = self._restored(self._store.checkpoints([device]).get(device))
             new = [one for one in self._store.readings(device, through) if one.taken_at > through]
             if state is None and not new:
@@ -130,9 +151,35 @@ class Worker(Generic[State]):
                 self._again()
             self._share = share  # last: what fails is done by the next step
         self._save_checkpoints()
+        due = self._residents.due(self._clock.now())
+        taken: list[Reading] = []
+        worked = [self._move(device, verdict, taken) for device, verdict in due]
         if not records:
+            return sum_worked(worked)
+        judged, letters = self._judge(records)
+        while judged:
+            routed = self._residents.route([reading for _, reading in judged], self._clock.now())
+            now = self._clock.now()
+            letters += [
+                DeadLetter.of(Topic.READINGS, judged[place][0], why, now) for place, why in routed.refused
+            ]
+            worked.append(self._take(routed.readings, taken))
+            self._keep(routed)
+            if routed.move is not None:
+                worked.append(self._move(*routed.move, taken))
+            judged = judged[routed.done :]
+        self._log.append(Topic.DEAD_LETTERS, [Record(one.key, self._sender.seal(one)) for one in letters])
+        self._log.commit(Topic.READINGS, GROUP, records)
+        came = max((reading.received_at for reading in taken), default=None)
+        waited = max(timedelta(0), self._clock.now() - came) if came is not None else timedelta(0)
+        done = sum_worked(worked)
+        return replace(done, taken=len(records), dead=len(letters), waited=waited)
+
+    def _take(self, readings: Sequence[Reading], taken: list[Reading]) -> Worked:
+        """Keep readings, score their devices, tell what is news. taken: all that this step took so far."""
+        if not readings:
             return Worked()
-        readings, letters = self._judge(records)
+        readings = sorted(readings, key=lambda reading: reading.taken_at)
         self._store.add_readings(readings)
         states, outlooks, scenes = self._score(readings)
         news = self._announcements.news(outlooks)
@@ -143,10 +190,9 @@ class Worker(Generic[State]):
         self._announcements.take(
             news
         )  # at once: if the store fails now, the next step has nothing to announce again
-        self._log.append(Topic.DEAD_LETTERS, [Record(one.key, self._sender.seal(one)) for one in letters])
-        self._latest = readings
+        taken += readings
+        self._latest = sorted(taken, key=lambda reading: reading.taken_at)
         self._store.save_outlooks(outlooks)
-        self._log.commit(Topic.READINGS, GROUP, records)
         self._states.update(states)
         for reading in readings:
             self._newest[reading.device] = max(reading.taken_at, self._newest.get(reading.device, EVER))
@@ -154,9 +200,53 @@ class Worker(Generic[State]):
         self._count(Counter(reading.device for reading in readings))
         if self._shadow is not None:
             self._shadow.take(readings, outlooks, scenes)
-        came = max((reading.received_at for reading in readings), default=None)
-        waited = max(timedelta(0), self._clock.now() - came) if came is not None else timedelta(0)
-        return Worked(len(records), len(letters), len(outlooks), len(news), waited)
+        return Worked(outlooks=len(outlooks), alerts=len(news))
+
+    def _keep(self, routed: RoutedReadings) -> None:
+        """Remember where disks live, and end the histories apart whose claims are over."""
+        over = set(routed.named)
+        for device, residence in routed.residences.items():
+            over |= self._names_apart(device)
+            over -= {name_apart(device, host) for host in residence.apart}
+        for name in over:
+            self._store.forget_newest(name)
+            self._forget_device(name)
+        self._residents.keep(routed.residences)
+        self._fleet.settle(routed.residences)
+
+    def _names_apart(self, device: DeviceId) -> set[DeviceId]:
+        known = self._residents.known(device)
+        return {name_apart(device, host) for host in known.apart} if known else set()
+
+    def _move(self, device: DeviceId, verdict: ResidenceVerdict, taken: list[Reading]) -> Worked:
+        """Let another host be a disk's home: it takes over the elder home's past, and the disk is judged anew.
+
+        Every part may be done again: a crash before the end leaves the residence as it was, and so the move due.
+        """
+        before = self._residents.of(device)
+        after, came, concerned = self._residents.refile(device, verdict)
+        for name in concerned:
+            self._forget_device(name)
+        self._residents.keep({device: after})
+        self._fleet.settle({device: after})
+        if verdict.by is Settler.PERSON:
+            self._residents.answered(device)
+        if before.home == after.home:
+            return Worked(moved=1)
+        self._fleet.take(self._store.latest_readings([device]).values(), ())
+        structlog.get_logger().info(
+            "a disk lives in another host", device=device, host=after.home, before=before.home, by=verdict.by
+        )
+        if came:
+            self._newest[device] = came[-1].taken_at  # so that its whole history is read
+        return replace(self._take(came, taken), moved=1)
+
+    def _forget_device(self, device: DeviceId) -> None:
+        self._states.pop(device, None)
+        self._newest.pop(device, None)
+        self._unsaved.pop(device, None)
+        self._refiled.add(device)
+        self._fleet.forget(device)
 
     def family(self, device: DeviceId) -> tuple[float, ...] | None:
         """The survival of the device's family at its age; None for a device that was not read yet."""
@@ -169,6 +259,7 @@ class Worker(Generic[State]):
         self._newest.clear()
         self._unsaved.clear()
         self._whole = False
+        self._residents.forget()
         recall_announcements(self._log, self._announcements)
 
     def _again(self) -> None:
@@ -228,15 +319,17 @@ class Worker(Generic[State]):
         )
         self._unsaved.clear()
 
-    def _judge(self, records: Sequence[Delivered]) -> tuple[list[Reading], list[DeadLetter]]:
-        """Readings in the order of their times, and a letter with the reason for each record that is none."""
-        readings, letters, now = [], [], self._clock.now()
+    def _judge(
+        self, records: Sequence[Delivered]
+    ) -> tuple[list[tuple[Delivered, Reading]], list[DeadLetter]]:
+        """Readings in the order of the log, and a letter with the reason for each record that is none."""
+        readings, letters, now = list[tuple[Delivered, Reading]](), list[DeadLetter](), self._clock.now()
         for record in records:
             try:
-                readings.append(accept(opened(record, Reading), now))
+                readings.append((record, accept(opened(record, Reading), now)))
             except Refusal as refusal:
                 letters.append(DeadLetter.of(Topic.READINGS, record, refusal, now))
-        return sorted(readings, key=lambda reading: reading.taken_at), letters
+        return readings, letters
 
     def _score(
         self, readings: Sequence[Reading]
@@ -251,7 +344,9 @@ class Worker(Generic[State]):
             due[reading.device].append(reading)
         states: dict[DeviceId, State] = {}
         unknown = {device: new for device, new in due.items() if device not in self._newest}
-        if unknown and not self._whole:
+        if self._whole:
+            unknown = {one: new for one, new in unknown.items() if is_apart(one) or one in self._refiled}
+        if unknown:
             self._recover(unknown)
         for device, new in due.items():
             if new[0].taken_at <= self._newest.get(device, EVER) or _repeats(new):
@@ -286,6 +381,15 @@ class Worker(Generic[State]):
                 if one.as_of < reading.taken_at:
                     return one
         return None
+
+
+def sum_worked(parts: Sequence[Worked]) -> Worked:
+    """Outlooks and alerts of all parts of a step."""
+    return Worked(
+        outlooks=sum(one.outlooks for one in parts),
+        alerts=sum(one.alerts for one in parts),
+        moved=sum(one.moved for one in parts),
+    )
 
 
 def _repeats(readings: Sequence[Reading]) -> bool:

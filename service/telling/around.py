@@ -11,9 +11,10 @@ from actions.leading import passes
 from data.drain import Drain, DrainState
 from data.ids import HostName
 from data.outlook import Status
-from data.reading import NOT_RUN, Reading, Unreadable
-from service.telling.cause import Cause, Point, Scene, Severity
+from data.reading import Reading, Unreadable
+from service.telling.cause import CLUSTER_KEYS, Cause, Point, Scene, Severity
 from service.telling.disks import HEARD, doing
+from service.telling.residence import contested_disks
 
 HELD = timedelta(days=1)
 """A drain that holds for longer waits for something that does not come by itself."""
@@ -35,15 +36,13 @@ def around(scene: Scene) -> Iterator[Cause]:
     yield from _misnamed(scene)
     yield from _unreadable(scene, (one for host in heard.keys() - silent.keys() for one in heard[host]))
     yield from _drains(scene)
-    for device, hosts in sorted(scene.sight.twice.items()):
-        line = f"{device} answers on {' and '.join(hosts)} in turns; its history mixes what they say."
-        todo = "Two drives with one serial number, or one that both hosts reach? Of two, its outlook holds for neither."
-        point = Point(f"twice:{device}", line)
-        yield Cause(
-            point.name, f"{device} is on {len(hosts)} hosts", (point,), todo, f"/devices/{quote(device, '')}"
-        )
+    yield from contested_disks(scene)
     if scene.sight.halted is not None:
-        title, todo = "Everything is halted", "Lift the halt when its reason is gone (`predrain unhalt`)."
+        title = "Everything is halted"
+        todo = (
+            "Lift the halt when its reason is gone (`predrain unhalt`; where the service's cephx user only reads, "
+            "`ceph predrain unhalt`)."
+        )
         if passes(scene.sight.halted):
             title, todo = (
                 "The cluster does not answer",
@@ -53,7 +52,11 @@ def around(scene: Scene) -> Iterator[Cause]:
     for part in scene.broken:
         point = Point(f"part:{part.name}", part.sentence, Severity.URGENT)
         todo = part.cure or "`predrain doctor` tells what is reachable."
-        yield Cause(point.name, f"predrain's {part.name} does not work", (point,), todo, "/")
+        title = f"predrain's {part.name} does not work"
+        if part.name == CLUSTER_KEYS:
+            title = "Texts that predrain keeps in the cluster are not believed"
+            todo = "`predrain doctor` names all of them; `predrain ceph adopt` shows what they say."
+        yield Cause(point.name, title, (point,), todo, "/")
     for doubt in scene.doubts:
         point = Point(f"forecast:{doubt.name}", doubt.sentence)
         yield Cause(point.name, f"The forecast is in doubt: {doubt.name}", (point,), doubt.cure, "/forecast")
@@ -118,7 +121,7 @@ def _unreadable(scene: Scene, readings: Iterable[Reading]) -> Iterator[Cause]:
             continue
         if scene.is_over(reading):
             continue
-        if reading.seen.why.startswith(NOT_RUN):
+        if reading.seen.cause.blames_host:
             unable[reading.host] = reading.seen.why
         else:
             line = f"{reading.device}: unreadable since {_clock(reading.seen.since)}, {reading.seen.why}"

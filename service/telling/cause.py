@@ -11,7 +11,11 @@ from actions.policy import Policy
 from data.ids import DeviceId, HostName
 from data.outlook import Outlook
 from data.reading import Reading, Unreadable
+from data.residence import ResidenceLimits
 from service.fleet import Sight
+
+CLUSTER_KEYS = "cluster keys"
+"""The part that is broken while texts in the cluster carry no good signature."""
 
 
 class Severity(StrEnum):
@@ -100,6 +104,8 @@ class Scene:
     """Whether hosts had time to deliver, since this process is up long enough, and what they deliver is taken."""
     misnamed: Mapping[HostName, HostName] = field(default_factory=dict)
     """Hosts whose token comes with readings that name another one, and whom."""
+    limits: ResidenceLimits = field(default_factory=ResidenceLimits)
+    """When the silence of a disk's host settles that the disk moved, and when a person is asked."""
 
     def awake(self) -> frozenset[HostName]:
         """Hosts of which a disk was read lately."""

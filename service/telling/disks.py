@@ -13,6 +13,7 @@ from datetime import timedelta
 from urllib.parse import quote
 
 from actions.guards import AUTOMATIC
+from actions.messages import WORDS, describe_lost
 from actions.policy import Mode
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, HostName, OsdId
@@ -92,7 +93,8 @@ def doing(drain: Drain | None, mode: Mode) -> str:
     """What predrain does about a disk, a sentence; empty when it does nothing."""
     if drain is None:
         return ""
-    name, filled = f"Drain {drain.id}", drain.intent is Intent.FILL
+    words = WORDS[drain.intent]
+    name, filled = f"{words.noun.capitalize()} {drain.id}", drain.intent is Intent.FILL
     match drain.state:
         case DrainState.PROPOSED if mode is not Mode.ACT or drain.asked_by != AUTOMATIC:
             return f"{name} waits for your approval."
@@ -104,7 +106,8 @@ def doing(drain: Drain | None, mode: Mode) -> str:
             return f"{name} stands still. {drain.held_by[0]}"
         case DrainState.DRAINING | DrainState.DRAINED:
             where = "here" if filled else "away"
-            return f"{name} runs: {drain.progress.moved_pgs} of {drain.progress.planned_pgs} PGs are {where}."
+            lost = f"; {describe_lost(drain.progress.lost_pgs)}" if drain.progress.lost_pgs else ""
+            return f"{name} runs: {drain.progress.moved_pgs} of {drain.progress.planned_pgs} PGs are {where}{lost}."
         case DrainState.HOLDING:
             return f"{name} holds: {drain.held_by[0] if drain.held_by else 'no reason is known.'}"
         case DrainState.PAUSED:

@@ -54,4 +54,5 @@ def scene_of(house: House, began: datetime) -> Scene:
         # Readings that nobody takes out of the log have come all the same.
         now - began > SETTLES and "worker" not in broken,
         house.misnamed.now(now),
+        house.settings.forecast.residence_limits,
     )

@@ -6,8 +6,9 @@ import errno
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
-from actions.cluster.channel import Argument, Reply
+from actions.cluster.channel import Argument, Locker, Reply
 from actions.cluster.port import ClusterUnreachable
 
 
@@ -23,6 +24,7 @@ class MonInMemory:
     owner: str | None = None
     expires: float = 0.0
     writes: int = 0
+    client: int = 4100
 
     def ask(
         self,
@@ -84,6 +86,22 @@ class MonInMemory:
         assert pool in self.pools
         self._count()
         if self.owner != cookie:
+            return Reply(-errno.ENOENT, b"", "")
+        self.owner = None
+        return Reply(0, b"", "")
+
+    def lockers(self, pool: str, name: str) -> tuple[Locker, ...]:
+        assert name
+        self._count()
+        if pool not in self.pools or self.owner is None or self.now() >= self.expires:
+            return ()
+        return (Locker((8, self.client), self.owner, datetime.fromtimestamp(self.expires, UTC)),)
+
+    def break_lock(self, pool: str, name: str, locker: Locker) -> Reply:
+        assert name
+        assert pool in self.pools
+        self._count()
+        if (self.owner, (8, self.client)) != (locker.cookie, locker.client):
             return Reply(-errno.ENOENT, b"", "")
         self.owner = None
         return Reply(0, b"", "")

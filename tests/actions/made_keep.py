@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from actions.cluster.port import ClusterUnreachable
+from actions.cluster.lease_owner import parse_owner
+from actions.cluster.port import ClusterUnreachable, LeaseHolder
+from actions.cluster.signed_keys import SignedKeys
+
+SIGNING_KEY = "a key for tests, of thirty-two letters or more"
 
 
 @dataclass
@@ -33,6 +37,11 @@ class KeepInMemory:
         self._answer()
         self.texts.pop(name, None)
 
+    @property
+    def signed(self) -> SignedKeys:
+        """The same texts as the service reads and writes them."""
+        return SignedKeys(self, SIGNING_KEY)
+
     def _answer(self) -> None:
         if self.silent:
             raise ClusterUnreachable("no answer within 5 s")
@@ -59,3 +68,8 @@ class LeaseInHand:
 
     def release(self) -> None:
         self.has = False
+
+    def holder(self) -> LeaseHolder | None:
+        if self.has:
+            return LeaseHolder(parse_owner("ours-1-a"), None)
+        return None if self.free else LeaseHolder(parse_owner("theirs-2-b"), None)

@@ -11,7 +11,7 @@ from typing import get_args
 
 import pytest
 
-from actions.cluster.caps import GRANTS, Grant, Part, User, caps, hands, rights
+from actions.cluster.caps import GRANTS, Grant, Part, User, caps, granted, hands, rights
 from actions.cluster.channel import Argument, Reply
 from actions.cluster.dumps.questions import QUESTIONS
 from actions.cluster.keep import PIECE_BYTES, ConfigKeys
@@ -96,6 +96,9 @@ def _kept() -> Iterator[Sent]:
     keep.read("drain/osd.7")
     keep.names()
     keep.remove("halt")
+    keep.write("requests/5", "{}")
+    keep.remove("requests/5")
+    keep.remove("answers/5")
     return iter(channel.sent)
 
 
@@ -155,6 +158,31 @@ def test_a_service_whose_commands_the_mgr_module_carries_out_may_change_nothing_
     assert all(
         " config-key " in f" {cap}" or cap == "allow r" for cap in allowed.mon.replace('"', " ").split(", ")
     )
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "may"),
+    [
+        ("set", "halt", True),
+        ("rm", "halt", False),
+        ("set", "requests/5", True),
+        ("rm", "requests/5", True),
+        ("set", "answers/5", False),
+        ("rm", "answers/5", True),
+        *(
+            (verb, name, False)
+            for verb in ("set", "rm")
+            for name in ("drain/osd.7", "ended", "steps", "lives", "heard")
+        ),
+        ("get", "drain/osd.7", True),
+    ],
+)
+def test_a_service_that_only_reads_may_halt_and_ask_and_neither_forge_a_drain_nor_lift_a_halt(
+    verb: str, name: str, *, may: bool
+) -> None:
+    sent = ("mon", f"config-key {verb}", {"key": f"predrain/{name}"})
+    assert any(grant.covers(*sent) for grant in granted(User.READING)) is may
+    assert any(grant.covers(*sent) for grant in granted(User.SERVICE))
 
 
 def test_the_second_key_has_the_light_and_the_orchestrator_only() -> None:

@@ -15,9 +15,9 @@ from actions.cluster.simulated.spec import crush_tree
 from actions.cluster.view import ClusterView
 from actions.crush.map import Rule, RuleStep
 from actions.proposals import NoSuchTarget
-from actions.requests import DrainStands, NoSuchDrain, NotNow
+from actions.requests import NoSuchDrain, NotNow
 from actions.states import NotInTable
-from data.drain import DrainState, Mechanic
+from data.drain import DrainStands, DrainState, Mechanic
 from data.ids import OsdId
 from tests.actions.made import device, ec_spec, wide_spec
 from tests.actions.run import Run, empty, map_of, whole

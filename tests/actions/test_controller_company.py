@@ -22,6 +22,8 @@ from data.outlook import Status
 from tests.actions.made import bad_outlook, device, tiny_spec, wide_spec
 from tests.actions.run import Run, empty, whole
 
+pytestmark = pytest.mark.slow
+
 S = DrainState
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from actions.cluster.port import ClusterUnreachable
+from actions.cluster.signed_keys import SignedKeys
 from actions.controller import Controller, TickReport
 from actions.copies import Copies, name_of, read, written
 from actions.leading import passes
@@ -16,7 +17,7 @@ from actions.requests import NotLeading, NotTaken
 from data.drain import Drain, DrainState
 from data.store.sqlite import MEMORY, SqliteStore
 from tests.actions.made import NOW, a_drain, a_plan, calm_view, wide_spec
-from tests.actions.made_keep import KeepInMemory, LeaseInHand
+from tests.actions.made_keep import SIGNING_KEY, KeepInMemory, LeaseInHand
 from tests.actions.run import Run, empty, map_of, whole
 
 S = DrainState
@@ -34,7 +35,7 @@ class Kept(Run):
             cluster or self.watched,
             store or self.store,
             self.policy,
-            keep=self.keep,
+            keep=SignedKeys(self.keep, SIGNING_KEY),
             lease=self.lease,
             owner=f"process {id(object())}",
         )
@@ -78,6 +79,7 @@ def test_what_cannot_be_read_names_the_key_to_look_at(text: str) -> None:
 # -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", [S.PROPOSED, S.APPROVED, S.DRAINING, S.DRAINED, S.VERIFIED])
 def test_with_the_store_deleted_the_drain_comes_back_from_the_cluster_and_goes_on(
     run: Kept, state: S
@@ -118,6 +120,7 @@ def test_a_cancel_after_the_store_was_deleted_still_restores_everything(run: Kep
         assert after[what] == before[what], what
 
 
+@pytest.mark.slow
 def test_with_the_clusters_copy_deleted_it_is_written_anew_and_the_drain_goes_on(run: Kept) -> None:
     drain = run.drain("osd.0")
     run.until(drain, S.DRAINING)
@@ -130,6 +133,7 @@ def test_with_the_clusters_copy_deleted_it_is_written_anew_and_the_drain_goes_on
     assert whole(run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cancels", [True, False])
 def test_what_has_ended_leaves_no_drain_in_the_cluster(run: Kept, cancels: bool) -> None:
     drain = run.drain("osd.0")
@@ -193,12 +197,13 @@ def test_equal_revisions_that_differ_stop_and_ask_a_person(state: S) -> None:
 
 
 def test_a_copy_of_a_newer_version_holds_everything_and_says_so(run: Kept) -> None:
-    run.keep.texts["drain/osd.3"] = "predrain-drain 99\n{}"
+    run.keep.signed.write("drain/osd.3", "predrain-drain 99\n{}")
     report = run.tick()
     assert report.commands == 0
     assert "predrain-drain 99" in report.trouble
 
 
+@pytest.mark.slow
 def test_while_the_cluster_cannot_take_the_copy_no_command_is_sent_and_then_it_goes_on(run: Kept) -> None:
     drain = run.drain("osd.0")
     run.until(drain, S.DRAINING)
@@ -214,6 +219,7 @@ def test_while_the_cluster_cannot_take_the_copy_no_command_is_sent_and_then_it_g
     assert not passes(run.tick().halted), "that waits for a person"
 
 
+@pytest.mark.slow
 def test_a_bare_halt_in_the_cluster_stops_every_command_until_it_is_removed(run: Kept) -> None:
     drain = run.drain("osd.0")
     run.until(drain, S.DRAINING)
@@ -268,7 +274,7 @@ def test_a_word_that_the_cluster_did_not_take_is_said_to_be_so_and_reaches_it_la
     run.keep.full = None
     run.started()
     assert run.controller.lead(run.cluster.now) == ""
-    assert read("x", run.keep.texts[name_of(drain)]) == asked
+    assert read("x", run.keep.signed.read(name_of(drain)) or "") == asked
 
 
 def test_a_word_said_while_the_cluster_is_silent_changes_nothing(run: Kept) -> None:
@@ -320,6 +326,7 @@ def test_who_loses_the_lease_while_looking_writes_nothing_either(run: Kept) -> N
     assert len(run.watched.commands) == sent
 
 
+@pytest.mark.slow
 def test_who_leads_next_goes_on_from_what_the_other_left_in_the_cluster(run: Kept) -> None:
     drain = run.drain("osd.0")
     run.until(drain, S.DRAINING)
@@ -356,7 +363,12 @@ def test_a_controller_that_is_overtaken_in_the_middle_of_a_step_sends_at_most_th
             if not second:
                 second.append(
                     Controller(
-                        run.watched, run.store, run.policy, keep=run.keep, lease=LeaseInHand(), owner="second"
+                        run.watched,
+                        run.store,
+                        run.policy,
+                        keep=run.keep.signed,
+                        lease=LeaseInHand(),
+                        owner="second",
                     )
                 )
                 second[0].tick(run.cluster.now, {})

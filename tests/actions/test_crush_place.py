@@ -184,6 +184,7 @@ def test_a_replicated_set_never_repeats_a_host_nor_uses_an_osd_that_is_out(weigh
         assert all(weights[osd] > 0 for osd in up)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.sets(st.integers(0, 63), max_size=20))
 def test_placing_a_few_pgs_gives_what_placing_all_gives(seeds: set[int]) -> None:
@@ -253,6 +254,7 @@ def test_bytes_that_are_no_crush_dump_are_refused_with_one_sentence() -> None:
         crush_of_dump(b'{"devices": 3}')
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.integers(0, 9), st.lists(st.integers(0, 0x10000), min_size=1, max_size=4), st.booleans())
 def test_whatever_weight_an_osd_passes_on_its_way_to_0_only_stirred_pgs_move(

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from actions.cluster.dumps.answers import Answers
 from actions.cluster.dumps.decoding import NotUnderstood
+from actions.cluster.view import ClusterView
+from actions.crush.place import pg_id, place
+from actions.guards import Pass
+from actions.guards.cluster import autoscale
+from actions.policy import Policy
 from actions.survey import survey
+from tests.actions.made import a_context, a_drain
 from tests.actions.recordings import CLEAN, NAMES, changed, pg_rows, replaced, sample, steps, view_of, without
 
 
@@ -203,11 +210,33 @@ def test_a_pool_with_no_pgs_at_all_is_read() -> None:
     assert view.statistics_known
 
 
+def pool_with(**row: int) -> tuple[Any, ClusterView]:
+    view = view_of(changed(CLEAN, "osd_dump", lambda dump: dump["pools"][0].update(row)))
+    return min(view.pools.values(), key=lambda pool: pool.id), view
+
+
 def test_pgs_that_are_split_but_not_yet_spread_are_on_their_way() -> None:
-    view = view_of(changed(CLEAN, "osd_dump", lambda dump: dump["pools"][0].update(pg_placement_num=16)))
-    pool = min(view.pools.values(), key=lambda pool: pool.id)
-    assert (pool.pg_num, pool.pg_num_target) == (32, 16)
+    pool, view = pool_with(pg_placement_num=16)
+    assert pool.changes == (("pgp_num", 16, 32),)
     assert not steps(view)
+
+
+def test_a_merge_that_is_pending_is_on_its_way() -> None:
+    pool, view = pool_with(pg_num_pending=31)
+    assert pool.changes == (("pg_num", 32, 31),)
+    assert not steps(view)
+
+
+def test_a_pgp_num_that_is_to_stay_lower_is_not_on_its_way_and_places_pgs_together() -> None:
+    pool, view = pool_with(pg_placement_num=16, pg_placement_num_target=16)
+    assert pool.changes == ()
+    draft = a_drain()
+    assert isinstance(autoscale(view, draft, Policy(), a_context(view)), Pass)
+    placed = place(view.crush, {pool.id: pool}, dict.fromkeys(view.osds, 1.0), {})
+    assert placed[pg_id(pool.id, 3)] == placed[pg_id(pool.id, 19)]
+    apart = place(view.crush, {pool.id: replace(pool, pgp_num=32)}, dict.fromkeys(view.osds, 1.0), {})
+    assert apart[pg_id(pool.id, 3)] == placed[pg_id(pool.id, 3)]
+    assert len({apart[pg_id(pool.id, seed)] for seed in range(32)}) > len(set(placed.values()))
 
 
 @pytest.mark.parametrize("name", ["osd_dump", "pg_dump", "osd_crush_dump", "device_ls"])

@@ -49,6 +49,7 @@ def test_a_profile_is_held_and_given_back() -> None:
         assert settings_of(run) == before
 
 
+@pytest.mark.slow
 def test_what_the_mon_did_not_have_is_removed_again_and_not_set_to_a_default() -> None:
     before = {"global/osd_max_backfills": "8"}
     with held(before) as run:
@@ -59,6 +60,7 @@ def test_what_the_mon_did_not_have_is_removed_again_and_not_set_to_a_default() -
         assert settings_of(run) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theirs", ["4", None])
 def test_what_an_operator_sets_meanwhile_stays_and_the_journal_says_so(theirs: str | None) -> None:
     with held({BACKFILLS: "8"}) as run:
@@ -108,6 +110,7 @@ def is_given_back(run: Run) -> bool:
     return run.cluster.view().balancer_active and settings_of(run) == SHARED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given_up", [(False, False), (True, True), (False, True), (True, False)])
 def test_two_drains_that_end_in_one_look_give_back_what_they_shared(given_up: tuple[bool, bool]) -> None:
     with shared_by_two() as run:
@@ -127,6 +130,7 @@ def test_two_drains_that_end_in_one_look_give_back_what_they_shared(given_up: tu
         assert is_given_back(run)
 
 
+@pytest.mark.slow
 def test_a_drain_that_begins_in_the_look_in_which_another_ends_holds_what_they_share() -> None:
     with shared_by_two() as run:
         requests = run.controller.requests
@@ -176,6 +180,7 @@ def in_trouble(run: Run, turns: int = 0, *, answers: bool = True) -> Drain:
     return drain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", [True, False])
 @pytest.mark.parametrize("turns", [1, 2, 5])
 def test_a_throttle_that_real_trouble_wants_back_is_sent_until_it_stands(turns: int, answers: bool) -> None:
@@ -196,6 +201,7 @@ def test_a_throttle_is_wanted_back_of_a_drain_that_a_person_paused_as_well() -> 
         assert run.known(drain).state is S.PAUSED
 
 
+@pytest.mark.slow
 def test_what_an_operator_lowers_again_in_trouble_is_not_raised_over_their_head() -> None:
     with Run(replace(wide_spec(hosts=8), settings=SHARED), policy=Policy(out_share_max=0.5)) as run:
         drain = in_trouble(run)
@@ -209,6 +215,7 @@ def test_what_an_operator_lowers_again_in_trouble_is_not_raised_over_their_head(
         assert "leave option/osd_max_backfills at 1: somebody else set it" in run.transcript(drain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resumed", ["while the other drains", "when the other has ended"])
 def test_a_throttle_that_one_drain_lowers_again_after_trouble_is_no_strangers_to_the_other(
     resumed: str,

@@ -189,7 +189,11 @@ DANGERS = [
     Danger("budget", "1 drain under way in host", other_drains),
     Danger("budget", "2 OSDs of 12 would be out or draining, limit 1", many_out),
     Danger("mass-suspicion", "5 of 12 disks of model D100 turned bad within 7 days, limit 3", mass),
-    Danger("autoscale", "from 64 to 128 PGs", lambda: world(replace(calm_view(), pools=grown()))),
+    Danger(
+        "autoscale",
+        "pg_num of pool rbd goes from 64 to 128",
+        lambda: world(replace(calm_view(), pools=grown())),
+    ),
     Danger("upgrade", "different releases", lambda: world(replace(calm_view(), mixed_versions=True))),
     Danger("upgrade", "`ceph orch upgrade stop`", lambda: world(replace(calm_view(), upgrade_running=True))),
     Danger(

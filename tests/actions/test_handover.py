@@ -137,6 +137,7 @@ def run() -> Iterator[Kept]:
         yield run
 
 
+@pytest.mark.slow
 def test_the_light_is_asked_for_and_its_refusal_is_said_and_fails_nothing(run: Kept) -> None:
     drain = run.drain("osd.0")
     run.until(drain, S.VERIFIED)
@@ -146,6 +147,7 @@ def test_the_light_is_asked_for_and_its_refusal_is_said_and_fails_nothing(run: K
     assert "No orchestrator configured" in run.transcript(drain)
 
 
+@pytest.mark.slow
 def test_after_the_hand_over_no_upmap_names_the_disk_and_nothing_of_the_drain_stays(run: Kept) -> None:
     run.tick()
     settings = run.cluster.view().settings

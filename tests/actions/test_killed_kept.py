@@ -68,7 +68,7 @@ def play(run: Kept, fuse: Fuse, cancel_at: int | None, lost: Lost) -> None:
                 drain is None
             ):  # Lost with the store after its copy was taken away: the cluster still says how it ended.
                 assert lost == "store"
-                assert kept.texts["ended"].split()[::2] == [asked.id, end.value]
+                assert (kept.signed.read("ended") or "").split()[::2] == [asked.id, end.value]
                 return
             if cancel_at is not None and tick >= cancel_at and drain.state not in (S.CANCELLING, S.CANCELLED):
                 run.controller.requests.cancel(asked.id, "operator", run.cluster.now)

@@ -87,6 +87,33 @@ def test_a_silent_cluster_takes_it_away_only_when_our_own_time_is_over() -> None
     one.release()
 
 
+def test_the_lock_of_a_process_that_has_ended_is_broken_at_once_and_no_other() -> None:
+    hand, mon, one, _ = world()
+    gone: set[str] = set()
+    heir = RadosLease(mon, "heir", hand, has_ended=lambda owner: owner.name in gone)
+    one.hold()
+    assert not heir.hold()
+    holder = heir.holder()
+    assert holder is not None
+    assert holder.owner.name == "one"
+    gone.add("one")
+    assert heir.holder() is None
+    assert heir.hold()
+    assert mon.owner == "heir"
+    assert not one.hold()
+
+
+def test_a_lock_that_another_controller_took_meanwhile_is_not_broken() -> None:
+    _, mon, one, two = world()
+    one.hold()
+    (seen,) = mon.lockers("predrain", "lease")
+    one.release()
+    two.hold()
+    assert not mon.break_lock("predrain", "lease", seen).ok
+    assert two.held()
+    assert mon.owner == "two"
+
+
 def test_without_its_pool_the_cure_is_said() -> None:
     hand, _, _, _ = world()
     lease = RadosLease(MonInMemory(now=hand, pools=frozenset()), "one", hand)

@@ -40,6 +40,7 @@ def places(run: Run) -> dict[PgId, frozenset[int]]:
     return {id_: frozenset(pg.members) for id_, pg in run.cluster.truth().pgs.items()}
 
 
+@pytest.mark.slow
 def test_the_crush_weight_ends_at_zero_and_only_the_suspects_own_pgs_have_moved() -> None:
     with Run(SPEC) as run:
         before = places(run)
@@ -62,6 +63,7 @@ def test_without_the_pins_the_same_weight_moves_bystanders() -> None:
     assert len(bystanders) > 5
 
 
+@pytest.mark.slow
 def test_an_erasure_coded_pool_is_kept_in_place_too() -> None:
     with Run(ec_spec(hosts=6, per_host=2, k=2, m=2, pg_num=32)) as run:
         before = places(run)
@@ -72,6 +74,7 @@ def test_an_erasure_coded_pool_is_kept_in_place_too() -> None:
         assert whole(run)
 
 
+@pytest.mark.slow
 def test_each_rung_is_one_step_that_sets_the_flags_first_and_clears_them_last() -> None:
     with Run(SPEC) as run:
         run.until(removed(run), S.VERIFIED)
@@ -91,6 +94,7 @@ def test_each_rung_is_one_step_that_sets_the_flags_first_and_clears_them_last() 
         assert weights[-1] == 0.0
 
 
+@pytest.mark.slow
 def test_a_disk_to_be_replaced_keeps_its_crush_weight() -> None:
     with Run(SPEC) as run:
         drain = run.drain("osd.0")
@@ -99,6 +103,7 @@ def test_a_disk_to_be_replaced_keeps_its_crush_weight() -> None:
         assert run.cluster.view().osds[OsdId(0)].crush_weight == was
 
 
+@pytest.mark.slow
 def test_a_cancel_after_the_removal_puts_the_whole_map_back() -> None:
     with Run(SPEC) as run:
         before = map_of(run)
@@ -110,6 +115,7 @@ def test_a_cancel_after_the_removal_puts_the_whole_map_back() -> None:
         assert map_of(run) == before
 
 
+@pytest.mark.slow
 def test_the_pins_are_given_back_a_few_at_a_time_where_the_policy_says_so() -> None:
     with Run(SPEC, policy=Policy(return_pins=True)) as run:
         run.until(removed(run), S.VERIFIED)
@@ -138,6 +144,7 @@ def halted_in_a_rung(run: Run, after: Command = FLAGS_SET) -> Drain:
     return drain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [SetFlag("norebalance", on=True), FLAGS_SET])
 def test_a_halt_in_the_middle_of_a_rung_gives_its_flags_back_at_once(after: Command) -> None:
     with Run(SPEC) as run:
@@ -154,6 +161,7 @@ def test_a_halt_in_the_middle_of_a_rung_gives_its_flags_back_at_once(after: Comm
         assert moved_off(run, before) == mine
 
 
+@pytest.mark.slow
 def test_flags_that_a_dead_process_left_are_given_back_under_a_halt_as_well() -> None:
     with Run(SPEC) as run:
         removed(run)
@@ -168,6 +176,7 @@ def test_flags_that_a_dead_process_left_are_given_back_under_a_halt_as_well() ->
         assert not run.cluster.view().flags
 
 
+@pytest.mark.slow
 def test_an_operators_flags_stay_under_a_halt_and_after_a_removal() -> None:
     with Run(SPEC) as run:
         drain = halted_in_a_rung(run)
@@ -219,6 +228,7 @@ class Slow:
         return self.run.watched.apply(command)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_to_end_ends_the_rung_that_it_has_begun_and_begins_no_other() -> None:
     with Run(SPEC) as run:
         removed(run)
@@ -245,6 +255,7 @@ def test_a_process_that_is_to_end_ends_the_rung_that_it_has_begun_and_begins_no_
         assert len(run.watched.commands) == sent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("carried_out", [1, 2, 3, 4])
 def test_a_rung_cut_short_anywhere_is_taken_up_again_and_nothing_but_the_suspects_data_has_moved(
     carried_out: int,

@@ -74,7 +74,7 @@ def test_a_full_target_gives_way_and_without_any_the_plan_refuses_with_the_numbe
     full = replace(view, osds={id_: replace(osd, used_bytes=int(84.9e9)) for id_, osd in view.osds.items()})
     made = a_plan(full, a_drain())
     assert made.moves == ()
-    assert "limit 85%, and no less full legal target is left." in made.refusals[0]
+    assert "limit 85%; no less full legal target is left." in made.refusals[0]
 
 
 def test_other_drains_and_pending_backfill_count_against_the_room() -> None:

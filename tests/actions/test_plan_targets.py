@@ -128,7 +128,7 @@ def test_a_shard_that_cannot_leave_its_rack_finds_no_room_in_another() -> None:
     made = a_plan(view, drained())
     inside = {move.target for move in made.moves} & set(near)
     assert inside == set()
-    assert any("limit 85%, and no less full legal target is left" in sentence for sentence in made.refusals)
+    assert any("limit 85%; no less full legal target is left" in sentence for sentence in made.refusals)
 
 
 def test_a_full_target_gives_way_to_another_host_of_its_site_where_a_rule_takes_two_sites() -> None:

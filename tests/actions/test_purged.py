@@ -92,6 +92,7 @@ def named_by(command: Command) -> frozenset[int]:
             return frozenset()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intent", [Intent.REPLACE, Intent.REMOVE])
 def test_a_drain_whose_osd_is_purged_before_it_begins_is_held_with_the_reason_and_another_ends(
     intent: Intent,

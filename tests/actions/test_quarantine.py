@@ -13,8 +13,7 @@ from actions.cluster.port import PrimaryAffinity, Reweight
 from actions.mechanics.affinity import led
 from actions.plan import plan
 from actions.policy import Mode, Policy
-from actions.requests import DrainStands
-from data.drain import Drain, DrainState, Intent, Mechanic, Move
+from data.drain import Drain, DrainStands, DrainState, Intent, Mechanic, Move
 from data.ids import HostName, OsdId
 from data.slow import Slowness, SlowOsd
 from tests.actions.made import a_context, a_drain, bad_outlook, device, ec_spec, wide_spec

@@ -78,7 +78,7 @@ class Side:
         owner = f"{self.name}-{next(_NUMBERS)}"
         self.lease = LeaseBelieved(self.pair.lock, self.name)
         self.controller = Controller(
-            self.pair.cluster, self.store, Policy(), keep=self.keep, lease=self.lease, owner=owner
+            self.pair.cluster, self.store, Policy(), keep=self.keep.signed, lease=self.lease, owner=owner
         )
 
     def tick(self, times: int = 1) -> None:
@@ -107,7 +107,7 @@ class Pair:
             side.store.close()
 
     def kept(self, drain: Drain) -> Drain:
-        return read("x", self.texts[name_of(drain)])
+        return read("x", KeepInMemory(self.texts).signed.read(name_of(drain)) or "")
 
 
 @pytest.fixture
@@ -168,11 +168,11 @@ def test_beside_a_successor_one_shows_what_that_one_does(pair: Pair) -> None:
     pair.lock.owner = ""
     pair.two.tick()
     pair.two.controller.requests.pause(drain.id, "operator", pair.cluster.now)
-    assert Copies(pair.one.store, pair.one.keep).mirror(pair.cluster.now)
+    assert Copies(pair.one.store, pair.one.keep.signed).mirror(pair.cluster.now)
     assert pair.one.drain().state is S.PAUSED
-    assert not Copies(pair.one.store, pair.one.keep).mirror(pair.cluster.now)
+    assert not Copies(pair.one.store, pair.one.keep.signed).mirror(pair.cluster.now)
     pair.two.controller.requests.resume(drain.id, "operator", pair.cluster.now)
-    assert Copies(pair.one.store, pair.one.keep).mirror(pair.cluster.now)
+    assert Copies(pair.one.store, pair.one.keep.signed).mirror(pair.cluster.now)
     assert pair.one.drain().state is S.DRAINING
 
 

@@ -161,6 +161,7 @@ def most_in_flight(run: Run, osd: int) -> int:
     return most
 
 
+@pytest.mark.slow
 def test_a_throttle_that_is_not_verified_moves_one_pg_at_a_time_and_the_journal_says_so() -> None:
     with Run(replace(wide_spec(pg_num=32), reservations_read=False)) as run:
         assert most_in_flight(run, 0) == 1
@@ -173,6 +174,7 @@ def test_a_throttle_that_holds_lets_more_than_one_pg_move() -> None:
         assert most_in_flight(run, 0) > 1
 
 
+@pytest.mark.slow
 def test_pacifics_mclock_moves_one_pg_at_a_time_and_names_what_is_in_force() -> None:
     with Run(replace(wide_spec(pg_num=32), release="pacific", scheduler="mclock")) as run:
         assert most_in_flight(run, 0) == 1
@@ -181,6 +183,7 @@ def test_pacifics_mclock_moves_one_pg_at_a_time_and_names_what_is_in_force() -> 
         assert not any(isinstance(command, SetOption) for command in run.watched.commands)
 
 
+@pytest.mark.slow
 def test_two_drains_share_the_one_pg_that_may_move() -> None:
     spec = replace(wide_spec(hosts=8, pg_num=64), reservations_read=False)
     with Run(spec, policy=Policy(out_share_max=0.5)) as run:

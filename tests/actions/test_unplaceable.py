@@ -96,6 +96,7 @@ def spoiled(what: str) -> ClusterView:
     return replace(view, crush=crush)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", DrainState)
 @pytest.mark.parametrize("what", ["straw", "step", "rule"])
 @pytest.mark.parametrize("intent", Intent)
@@ -122,6 +123,7 @@ def test_a_drain_that_cannot_be_planned_is_held_with_the_reason_and_another_ends
         assert map_of(run)["settings"] == before
 
 
+@pytest.mark.slow
 def test_a_drain_whose_map_becomes_unknown_on_its_way_is_held_and_goes_on_when_it_is_known_again() -> None:
     with Run(two_pools()) as run:
         cluster = made_strange(run, now=False)
@@ -152,6 +154,7 @@ def test_a_cancelled_drain_is_given_back_although_the_map_cannot_be_computed_any
         assert map_of(run) == before
 
 
+@pytest.mark.slow
 def test_a_weight_goes_back_in_rungs_although_the_map_cannot_be_computed() -> None:
     with Run(two_pools()) as run:
         cluster = made_strange(run, now=False)
@@ -165,6 +168,7 @@ def test_a_weight_goes_back_in_rungs_although_the_map_cannot_be_computed() -> No
         assert map_of(run) == before
 
 
+@pytest.mark.slow
 def test_a_sick_disk_whose_drain_cannot_be_planned_is_proposed_with_the_reason_and_drained_when_it_can() -> (
     None
 ):

@@ -26,6 +26,7 @@ from service.fleet import Fleet
 from service.scoring.bundled import BundledForecaster
 from service.scoring.sender import Sender
 from service.scoring.worker import Worker
+from service.storage.identity import MARK_KEY
 from tests.chaos import evidence
 from tests.chaos.poison import Place
 from tests.chaos.storm import Arena, Dealt
@@ -201,7 +202,11 @@ def _alone(readings: evidence.Carried[Reading], folder: Path) -> tuple[SqliteSto
 
 
 def _announced(log: Log) -> list[Outlook]:
-    return [decode(record.value, Outlook).body for record in log.recent(Topic.OUTLOOKS, evidence.EVERYTHING)]
+    return [
+        decode(record.value, Outlook).body
+        for record in log.recent(Topic.OUTLOOKS, evidence.EVERYTHING)
+        if record.key != MARK_KEY
+    ]
 
 
 def _standing(announced: Sequence[Outlook]) -> dict[DeviceId, Status]:

@@ -67,6 +67,7 @@ def test_what_writes_or_reads_elsewhere_is_not(arguments: str) -> None:
 
 
 @pytest.mark.system
+@pytest.mark.system
 @pytest.mark.skipif(shutil.which("visudo") is None and "CI" not in os.environ, reason="needs sudo")
 def test_sudo_can_read_the_file() -> None:
     subprocess.run(["visudo", "-cf", FILE], check=True, capture_output=True)

@@ -30,6 +30,7 @@ from data.reading import (
     Unreadable,
 )
 from data.refusal import Refusal
+from data.unreadable import UnreadableCause
 from data.windows import Windows
 from data.wire import LONGEST, DeadLetter, Misshapen, Poison, decode, encode
 from data.wire.bodies import OUTLOOK as OUTLOOK_BODY
@@ -79,11 +80,18 @@ OUTLOOK_2 = replace(
 DEAD = DeadLetter(Topic.READINGS, 41, "Z305B2QN", NOON, "JSON is malformed", bytes(range(256)), False)
 
 DEAD_2 = replace(DEAD, partition=7)
+UNREADABLE_3 = replace(
+    UNREADABLE_2,
+    seen=Unreadable(
+        NOON - timedelta(hours=2), "smartctl did not answer within 60 s", UnreadableCause.TIMEOUT
+    ),
+)
 
 VALUES: dict[str, Any] = {
     "reading.v1": ATA, "reading_unreadable.v1": UNREADABLE, "latency.v1": LATENCY, "outlook.v1": OUTLOOK,
     "outlook.v2": OUTLOOK_2, "dead_letter.v1": DEAD, "reading.v2": ATA_2, "reading_unreadable.v2": UNREADABLE_2,
     "latency.v2": LATENCY_2, "latency_batch.v1": BATCH, "latency_batch.v2": BATCH_2, "dead_letter.v2": DEAD_2,
+    "reading.v3": ATA_2, "reading_unreadable.v3": UNREADABLE_3,
 }  # fmt: skip
 OLDER = {
     "reading.v1",
@@ -92,6 +100,8 @@ OLDER = {
     "outlook.v1",
     "dead_letter.v1",
     "latency_batch.v1",
+    "reading.v2",
+    "reading_unreadable.v2",
 }
 NEWEST = tuple(name for name in VALUES if name not in OLDER)
 
@@ -205,8 +215,8 @@ def test_a_damaged_envelope_is_read_or_poison_and_nothing_else(data: st.DataObje
 
 
 def test_a_newer_version_is_poison_that_says_to_update() -> None:
-    raw = _sent(ATA, version=3, body={"of": "tomorrow"}, signature="new in the header, too")
-    with pytest.raises(Poison, match=r"reading of version 3 and this predrain reads up to 2: update it"):
+    raw = _sent(ATA, version=4, body={"of": "tomorrow"}, signature="new in the header, too")
+    with pytest.raises(Poison, match=r"reading of version 4 and this predrain reads up to 3: update it"):
         decode(raw, Reading)
 
 

@@ -54,6 +54,18 @@ def test_a_disk_in_the_frost_is_kept_with_its_temperatures(number: int) -> None:
     assert accept(frozen, NOW) is frozen
 
 
+def test_a_time_ahead_of_ours_is_taken_in_at_the_time_of_receipt_and_keeps_its_order() -> None:
+    ahead = [
+        accept(replace(READING, taken_at=NOW + timedelta(seconds=by)), NOW) for by in (0, 1, 60, 280, 300)
+    ]
+    times = [reading.taken_at for reading in ahead]
+    assert times[0] == times[-1] == NOW
+    assert sorted(times[1:]) == times[1:]
+    assert all(NOW - timedelta(milliseconds=1) < at <= NOW for at in times)
+    unread = replace(READING, seen=Unreadable(NOW + timedelta(minutes=1), "no answer"))
+    assert accept(unread, NOW).seen == Unreadable(NOW, "no answer")
+
+
 def test_a_clock_may_run_five_minutes_ahead_and_no_more() -> None:
     accept(replace(READING, taken_at=NOW + timedelta(minutes=5)), NOW)
     with pytest.raises(
@@ -131,6 +143,7 @@ def test_an_unreadable_drive_is_evidence_and_is_kept() -> None:
     assert doubts(reading) == ()
 
 
+@pytest.mark.slow
 @given(st.builds(Counters, *[st.none() | st.integers(0, 2**72)] * 17), st.none() | st.integers(0, 2**72))
 def test_what_was_accepted_once_is_accepted_again_unchanged(counters: Counters, hours: int | None) -> None:
     once = accept(_with(counters=counters, power_on_hours=hours), NOW)

@@ -167,6 +167,7 @@ LEAVES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["body.taken_at", "body.received_at", "body.device", "body.seats", "body.smart", "version",
                      "body.kernel_errors", PENDING, "body.smart.attributes.5", "body.smart.exit_bits", "sent_at"]),

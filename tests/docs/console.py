@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from tests.deadlines import idle_seconds
 from tests.docs.pages import blocks
 
 PATIENCE_SECONDS = 180.0
@@ -97,9 +98,9 @@ class Shell:
 
     def await_(self, one: Typed) -> str:
         """Type `one`, a look again and again until it prints what is awaited; what was printed last."""
-        until = time.monotonic() + PATIENCE_SECONDS
+        until = idle_seconds() + PATIENCE_SECONDS
         while not one.printed(text := self.type(one.command)):
-            if not LOOKS.match(one.command) or time.monotonic() > until:
+            if not LOOKS.match(one.command) or idle_seconds() > until:
                 break
             time.sleep(0.5)
         return text

@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import SecretStr
+from pydantic import IPvAnyNetwork, SecretStr
 
 WORDS: dict[Any, str] = {
     bool: "true or false",
@@ -18,6 +18,7 @@ WORDS: dict[Any, str] = {
     str: "text",
     Path: "path",
     SecretStr: "text",
+    IPvAnyNetwork: "address or network",
     date: "date",
     datetime: "time",
 }

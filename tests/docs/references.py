@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from actions.guards import GUARDS
 from data.drain import DrainState
+from data.outside_text import TEXT_FIELDS
 from service.cli import _describe, app
 from service.rest.metrics.catalogue import CATALOGUE
 from service.settings import Settings, keys
@@ -56,6 +57,12 @@ def metrics(section: str) -> str:
         for one in CATALOGUE[section]
     ]
     return table(("metric", "kind", "labels", "series", "what it says"), rows)
+
+
+def text_fields() -> str:
+    """Every kind of text from outside with its limit."""
+    rows = [(one.name, str(one.limit), one.enters, "yes" if one.identifies else "") for one in TEXT_FIELDS]
+    return table(("field", "characters at most", "where it enters", "identifies"), rows)
 
 
 def guards() -> str:
@@ -109,6 +116,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
         for section in CATALOGUE
     },
     "guards": guards,
+    "text": text_fields,
     "commands": commands,
     "routes": routes,
 }

@@ -54,6 +54,7 @@ def wrong(words: shell_lines.Words, *, whole: bool) -> str | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_that_is_to_be_typed_exists(page: Path) -> None:
     found = [(block, words, True) for block, words in typed(page, "predrain")]
@@ -67,6 +68,7 @@ def test_every_command_that_is_to_be_typed_exists(page: Path) -> None:
     ] == []
 
 
+@pytest.mark.slow
 def test_every_command_that_a_message_of_ours_names_exists() -> None:
     objections = [
         f"{file.relative_to(ROOT)}: predrain {' '.join(words)}: {objection}"
@@ -139,6 +141,7 @@ def test_a_limit_that_a_guards_page_names_is_a_key_of_the_policy() -> None:
     assert {(page, key) for page, key in named if not {key, f"policy.{key}"} & known} == set()
 
 
+@pytest.mark.slow
 def test_every_address_below_the_api_is_a_route() -> None:
     routes = [re.sub(r"\{\w+\}", "[^/]+", path) for path in document()["paths"]]
     for page in PAGES:

@@ -129,6 +129,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> pa.Table:
     return scored(tmp_path_factory.mktemp("alone") / "scores.parquet", DAILY)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", CASES, ids=lambda odd: odd.name)
 def test_an_odd_drive_is_scored_or_told_and_no_other_score_changes(
     odd: Odd, alone: pa.Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -160,6 +161,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_file_that_cannot_be_read_is_told_by_name_and_the_others_are_scored(
     name: str, alone: pa.Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -212,6 +214,7 @@ def odd_deaths(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_training_takes_odd_drives_in_its_stride_and_rows_from_the_future_change_nothing(
     tmp_path: Path,
 ) -> None:

@@ -184,6 +184,7 @@ def lives(number: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return first, follow.astype(float), died
 
 
+@pytest.mark.slow
 def test_fading_comes_back_from_lives_that_follow_it() -> None:
     first, follow, died = lives(60_000, seed=8)
     ones = np.ones(len(first))
@@ -194,6 +195,7 @@ def test_fading_comes_back_from_lives_that_follow_it() -> None:
     assert found.spread == pytest.approx(LAW.spread, rel=0.3)
 
 
+@pytest.mark.slow
 def test_drives_without_a_symptom_fade_alike_at_whatever_rate_the_years_brought() -> None:
     first, follow, died = lives(20_000, seed=9)
     quiet = first <= 0
@@ -204,6 +206,7 @@ def test_drives_without_a_symptom_fade_alike_at_whatever_rate_the_years_brought(
     assert at_one.quiet > 1.3 * USUAL.quiet
 
 
+@pytest.mark.slow
 def test_a_second_watch_after_a_gap_tells_as_much_as_one_without() -> None:
     first, follow, died = lives(60_000, seed=10)
     ones = np.ones(len(first))

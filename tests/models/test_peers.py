@@ -188,6 +188,7 @@ def test_no_peer_sees_a_row_or_a_death_after_its_landmark_or_its_split(
         assert whole[name].reset_index(drop=True).equals(cut[name].reset_index(drop=True)), name
 
 
+@pytest.mark.slow
 def test_a_learner_without_a_failure_to_learn_from_is_not_computable(fleet: Path) -> None:
     history, truth = HistoryFiles([fleet], threads=1).read(), read_truth([fleet])
     asked = DAY0 + np.array([105])
@@ -195,6 +196,7 @@ def test_a_learner_without_a_failure_to_learn_from_is_not_computable(fleet: Path
     assert [(answer.table, "split later" in answer.note) for answer in found] == [(None, True)] * 2
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=20), st.integers(0, 30))
 def test_rules_agree_with_a_plain_loop_over_days(
@@ -213,6 +215,7 @@ def test_any4_has_no_vote_for_188(tmp_path: Path) -> None:
     assert said(rows_of(tmp_path, {"188": [9], "5": [0]}, 0), any4) == (0.0, "good")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("smart_id", "raw", "status"),
     [

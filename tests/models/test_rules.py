@@ -9,6 +9,7 @@ import pytest
 from data.ids import DeviceId, HostName
 from data.outlook import Status
 from data.reading import Counters, Identity, Protocol, Reading, Smart, Unreadable
+from data.unreadable import UnreadableCause
 from features import DriveState, replay
 from models.rules import CODES, Verdict, judge
 
@@ -155,11 +156,21 @@ def test_one_failed_probe_is_a_hiccup_and_two_make_the_drive_unreadable() -> Non
 
 
 def test_a_host_without_smartctl_says_nothing_against_its_disks() -> None:
-    fails = Unreadable(NOON, "smartctl could not be run (No such file or directory)")
+    fails = Unreadable(NOON, "smartctl cannot be run (No such file)", UnreadableCause.TOOL_MISSING)
     fine = smart(Protocol.ATA, model="ST4000DM000", rotation_rpm=5900)
     said = verdict(fine, fails, fails, fails)
     assert (said.status, said.hard) == (Status.UNKNOWN, False)
     assert "Its host has read no disk since 01 Nov 12:00" in said.reasons[0].sentence
+
+
+def test_a_probe_that_fails_by_the_hosts_fault_neither_adds_evidence_nor_takes_it_away() -> None:
+    fine = smart(Protocol.ATA, model="ST4000DM000", rotation_rpm=5900)
+    hangs = Unreadable(NOON, "smartctl did not answer within 60 s", UnreadableCause.TIMEOUT)
+    denied = Unreadable(NOON, "smartctl may not be run", UnreadableCause.PERMISSION)
+    assert verdict(fine, denied, denied, hangs).status is Status.UNKNOWN
+    said = verdict(fine, hangs, hangs, denied)
+    assert (said.status, said.hard) == (Status.BAD, True)
+    assert "2 probes failed: smartctl did not answer within 60 s" in said.reasons[0].sentence
 
 
 def test_a_drive_that_was_never_read_is_unknown_not_good() -> None:

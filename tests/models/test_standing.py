@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from data.lifespan import Lifespans
 from data.outlook import Status
 from data.scorebook import Forecasts
-from models.standing import ENOUGH, calibration, compare
+from models.standing import ENOUGH, Calibrated, CalibrationVerdict, calibration, compare
 
 LONG = 400
 """Last day of the world."""
@@ -155,6 +155,21 @@ def test_chances_are_off_only_when_more_than_chance_says_so_on_enough_failures(p
     assert found.observed == 60
     assert found.low < found.expected / 60 < (found.high or 0)
     assert found.off is off
+
+
+@pytest.mark.parametrize(
+    ("expected", "observed", "low", "high", "verdict"),
+    [
+        (2.9, 8, 0.18, 0.84, CalibrationVerdict.DOUBTFUL),
+        (2.9, 3, 0.33, 4.7, CalibrationVerdict.TOO_FEW),
+        (40.0, 41, 0.72, 1.36, CalibrationVerdict.FITS),
+        (20.0, 60, 0.26, 0.44, CalibrationVerdict.OFF),
+    ],
+)
+def test_the_verdict_on_a_family_follows_from_its_figures(
+    expected: float, observed: int, low: float, high: float, verdict: CalibrationVerdict
+) -> None:
+    assert Calibrated("Seagate", expected, observed, low, high).verdict is verdict
 
 
 @given(

@@ -15,9 +15,8 @@ from actions.cluster.port import Balancer, ClusterUnreachable, Reweight, SetFlag
 from actions.cluster.simulated.spec import ClusterSpec, Physics
 from actions.policy import Mode, Policy
 from actions.proposals import NoSuchTarget
-from actions.requests import DrainStands
 from actions.states import ENDED, NotInTable
-from data.drain import Drain, DrainState
+from data.drain import Drain, DrainStands, DrainState
 from data.ids import OsdId
 from data.outlook import Status
 from tests.actions.made import bad_outlook, device, ec_spec, full_spec, tiny_spec, wide_spec

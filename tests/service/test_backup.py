@@ -26,6 +26,7 @@ from models.bundle import DEFAULT
 from models.shelf import Shelf
 from service.backup import taking
 from service.backup.restoring import restore
+from service.backup.signing import Authority, Trust
 from service.backup.taking import CannotBackUp, take
 from service.cli import main
 from service.draining import seals
@@ -33,11 +34,12 @@ from service.house import House
 from service.scoring.worker import GROUP
 from service.state import StateDir, StateInUse, StateUnusable
 from service.tokens import gather
-from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
+from tests.service.conftest import NOON, Place, SetClock, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, Seated, World, seated
 from tests.service.test_worker import work
 
 ENOUGH = 40
+BELIEVED = Authority(trusted=frozenset(Trust))
 
 
 def taken(state: StateDir, out: Path) -> Path:
@@ -52,6 +54,7 @@ def everything_known(house: House) -> set[str]:
     return known | {one.key for one in waiting}
 
 
+@pytest.mark.slow
 def test_what_was_accepted_before_a_backup_is_in_it_and_the_drain_goes_on(
     place: Place, tmp_path: Path
 ) -> None:
@@ -94,7 +97,7 @@ def test_what_was_accepted_before_a_backup_is_in_it_and_the_drain_goes_on(
     shut(house)
 
     restored = StateDir(tmp_path / "restored")
-    made = restore(file, restored)
+    made = restore(file, restored, BELIEVED, by="me", clock=SetClock())
     assert "token" not in {one.name for one in made.files}
     again = replace(on_its_time, state=restored).house(cluster=reach)
     again.start()
@@ -136,7 +139,7 @@ def test_a_reading_that_is_scored_between_the_copies_is_in_one_of_them(
     file = taken(place.state, tmp_path / "backup.tar.gz")
     shut(house)
     restored = StateDir(tmp_path / "restored")
-    restore(file, restored)
+    restore(file, restored, BELIEVED, by="me", clock=SetClock())
     again = replace(place, state=restored).house()
     try:
         assert everything_known(again) == {"ST4000DM000_A"}
@@ -155,7 +158,7 @@ def test_bundles_outlooks_halt_and_silences_come_along(place: Place, tmp_path: P
     file = taken(place.state, tmp_path / "backup.tar.gz")
     shut(house)
     restored = StateDir(tmp_path / "restored")
-    restore(file, restored)
+    restore(file, restored, BELIEVED, by="me", clock=SetClock())
     assert Shelf(restored.bundles).roles() == shelf.roles()
     assert Shelf(restored.bundles).folder(shelf.roles().champion or "").is_dir()
     store = SqliteStore(restored.store)
@@ -187,7 +190,10 @@ def test_a_backup_is_for_its_owner_only_and_holds_no_secret(
     assert b"port = 9000" in raw
     for secret in (b"pa55word", b"s3same", b"swordfish", b"hunter2", state.token.read_bytes().strip()):
         assert secret not in raw
-    assert main(["restore", str(out), "--state", str(tmp_path / "new")]) == 0
+    assert (
+        main(["restore", str(out), "--state", str(tmp_path / "new"), "--key", str(state.path / "backup.pub")])
+        == 0
+    )
 
 
 def test_a_folder_that_is_not_there_is_named_as_what_is_missing(tmp_path: Path) -> None:
@@ -210,7 +216,10 @@ def test_the_commands_say_what_they_did(tmp_path: Path, capsys: pytest.CaptureFi
     state, out = StateDir(tmp_path / "state").make(), tmp_path / "backup.tar.gz"
     SqliteStore(state.store).close()
     assert main(["backup", "--out", str(out), "--state", str(state.path)]) == 0
-    assert main(["restore", str(out), "--state", str(tmp_path / "new")]) == 0
+    assert (
+        main(["restore", str(out), "--state", str(tmp_path / "new"), "--key", str(state.path / "backup.pub")])
+        == 0
+    )
     assert "the first start makes a new token file" in capsys.readouterr().out
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
     assert main(["backup", "--out", str(out), "--state", str(state.path)]) == 1
@@ -245,13 +254,13 @@ def test_nothing_is_restored_over_what_is_there(backup: Path, tmp_path: Path) ->
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "notes.txt").write_text("mine")
     with pytest.raises(StateUnusable, match="is not empty"):
-        restore(backup, StateDir(tmp_path / "there"))
+        restore(backup, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
     assert [one.name for one in (tmp_path / "there").iterdir() if one.name != "lock"] == ["notes.txt"]
 
 
 def test_a_state_in_use_is_not_restored_into(backup: Path, tmp_path: Path) -> None:
     with StateDir(tmp_path / "there"), pytest.raises(StateInUse):
-        restore(backup, StateDir(tmp_path / "there"))
+        restore(backup, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
 
 
 def test_what_a_killed_restore_left_is_no_state_until_it_is_done_again(backup: Path, tmp_path: Path) -> None:
@@ -260,7 +269,7 @@ def test_what_a_killed_restore_left_is_no_state_until_it_is_done_again(backup: P
     (state.restoring / "store.sqlite").write_bytes(b"half")
     with pytest.raises(StateUnusable, match="did not end"):
         state.__enter__()
-    restore(backup, state)
+    restore(backup, state, BELIEVED, by="me", clock=SetClock())
     with state:
         assert state.store.exists()
 
@@ -284,7 +293,7 @@ def test_a_damaged_backup_leaves_nothing_behind(
 ) -> None:
     backup.write_bytes(damage(backup.read_bytes()))
     with pytest.raises(Refusal, match=why):
-        restore(backup, StateDir(tmp_path / "there"))
+        restore(backup, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
     assert [one.name for one in (tmp_path / "there").iterdir()] == ["lock"]
 
 
@@ -332,6 +341,8 @@ def link(name: str, to: str) -> tarfile.TarInfo:
         "a\0b",
         "token",
         "lock",
+        "backup.key",
+        "backup.pub",
         ".restoring/x",
         "é",
     ],
@@ -339,7 +350,7 @@ def link(name: str, to: str) -> tarfile.TarInfo:
 def test_no_file_of_a_backup_leads_out_of_the_state(tmp_path: Path, name: str) -> None:
     file = forged(tmp_path / "forged.tar.gz", [(f"state/{name}", b"evil")])
     with pytest.raises(Refusal, match="do not trust it"):
-        restore(file, StateDir(tmp_path / "there"))
+        restore(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
     assert {one.name for one in tmp_path.iterdir()} == {"forged.tar.gz", "there"}
     assert [one.name for one in (tmp_path / "there").iterdir()] == ["lock"]
 
@@ -351,27 +362,27 @@ def test_a_link_or_a_file_that_the_manifest_does_not_name_is_refused(tmp_path: P
     ):
         file = forged(tmp_path / "forged.tar.gz", members)
         with pytest.raises(Refusal, match="holds more than it names"):
-            restore(file, StateDir(tmp_path / "there"))
+            restore(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
 
 
 def test_content_that_is_not_what_its_checksum_says_is_refused(tmp_path: Path) -> None:
     kept = [{"name": "roles.json", "size": 4, "sha256": "0" * 64}]
     file = forged(tmp_path / "forged.tar.gz", [("state/roles.json", b"evil")], files=kept)
     with pytest.raises(Refusal, match="not what its checksum says"):
-        restore(file, StateDir(tmp_path / "there"))
+        restore(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
 
 
 def test_a_backup_that_would_fill_the_disk_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     kept = [{"name": "store.sqlite", "size": 1 << 60, "sha256": "0" * 64}]
     file = forged(tmp_path / "forged.tar.gz", [("state/store.sqlite", b"")], files=kept)
     with pytest.raises(Refusal, match="make room"):
-        restore(file, StateDir(tmp_path / "there"))
+        restore(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
 
 
 def test_a_backup_of_a_newer_predrain_is_refused(tmp_path: Path) -> None:
-    file = forged(tmp_path / "forged.tar.gz", [], format=2, files="something else by then")
-    with pytest.raises(Refusal, match="has format 2 and this predrain knows 1"):
-        restore(file, StateDir(tmp_path / "there"))
+    file = forged(tmp_path / "forged.tar.gz", [], format=3, files="something else by then")
+    with pytest.raises(Refusal, match="has format 3 and this predrain knows 2"):
+        restore(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
 
 
 def test_a_store_of_a_newer_predrain_is_refused_before_it_is_in_place(tmp_path: Path) -> None:
@@ -379,6 +390,7 @@ def test_a_store_of_a_newer_predrain_is_refused_before_it_is_in_place(tmp_path: 
     SqliteStore(state.store).close()
     with closing(sqlite3.connect(state.store)) as file, file:
         file.execute("UPDATE alembic_version SET version_num = '0099'")
+    backup = taken(state, tmp_path / "backup.tar.gz")
     with pytest.raises(Refusal, match="update predrain"):
-        restore(taken(state, tmp_path / "backup.tar.gz"), StateDir(tmp_path / "there"))
+        restore(backup, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
     assert [one.name for one in (tmp_path / "there").iterdir()] == ["lock"]

@@ -9,9 +9,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from actions.messages import WORDS, describe_state
+from data.drain import DrainState, Intent
+from data.ids import OsdId
 from service.cli import main
-from tests.service.conftest import Place, Site
+from service.requester import Requester, Surface, parse_requester
+from tests.service.conftest import Place, Site, week_of
 from tests.service.test_drains import World, proposed, site, world  # noqa: F401
+from tests.service.test_worker import work
 
 
 def explained(at: Site, place: Place, drain: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -62,7 +67,7 @@ def test_who_waits_for_a_drain_reads_at_once_what_holds_it(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    command, passing = import_module("service.cli.drain"), lambda _: world.tick()
+    command, passing = import_module("service.cli.watching"), lambda _: world.tick()
     monkeypatch.setattr(command, "PATIENCE_SECONDS", 3.0)
     monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=time.monotonic, sleep=passing))
     place.state.url.write_text(str(site.client.base_url))
@@ -70,3 +75,58 @@ def test_who_waits_for_a_drain_reads_at_once_what_holds_it(
     assert main(["drain", "apply", "osd.0", "--yes", "--wait", "--state", str(place.state.path)]) == 3
     waited = capsys.readouterr().err.partition("predrain:")[0]
     assert "held: Halted: maintenance." in waited
+
+
+def test_the_command_line_names_its_own_list_for_a_drain_that_is_not_there(
+    site: Site,  # noqa: F811
+    place: Place,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    place.state.url.write_text(str(site.client.base_url))
+    assert main(["drain", "explain", "osd.0", "--state", str(place.state.path)]) == 1
+    told = capsys.readouterr().err
+    assert "There is no drain osd.0. List them: predrain drain list" in told
+    assert "/api/" not in told
+
+
+def test_failed_reads_of_the_disk_and_lost_copies_stand_in_the_drains_picture(
+    world: World,  # noqa: F811
+    site: Site,  # noqa: F811
+    place: Place,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    drain = world.house.store.drain(proposed(site)["id"])
+    assert drain is not None
+    said = "Ceph says OSD_TOO_MANY_REPAIRS: osd.0 had 12 reads repaired."
+    view = world.house.fleet.view
+    assert view is not None
+    world.house.fleet.look(replace(view, read_errors={OsdId(0): (said,)}))
+    (reading, *_) = week_of("A", world.house.clock.now())
+    world.house.ingest([replace(reading, taken_at=world.house.clock.now(), kernel_errors=4)])
+    work(world.house)
+    progress = replace(drain.progress, moved_pgs=0, lost_pgs=2)
+    world.house.store.save_drain(replace(drain, progress=progress, revision=drain.revision + 1))
+    place.state.url.write_text(str(site.client.base_url))
+    assert main(["drain", "explain", drain.id, "--state", str(place.state.path)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert said in told
+    assert "logged 4 I/O errors of the disk" in told
+    assert "2 PGs lost a copy on the old disk before it was moved" in told
+
+
+def test_every_name_of_a_requester_is_read_back_as_the_surface_and_person_that_it_was_made_of() -> None:
+    for one in (
+        Requester(Surface.AUTOMATIC),
+        Requester(Surface.PAGE),
+        Requester(Surface.PAGE, "ada"),
+        Requester(Surface.COMMAND_LINE, "root"),
+        Requester(Surface.TOKEN, "grafana"),
+    ):
+        assert parse_requester(one.name) == one
+
+
+def test_a_fill_is_told_in_its_own_words_from_its_state_to_its_end() -> None:
+    assert describe_state(DrainState.DRAINING, Intent.FILL) == "filling"
+    assert describe_state(DrainState.DRAINED, Intent.FILL) == "filled"
+    assert describe_state(DrainState.HANDED_OVER, Intent.REPLACE) == "handed over"
+    assert all("elsewhere" not in WORDS[intent].counted for intent in (Intent.FILL, Intent.QUARANTINE))

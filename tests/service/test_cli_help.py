@@ -25,6 +25,7 @@ def commands(group: App, *above: str) -> Iterator[list[str]]:
 COMMANDS = list(commands(app))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_a_command_shows_an_example_that_begins_with_its_own_words(
     words: list[str], capsys: pytest.CaptureFixture[str]

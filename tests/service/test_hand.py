@@ -20,9 +20,10 @@ from actions.cluster.port import Answer, ClusterUnreachable, DeviceLight, Reweig
 from actions.cluster.simulated import SimulatedCluster
 from actions.ledger import command_for
 from data.ids import DeviceId, OsdId
+from data.store.port import AUDIT
 from service.cli import main
 from service.cli.client import Client
-from service.draining.hand import PATIENCE_SECONDS, Hand, HandCluster, NoHandKey
+from service.draining.hand import PATIENCE_SECONDS, Hand, HandCluster, NoHandKey, recorder
 from service.tokens import Caller, Scope
 from tests.actions.checkers import Watched
 from tests.actions.run import Run
@@ -199,7 +200,8 @@ def test_a_whole_drain_goes_through_the_hand(world: World, site: Site, service: 
 def test_a_disk_that_goes_for_good_is_removed_through_the_hand_as_without_it() -> None:
     with Run(SPEC) as run:
         hand = AtOnce(SimulatedMgr(run.watched), ClusterClock(run.cluster))
-        run.started(HandCluster(run.watched, hand, run.store.drains))
+        record = recorder(run.store, ClusterClock(run.cluster))  # type: ignore[arg-type]
+        run.started(HandCluster(run.watched, hand, run.store.drains, record))
         before = places(run)
         mine = {id_ for id_, members in before.items() if 0 in members}
         drain = run.until(removed(run), S.VERIFIED, S.FAILED)
@@ -208,6 +210,11 @@ def test_a_disk_that_goes_for_good_is_removed_through_the_hand_as_without_it() -
         assert run.cluster.view().osds[OsdId(0)].crush_weight == 0.0
         assert not run.cluster.view().flags
         assert moved_off(run, before) == mine
+        lines = run.store.journal(AUDIT)
+        assert len(lines) == len(hand.answers), "every step by the hand is on record"
+        assert {(line.caller, line.answered.split(":")[0]) for line in lines} == {("controller", "done")}
+        assert sum(f'"drain":"{drain.id}"' in line.decided for line in lines) > 1
+        assert run.store.verify_audit().broken is None
 
 
 def test_what_no_map_shows_is_refused_by_the_hand_in_a_sentence() -> None:

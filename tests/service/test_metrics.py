@@ -14,8 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from collector.delivery.contents import Standing
 from collector.delivery.selfmetrics import Tally, exposition
 from data.ids import DeviceId, HostName
-from data.reading import NOT_RUN, Reading, Smart, Unreadable
+from data.reading import Reading, Smart, Unreadable
 from data.store.faults import StoreAway
+from data.unreadable import UnreadableCause
 from service.house import House
 from service.rest.metrics import CATALOGUE, registry_of
 from service.rest.metrics.family import MOST, OTHER
@@ -41,8 +42,8 @@ def on(host: str, reading: Reading) -> Reading:
     return replace(reading, host=HostName(host))
 
 
-def silent(serial: str, host: str, why: str) -> Reading:
-    seen = Unreadable(NOON - timedelta(hours=5), why)
+def silent(serial: str, host: str, why: str, cause: UnreadableCause = UnreadableCause.UNKNOWN) -> Reading:
+    seen = Unreadable(NOON - timedelta(hours=5), why, cause)
     return Reading(DeviceId(f"ST4000DM000_{serial}"), HostName(host), NOON, NOON, seen)
 
 
@@ -76,7 +77,10 @@ def test_a_host_that_was_not_heard_of_for_a_week_is_gone_where_no_cluster_says_o
 
 def test_a_host_without_smartctl_is_told_apart_from_disks_that_do_not_answer(house: House) -> None:
     house.ingest(
-        [silent("A", "stor-07", f"{NOT_RUN}: not found"), silent("B", "stor-08", "no answer in 60 s")]
+        [
+            silent("A", "stor-07", "not found", UnreadableCause.TOOL_MISSING),
+            silent("B", "stor-08", "no answer in 60 s", UnreadableCause.TIMEOUT),
+        ]
     )
     work(house)
     told = scraped(house)

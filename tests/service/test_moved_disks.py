@@ -1,4 +1,4 @@
-"""Disks that change hosts, hosts that change names, clocks that differ: one history for each disk, and nothing lost."""
+"""Disks that change hosts, two hosts that name one disk, clocks that differ: whose readings a disk's history holds."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import pytest
 from data.ids import DeviceId, HostName
 from data.outlook import Status
 from data.reading import Reading, Unreadable
+from data.residence import name_apart
+from data.unreadable import UnreadableCause
 from service.house import House
+from service.scoring.residents import note_answer, note_listed
 from service.telling import causes
-from tests.service.conftest import NOON, smart_reading, week_of
+from tests.service.conftest import NOON, Place, Site, envelope, shut, smart_reading, week_of
 
 OLD, NEW = HostName("stor-01"), HostName("stor-02")
 SWAPPED = NOON - timedelta(hours=6)
 DISK = DeviceId("ST4000DM000_MOVED")
+APART = name_apart(DISK, NEW)
 
 
 def at(hours: float) -> datetime:
@@ -24,36 +28,61 @@ def at(hours: float) -> datetime:
     return SWAPPED + timedelta(hours=hours)
 
 
+def old(hours: float) -> Reading:
+    """As its old host reads it."""
+    return smart_reading("MOVED", at(hours))
+
+
 def good(hours: float) -> Reading:
     """As its new host reads it."""
-    return replace(smart_reading("MOVED", at(hours)), host=NEW)
+    return replace(old(hours), host=NEW)
 
 
 def gone(hours: float) -> Reading:
     """As its old host misses it."""
     why = "/dev/sda is listed no more: pulled, or off the bus"
-    return Reading(DISK, OLD, at(hours), at(hours), Unreadable(at(0), why))
+    return Reading(DISK, OLD, at(hours), at(hours), Unreadable(at(0), why, UnreadableCause.DEVICE_GONE))
+
+
+def dying(hours: float) -> Reading:
+    """As the old host reads the disk while it fails."""
+    return smart_reading("MOVED", at(hours), pending=int(200 * (hours + 1)), passed=False)
+
+
+def work(house: House) -> None:
+    while house.step_worker().taken:
+        pass
 
 
 def told(house: House, *readings: Reading) -> Status:
     """What the disk is judged after its week on the old host and these."""
     assert house.ingest([*week_of("MOVED", SWAPPED - timedelta(minutes=30)), *readings]).refused == ()
-    while house.step_worker().taken:
-        pass
+    work(house)
     return house.store.latest_outlooks()[DISK].status
 
 
-def test_a_disk_that_moved_keeps_its_history_and_is_told_where_it_is(house: House) -> None:
-    assert told(house, good(1), good(2)) is Status.GOOD
-    assert [reading.host for reading in house.store.readings(DISK)] == [OLD] * 8 + [NEW] * 2
+def hosts_of(house: House, device: DeviceId = DISK) -> list[HostName]:
+    """The host of each reading in a history, oldest first."""
+    return [reading.host for reading in house.store.readings(device)]
+
+
+def test_a_disk_whose_old_host_falls_silent_lives_in_the_new_one_after_the_named_time(house: House) -> None:
+    assert told(house, good(1), good(2), good(5)) is Status.GOOD
+    assert hosts_of(house) == [OLD] * 8
+    assert hosts_of(house, APART) == [NEW] * 3
+    house.ingest([good(5.6)])  # the old host's last reading is half an hour before the swap
+    work(house)
+    assert hosts_of(house) == [OLD] * 8 + [NEW] * 4
     assert house.store.latest_readings()[DISK].host == NEW
+    assert house.store.latest_readings().keys() == house.store.latest_outlooks().keys() == {DISK}
+    assert house.sight().readings.keys() == {DISK}
 
 
-def test_its_old_host_misses_it_while_the_new_one_reads_it(house: House) -> None:
+def test_a_disk_that_its_old_host_misses_lives_at_once_in_the_new_host_that_reads_it(house: House) -> None:
     hourly = [one for hour in range(1, 6) for one in (gone(hour), good(hour + 0.5))]
     assert told(house, *hourly) is Status.GOOD
-    outlooks = house.store.outlooks(DISK, SWAPPED)
-    assert {one.status for one in outlooks} == {Status.GOOD}
+    assert {one.status for one in house.store.outlooks(DISK, SWAPPED)} == {Status.GOOD}
+    assert hosts_of(house) == [OLD] * 9 + [NEW] * 5
 
 
 def test_a_disk_that_was_missed_before_its_new_host_read_it_is_well_again_with_that_reading(
@@ -66,29 +95,25 @@ def test_a_disk_that_was_missed_before_its_new_host_read_it_is_well_again_with_t
 
 
 @pytest.mark.parametrize("behind", [timedelta(hours=1), timedelta(days=2)])
-def test_readings_of_a_new_host_whose_clock_is_behind_are_all_kept(house: House, behind: timedelta) -> None:
+def test_readings_of_a_new_host_whose_clock_is_behind_are_all_kept_and_prove_nothing(
+    house: House, behind: timedelta
+) -> None:
     late = [replace(good(hour), taken_at=at(hour) - behind) for hour in (0.1, 0.2)]
     assert told(house, *late) is Status.GOOD
-    kept = house.store.readings(DISK)
-    assert len(kept) == 8 + 2
-    assert [reading.taken_at for reading in kept] == sorted(reading.taken_at for reading in kept)
-    # The newest by its own time is what is shown: the old host's, until the other clock has caught up.
-    assert house.store.latest_readings()[DISK].host == OLD
+    assert (hosts_of(house), hosts_of(house, APART)) == ([OLD] * 8, [NEW] * 2)
 
 
-def test_what_a_renamed_host_had_spooled_under_its_old_name_comes_late_and_renames_nothing_back(
-    house: House,
-) -> None:
-    backlog = replace(good(0.5), host=OLD)
-    assert told(house, good(2), backlog) is Status.GOOD
+def test_what_a_host_had_spooled_before_the_move_comes_late_and_moves_nothing_back(house: House) -> None:
+    assert told(house, good(5.6)) is Status.GOOD
+    house.ingest([replace(old(-5), received_at=at(5.8))])
+    work(house)
     assert house.store.latest_readings()[DISK].host == NEW
-    assert len(house.store.readings(DISK)) == 8 + 2
+    assert hosts_of(house) == [OLD] * 9 + [NEW]
 
 
 def test_one_instant_in_two_time_zones_is_one_reading(house: House) -> None:
-    kiritimati = timezone(timedelta(hours=14))
-    same = replace(good(1), taken_at=at(1).astimezone(kiritimati))
-    assert told(house, good(1), same) is Status.GOOD
+    same = replace(old(1), taken_at=at(1).astimezone(timezone(timedelta(hours=14))))
+    assert told(house, old(1), same) is Status.GOOD
     assert len(house.store.readings(DISK)) == 8 + 1
 
 
@@ -97,14 +122,131 @@ def test_a_disk_that_changed_its_serial_is_another_and_begins_anew(house: House)
     assert house.store.latest_outlooks()[DeviceId("ST4000DM000_RENAMED")].status is Status.UNKNOWN
 
 
-def test_a_disk_that_two_hosts_answer_for_is_told_to_a_person_and_one_that_moved_is_not(house: House) -> None:
-    there = replace(good(1), host=OLD)
+def test_two_hosts_that_name_one_disk_at_once_are_two_disks_and_a_person_is_told(house: House) -> None:
     assert told(house, good(1), good(2)) is Status.GOOD
-    assert house.sight().twice == {}
-    turns = [replace(there, taken_at=at(hour), host=OLD if hour % 2 else NEW) for hour in range(3, 7)]
-    house.ingest(turns)
-    while house.step_worker().taken:
-        pass
-    assert house.sight().twice == {DISK: (OLD, NEW)}
+    assert not [one for one in causes(house.scene()) if one.key.startswith("twice:")]
+    house.ingest([old(3), good(4), old(5)])
+    work(house)
+    assert (hosts_of(house), hosts_of(house, APART)) == ([OLD] * 10, [NEW] * 3)
+    assert house.sight().readings.keys() == {DISK, APART}
     (cause,) = (one for one in causes(house.scene()) if one.key.startswith("twice:"))
-    assert "answers on stor-01 and stor-02 in turns" in cause.points[0].line
+    assert "answers on stor-01 and on stor-02 since 10 Mar 07:00 UTC" in cause.points[0].line
+    assert "predrain disk home" not in cause.todo
+
+
+def test_after_a_day_of_two_hosts_a_person_is_asked_with_the_command_that_answers(
+    place: Place, house: House
+) -> None:
+    told(house, good(1), old(2), good(3))
+    place.clock.sleep(26 * 3600)
+    (cause,) = (one for one in causes(house.scene()) if one.key.startswith("twice:"))
+    assert "`predrain disk home DEVICE HOST`" in cause.todo
+
+
+@pytest.mark.parametrize("answer", [OLD, NEW])
+def test_a_persons_answer_gives_the_history_to_one_host_and_keeps_the_other_disk_apart(
+    site: Site, answer: HostName
+) -> None:
+    house = site.house
+    told(house, dying(1), good(1.5), dying(2), good(2.5), dying(3), good(3.5))
+    path = f"/api/v1/devices/{DISK}/home"
+    found = site.client.get(path, headers=site.acting).json()
+    assert (found["state"], found["home"], found["rivals"]) == ("contested", OLD, [NEW])
+    assert site.client.post(path, json={"host": "stor-09"}, headers=site.acting).status_code == 422
+    said = site.client.post(path, json={"host": answer}, headers=site.acting)
+    assert said.status_code == 202, said.text
+    house.step_worker()
+    other = OLD if answer == NEW else NEW
+    assert {reading.host for reading in house.store.readings(DISK, at(1.2))} == {answer}
+    assert set(hosts_of(house, name_apart(DISK, other))) == {other}
+    status = house.store.latest_outlooks()[DISK].status
+    assert status is (Status.BAD if answer == OLD else Status.GOOD)
+    assert not [one for one in causes(house.scene()) if one.key.startswith("twice:")]
+    # And what both send from now on goes where the person said.
+    house.ingest([replace(good(4), host=other), replace(good(4.2), host=answer)])
+    work(house)
+    assert house.store.latest_readings()[DISK].host == answer
+    assert house.store.latest_readings()[name_apart(DISK, other)].host == other
+
+
+def test_an_answer_puts_a_home_back_that_another_host_took_over_while_it_was_silent(house: House) -> None:
+    told(house, good(1), good(5.6))  # the old host was cut off, and delivers now
+    house.ingest([replace(dying(hour), received_at=at(5.9)) for hour in (1, 2, 3, 4)])
+    work(house)
+    assert (hosts_of(house)[-2:], hosts_of(house, name_apart(DISK, OLD))) == ([NEW] * 2, [OLD] * 4)
+    note_answer(house.store, DISK, OLD)
+    house.step_worker()
+    assert (hosts_of(house), hosts_of(house, APART)) == ([OLD] * 12, [NEW] * 2)
+    assert house.store.latest_outlooks()[DISK].status is Status.BAD
+
+
+def test_the_clusters_device_list_decides_at_once_where_it_names_one_of_the_hosts(house: House) -> None:
+    told(house, good(1), old(2), good(3))
+    note_listed(house.store, {DISK: [NEW]})
+    house.step_worker()
+    assert house.store.latest_readings()[DISK].host == NEW
+    assert hosts_of(house, name_apart(DISK, OLD)) == [OLD]
+    house.ingest([dying(4)])
+    work(house)
+    assert house.store.latest_outlooks()[DISK].status is Status.GOOD
+
+
+def test_a_restart_in_the_middle_knows_both_histories(place: Place, house: House) -> None:
+    told(house, good(1), old(2), good(3))
+    shut(house)
+    again = place.house()
+    again.start()
+    try:
+        assert again.sight().residences[DISK].apart == {NEW}
+        again.ingest([good(4), old(4.5)])
+        work(again)
+        assert (hosts_of(again), hosts_of(again, APART)) == ([OLD] * 10, [NEW] * 3)
+    finally:
+        shut(again)
+
+
+def post(site: Site, reading: Reading) -> None:
+    """As a collector delivers it, and the worker takes it."""
+    sent = site.client.post("/api/v1/readings", json=[envelope(site.house, reading)], headers=site.ingesting)
+    assert sent.json()["refused"] == [], sent.text
+    work(site.house)
+
+
+def test_seven_backdated_readings_of_another_host_change_nothing_of_a_healthy_disk(site: Site) -> None:
+    house = site.house
+    for reading in week_of("MOVED", NOON - timedelta(minutes=5)):
+        post(site, reading)
+    before = house.store.latest_outlooks()[DISK]
+    for day in range(7, 0, -1):
+        then = NOON - timedelta(days=day, hours=-1)
+        post(site, replace(smart_reading("MOVED", then, pending=4000, passed=False), host=NEW))
+    assert house.store.latest_outlooks()[DISK] == before
+    assert hosts_of(house) == [OLD] * 8
+    shown = site.client.get(f"/api/v1/devices/{DISK}", headers=site.acting).json()
+    assert (shown["status"], shown["host"]) == ("good", OLD)
+
+
+@pytest.mark.parametrize("liar", [OLD, NEW])
+def test_a_healthy_reading_of_the_future_every_four_minutes_hides_no_dying_disk(
+    place: Place, site: Site, liar: HostName
+) -> None:
+    house, clock = site.house, place.clock
+    for reading in week_of("MOVED", NOON - timedelta(minutes=30)):
+        post(site, reading)
+    for minutes in range(0, 41, 4):
+        clock.sleep(240)
+        ahead = clock.now() + timedelta(seconds=280)
+        post(site, replace(smart_reading("MOVED", ahead), host=liar))
+        if minutes % 20 == 0:
+            clock.sleep(1)
+            post(site, smart_reading("MOVED", clock.now(), pending=500 + 100 * minutes, passed=False))
+            assert house.store.latest_outlooks()[DISK].status is Status.BAD
+    if liar == NEW:
+        assert set(hosts_of(house)) == {OLD}
+        assert house.store.latest_outlooks()[DISK].status is Status.BAD
+
+
+def test_no_device_may_be_sent_under_the_name_of_a_history_that_is_kept_apart(site: Site) -> None:
+    forged = replace(old(1), device=APART)
+    sent = site.client.post("/api/v1/readings", json=[envelope(site.house, forged)], headers=site.ingesting)
+    assert "send the drive's own name" in sent.json()["refused"][0]["reason"]

@@ -9,7 +9,9 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.port import ClusterUnreachable, Lease
+from actions.cluster.lease_owner import parse_owner
+from actions.cluster.port import ClusterUnreachable, Lease, LeaseHolder
+from actions.cluster.signed_keys import SignedKeys
 from actions.cluster.simulated import SimulatedCluster
 from actions.petitions import ANSWERS, REQUESTS, STANDS, Petition, Petitions, Wish
 from actions.policy import Policy
@@ -82,6 +84,9 @@ class LeaseOfOne:
         if self.held():
             self.lock.owner = ""
 
+    def holder(self) -> LeaseHolder | None:
+        return LeaseHolder(parse_owner(self.lock.owner), None) if self.lock.owner else None
+
 
 @dataclass
 class Company:
@@ -96,7 +101,7 @@ class Company:
         store = SqliteStore(":memory:")
         self.stores.append(store)
         lease = lease or LeaseOfOne(self.lock, name)
-        live = Live(self.cluster, keep or KeepInMemory(self.texts), lease, name)
+        live = Live(self.cluster, (keep or KeepInMemory(self.texts)).signed, lease, name)
         return Control(live, store, MemoryLog(), Policy(), Fleet(store), Timelines())
 
     def leader(self, name: str = "leader", keep: KeepInMemory | None = None) -> Control:
@@ -126,6 +131,13 @@ class Company:
 
     def propose(self, control: Control, target: str = "osd.0") -> Drain:
         return control.propose(target, CALLER, "noisy", Intent.REPLACE, self.cluster.now)
+
+
+def memory_of(control: Control) -> KeepInMemory:
+    """What lies below the signatures of a controller's keep."""
+    assert isinstance(control.live.keep, SignedKeys)
+    assert isinstance(control.live.keep.keep, KeepInMemory)
+    return control.live.keep.keep
 
 
 @pytest.fixture
@@ -220,7 +232,7 @@ def test_a_request_of_more_than_ten_minutes_ago_is_not_carried_out_and_the_answe
     company.step(leader)
     assert not leader.store.drains()
     (name,) = company.left()
-    heard = Petitions(KeepInMemory(company.texts)).answer_to(name.removeprefix(ANSWERS))
+    heard = Petitions(KeepInMemory(company.texts).signed).answer_to(name.removeprefix(ANSWERS))
     assert heard is not None
     assert "one is heard within 10 minutes" in heard.refused
     company.cluster.advance(STANDS.total_seconds())
@@ -233,7 +245,7 @@ def test_a_text_that_is_no_request_is_answered_and_does_not_stop_the_next(
     company: Company, text: str
 ) -> None:
     leader = company.leader()
-    company.texts[f"{REQUESTS}0"] = text
+    KeepInMemory(company.texts).signed.write(f"{REQUESTS}0", text)
     beside = company.follower(lambda: company.step(leader))
     assert company.propose(beside).state is S.PROPOSED
     assert "cannot be read" in company.texts[f"{ANSWERS}0"]
@@ -244,7 +256,7 @@ def test_a_request_is_not_answered_before_the_cluster_has_taken_what_it_changed(
     leader = company.leader(keep=keep)
     drain = company.propose(leader)
     wish = Petition("5", Wish.CANCEL, company.cluster.now, CALLER, drain.id)
-    Petitions(KeepInMemory(company.texts)).lay(wish)
+    Petitions(KeepInMemory(company.texts).signed).lay(wish)
     keep.full = "drain/"
     for _ in range(3):
         company.step(leader)
@@ -264,7 +276,7 @@ def test_a_request_that_the_leaders_store_cannot_take_is_carried_out_by_the_next
     saves = leader.store.save_drain
     leader.store.save_drain = full  # type: ignore[method-assign]
     wish = Petition("5", Wish.PAUSE, company.cluster.now, CALLER, drain.id)
-    Petitions(KeepInMemory(company.texts)).lay(wish)
+    Petitions(KeepInMemory(company.texts).signed).lay(wish)
     with pytest.raises(StoreFull):
         company.step(leader)
     assert company.lock.owner == ""
@@ -324,7 +336,7 @@ def test_a_leader_killed_at_any_call_leaves_one_drain_and_one_answer(company: Co
         dying = DyingKeep(company.texts)
         first = company.leader("first", dying)
         wish = Petition("5", Wish.PROPOSE, company.cluster.now, CALLER, target="osd.0", reason="noisy")
-        Petitions(KeepInMemory(company.texts)).lay(wish)
+        Petitions(KeepInMemory(company.texts).signed).lay(wish)
         dying.calls = calls
         with suppress(Killed):
             company.step(first)
@@ -333,7 +345,7 @@ def test_a_leader_killed_at_any_call_leaves_one_drain_and_one_answer(company: Co
         second = company.leader("second")
         (drain,) = second.store.drains()
         assert (drain.state, drain.asked_by) == (S.PROPOSED, CALLER)
-        heard = Petitions(KeepInMemory(company.texts)).answer_to("5")
+        heard = Petitions(KeepInMemory(company.texts).signed).answer_to("5")
         assert heard is not None
         assert (heard.drain, heard.refused) == (drain.id, "")
         assert company.left() == [f"{ANSWERS}5"]
@@ -360,8 +372,7 @@ def test_a_caller_killed_while_it_waits_asks_again_and_gets_the_same_drain(compa
 def test_a_cluster_that_is_silent_to_the_caller_is_told_so(company: Company) -> None:
     leader = company.leader()
     beside = company.follower(lambda: company.step(leader))
-    assert isinstance(beside.live.keep, KeepInMemory)
-    beside.live.keep.silent = True
+    memory_of(beside).silent = True
     with pytest.raises(ClusterUnreachable):
         company.propose(beside)
     assert elsewhere.POLLS * elsewhere.POLL_SECONDS < 30
@@ -372,8 +383,8 @@ def test_a_halt_that_the_cluster_does_not_take_says_that_a_controller_with_anoth
 ) -> None:
     beside = company.controller("beside")
     leader = company.leader()
-    assert isinstance(beside.live.keep, KeepInMemory)
-    beside.live.keep.silent = True
+    memory = memory_of(beside)
+    memory.silent = True
     beside.halt("storm")
     assert beside.halted() == "storm"
     assert leader.halted() is None
@@ -382,7 +393,7 @@ def test_a_halt_that_the_cluster_does_not_take_says_that_a_controller_with_anoth
     assert "a controller that keeps another store goes on" in beside.unreached
     again = Control(beside.live, beside.store, MemoryLog(), Policy(), Fleet(beside.store), Timelines())
     assert "a controller that keeps another store goes on" in again.unreached
-    beside.live.keep.silent = False
+    memory.silent = False
     company.step(beside)
     assert beside.unreached == ""
     company.step(leader)

@@ -90,10 +90,11 @@ def test_halt_stands_until_it_is_lifted_and_says_who_halted(site: Site) -> None:
         "by": "token-file",
         "since": "2026-03-10T12:00:00Z",
         "unreached": None,
+        "kept": ["store"],
     }
     assert site.client.get("/api/v1/halt").json() == made
     assert site.client.get("/api/v1/status").json()["halted"] == "maintenance"
-    lifted = {"halted": None, "by": None, "since": None, "unreached": None}
+    lifted = {"halted": None, "by": None, "since": None, "unreached": None, "kept": []}
     assert site.client.post("/api/v1/halt", json={"why": None}, headers=site.acting).json() == lifted
     assert site.client.get("/api/v1/halt").json() == lifted
     lines = [(line.decided, line.caller) for line in site.house.store.journal("halt")]
@@ -108,6 +109,7 @@ def test_a_halt_that_came_past_the_service_names_nobody(site: Site) -> None:
         "by": None,
         "since": None,
         "unreached": None,
+        "kept": ["store"],
     }
 
 
@@ -147,7 +149,7 @@ def test_a_length_of_thousands_of_digits_is_too_large(site: Site) -> None:
 def test_an_unknown_device_is_a_404_that_says_where_to_look(site: Site) -> None:
     answer = site.client.get("/api/v1/devices/NOBODY")
     assert answer.status_code == 404
-    assert "GET /api/v1/devices" in answer.json()["detail"]
+    assert answer.json()["listed_at"] == "/api/v1/devices"
 
 
 def test_a_persons_word_about_a_device_is_kept(site: Site) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.access.book import Book, Kind
-from service.rest import once
+from service.rest import causes, once
 from service.rest.once import ROOM
 from service.tokens import Scope
 from tests.service.conftest import Place, Serve, Site, shut
@@ -102,30 +102,24 @@ def test_a_second_one_while_the_first_is_under_way_is_told_to_wait(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on, answers = threading.Event(), threading.Event(), []
-    halting = site.house.halt
+    silencing = causes.silence
 
-    def slowly(why: str | None, caller: str) -> str | None:
+    def slowly(*given: Any) -> Any:
         begun.set()
         assert go_on.wait(60)
-        return halting(why, caller)
+        return silencing(*given)
 
-    monkeypatch.setattr(site.house, "halt", slowly)
-
-    def halt() -> Any:
-        return site.client.post(
-            "/api/v1/halt", json={"why": "storm"}, headers={**site.acting, "Idempotency-Key": "a"}
-        )
-
-    first = threading.Thread(target=lambda: answers.append(halt()))
+    monkeypatch.setattr(causes, "silence", slowly)
+    first = threading.Thread(target=lambda: answers.append(asked(site, "a")))
     first.start()
     assert begun.wait(60)
-    second = halt()
+    second = asked(site, "a")
     go_on.set()
     first.join(60)
     assert (second.status_code, second.headers["retry-after"]) == (409, "1")
-    assert answers[0].status_code == 200
-    assert halt().content == answers[0].content
-    assert len(site.house.store.journal("halt")) == 1
+    assert answers[0].status_code == 201
+    assert asked(site, "a").content == answers[0].content
+    assert len(silences(site)) == 1
 
 
 def test_no_more_answers_are_kept_than_there_is_room_for(

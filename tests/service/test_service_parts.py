@@ -55,7 +55,7 @@ class Premises:
         """A process with a connection of its own to the store."""
         seen = None
         if name:
-            seen = Live(self.cluster, KeepInMemory(self.texts), LeaseOfOne(self.lock, name), name)
+            seen = Live(self.cluster, KeepInMemory(self.texts).signed, LeaseOfOne(self.lock, name), name)
             seen = seen if parts.acts else onlooking(seen)
         store = SqliteStore(self.folder / "store.db")
         ports = Ports(self.log, store, ClusterClock(self.cluster), lambda: self.forecaster, seen)
@@ -185,7 +185,7 @@ def test_a_page_never_leads_and_a_request_that_no_controller_hears_is_kept_for_o
 
 def test_without_a_keep_to_lay_requests_in_a_page_says_that_it_only_shows(premises: Premises) -> None:
     page = premises.house(SERVING, "page")
-    assert page.control.live.lease == NeverMine()
+    assert isinstance(page.control.live.lease, NeverMine)
     page.control._elsewhere = None
     premises.tick(page, times=2)
     with pytest.raises(NotLeading, match="never acts on it"):

@@ -30,7 +30,12 @@ from tests.service.test_drains import ClusterClock, Seated, World, seated
 from tests.service.test_worker import work
 
 SAMPLES = ROOT / "tests" / "samples"
-VERSIONS = (2, 3, 4)
+COPIES = {
+    **{version: SAMPLES / f"state-v{version}.tar.gz" for version in (2, 3, 4)},
+    5: ROOT / "tests" / "service" / "v0_1_0" / "state.tar.gz",
+}
+"""The archive of each version of the store."""
+VERSIONS = tuple(COPIES)
 
 
 @pytest.fixture(params=VERSIONS)
@@ -42,7 +47,7 @@ def version(request: pytest.FixtureRequest) -> int:
 def old(version: int, tmp_path: Path) -> StateDir:
     """A state directory as the predrain of then left it."""
     state = StateDir(tmp_path / "old").make()
-    shutil.unpack_archive(SAMPLES / f"state-v{version}.tar.gz", state.path)
+    shutil.unpack_archive(COPIES[version], state.path, filter="data")
     return state
 
 

@@ -60,6 +60,6 @@ def test_who_waits_for_a_drain_hears_what_holds_it_in_any_state(
     monkeypatch: pytest.MonkeyPatch,
     held: DrainState,
 ) -> None:
-    monkeypatch.setattr(import_module("service.cli.drain"), "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(import_module("service.cli.watching"), "PATIENCE_SECONDS", 0.2)
     assert waited(world, site, place, halted_in=held) == 3
     assert "Halted: switch maintenance" in capsys.readouterr().err

@@ -97,6 +97,7 @@ def test_a_late_reading_gives_the_outlooks_that_it_would_have_given_in_order(
     shut(other)
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=6), st.integers(0, 60))
 def test_outlooks_do_not_depend_on_how_readings_were_batched(sizes: list[int], pending: int) -> None:
@@ -135,6 +136,7 @@ class Killed(BaseException):
     """What a killed process would be, from the inside."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["add_readings", "append", "save_outlooks", "commit"])
 @pytest.mark.parametrize("after", [False, True])
 def test_a_worker_killed_at_any_call_is_made_good_by_the_next_start(
@@ -267,6 +269,7 @@ def test_a_letter_keeps_the_record_to_the_byte(house: House) -> None:
     assert decode(record.value, DeadLetter).body.value == b"\xff\x00 no json"
 
 
+@pytest.mark.slow
 def test_a_device_that_cannot_be_scored_is_unknown_and_the_others_are_scored(place: Place) -> None:
     house = place.house()
     house.start()
@@ -283,6 +286,7 @@ def test_a_device_that_cannot_be_scored_is_unknown_and_the_others_are_scored(pla
     shut(house)
 
 
+@pytest.mark.slow
 def test_what_is_told_of_a_device_that_cannot_be_scored_is_told_as_of_its_own_readings(place: Place) -> None:
     house = place.house()
     house.start()

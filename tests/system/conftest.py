@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.deadlines import idle_seconds
+
 PREDRAIN = Path(sys.executable).parent / "predrain"
 
 
@@ -42,8 +44,8 @@ class Demo:
 
     def until(self, holds: Callable[[], Any], seconds: float, what: str) -> Any:
         """Ask again and again; what `holds` says once it is truthy. Fails with the demo's own words."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and self._process.poll() is None:
+        end = idle_seconds() + seconds
+        while idle_seconds() < end and self._process.poll() is None:
             if found := holds():
                 return found
             time.sleep(0.2)

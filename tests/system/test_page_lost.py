@@ -20,6 +20,7 @@ from data.clock import SystemClock
 from data.ids import DeviceId, HostName
 from data.reading import Counters, Identity, Protocol, Reading, Smart
 from service.scoring.sender import Sender
+from tests.deadlines import idle_seconds
 from tests.system.browsing import DESK, Opened, chromium
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -42,8 +43,8 @@ class Service:
         command = [PREDRAIN, "up", "--state", self._folder / "state", "--port", str(self._port)]
         with (self._folder / "said").open("ab") as said:
             self._process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
+        end = idle_seconds() + PATIENCE
+        while idle_seconds() < end:
             try:
                 urllib.request.urlopen(f"{self.url}/api/v1/status", timeout=10).close()
                 return

@@ -44,6 +44,7 @@ def seen_by_all(page: Page) -> list[tuple[str, str, list[str]]]:
     return found
 
 
+@pytest.mark.core
 def test_a_person_finds_the_worst_disk_and_drains_it_from_the_page(waiting: Demo, person: Opened) -> None:
     proposed = waiting.until(
         lambda: [drain for drain in waiting.get("drains")["items"] if drain["state"] == "proposed"],

@@ -11,8 +11,9 @@ from typing import Any, Protocol
 
 from .asking import clean
 from .orders import OsdSeen, World
+from .signing import HALT
 
-HALT_KEY = "predrain/halt"
+HALT_KEY = f"predrain/{HALT}"
 """Read before every command by whoever sends one; a bare `ceph config-key set` of it halts as well."""
 WHY_MAX = 500
 

@@ -12,11 +12,10 @@ import json
 from dataclasses import asdict, dataclass
 
 from .reading import Fields, NotBelieved
+from .signing import KEY_MIN
 
 EXPIRY_MAX_SECONDS = 60.0
 TEXT_MAX = 8192
-KEY_MIN = 32
-"""Letters of a key that is taken: 256 bits in base64 are more."""
 
 
 class NotOurs(Exception):

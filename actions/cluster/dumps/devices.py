@@ -12,6 +12,7 @@ import msgspec
 from actions.cluster.dumps.decoding import decoded
 from actions.cluster.dumps.pg_dump import instant
 from data.ids import DeviceId, HostName, OsdId
+from data.outside_text import CLUSTER_NAME, clean_identifier
 
 _NEXT_ID = re.compile(r",(?=[^,=]+=)")
 
@@ -83,14 +84,14 @@ def device_ls(raw: bytes) -> DeviceList:
     plugged: dict[tuple[str, str], DeviceId] = {}
     lives: dict[DeviceId, Life] = {}
     for device in decoded("device_ls", raw, _DEVICES):
-        id_ = DeviceId(device.devid)
+        id_ = DeviceId(clean_identifier(device.devid, CLUSTER_NAME.limit))
         for daemon in device.daemons:
             kind, _, number = daemon.partition(".")
             if kind == "osd" and number.isascii() and number.isdigit() and len(number) < 10:
                 osd = OsdId(int(number))
                 of_osd[osd] = (*of_osd.get(osd, ()), id_)
         for place in device.location:
-            plugged[(place.host, place.dev)] = id_
+            plugged[(clean_identifier(place.host, CLUSTER_NAME.limit), place.dev)] = id_
         life = _life(device)
         if life is not None:
             lives[id_] = life
@@ -113,7 +114,7 @@ def osd_metadata(raw: bytes) -> Mapping[OsdId, Body]:
     """Every OSD's body. Raises NotUnderstood."""
     return {
         OsdId(row.id): Body(
-            host=HostName(row.hostname) if row.hostname else None,
+            host=HostName(clean_identifier(row.hostname, CLUSTER_NAME.limit)) if row.hostname else None,
             data=_names(row.bluestore_bdev_devices),
             beside=tuple(dict.fromkeys((*_names(row.bluefs_db_devices), *_names(row.bluefs_wal_devices)))),
             ids=_ids(row.device_ids),
@@ -129,7 +130,7 @@ def _names(text: str) -> tuple[str, ...]:
 def _ids(text: str) -> dict[str, DeviceId]:
     """`sdb=VENDOR_MODEL_SERIAL,nvme0n1=...`; an id may hold blanks, commas and more."""
     pairs = (item.partition("=") for item in _NEXT_ID.split(text) if "=" in item)
-    return {name: DeviceId(id_) for name, _, id_ in pairs if id_}
+    return {name: DeviceId(clean_identifier(id_, CLUSTER_NAME.limit)) for name, _, id_ in pairs if id_}
 
 
 def parts(osd: OsdId, devices: DeviceList | None, bodies: Mapping[OsdId, Body] | None) -> Parts:

@@ -11,6 +11,7 @@ import msgspec
 from actions.cluster.dumps.decoding import decoded, not_understood, within
 from actions.cluster.view import Pool
 from data.ids import OsdId, PgId
+from data.outside_text import CLUSTER_NAME, clean_identifier
 
 _NAME = "osd_dump"
 _ERASURE = 3
@@ -39,6 +40,8 @@ class _PoolRow(msgspec.Struct):
     pg_num: int
     pg_num_target: int
     pg_placement_num: int
+    pg_placement_num_target: int | None = None
+    pg_num_pending: int | None = None
     erasure_code_profile: str = ""
     flags: int | None = None
     flags_names: str = _HASHPSPOOL
@@ -151,24 +154,28 @@ def _osd(row: _OsdRow) -> MapOsd:
 
 
 def _pool(row: _PoolRow) -> Pool:
-    name = f"pool {row.pool_name}"
+    pool_name = clean_identifier(row.pool_name, CLUSTER_NAME.limit)
+    name = f"pool {pool_name}"
     if row.type not in _KINDS:
         raise not_understood(_NAME, f"{name} is of type {row.type}, neither replicated nor erasure-coded")
     within(_NAME, f"the number of {name}", row.pool, 0)
     within(_NAME, f"size of {name}", row.size, 1, _MOST_SHARDS)
     within(_NAME, f"min_size of {name}", row.min_size, 0, row.size)
     within(_NAME, f"pg_num of {name}", row.pg_num, 0, _MOST_PGS)
-    on_its_way = row.pg_num_target if row.pg_num_target != row.pg_num else row.pg_placement_num
+    within(_NAME, f"pg_placement_num of {name}", row.pg_placement_num, 0, _MOST_PGS)
     return Pool(
         id=row.pool,
-        name=row.pool_name,
+        name=pool_name,
         size=row.size,
         min_size=row.min_size,
         pg_num=row.pg_num,
-        pg_num_target=on_its_way,  # PGs that are split but not yet spread are still on their way
+        pg_num_target=row.pg_num_target,
         rule=row.crush_rule,
         erasure=row.type == _ERASURE,
         hashpspool=_has_hashpspool(row),
+        pgp_num=row.pg_placement_num,
+        pgp_num_target=row.pg_placement_num_target,
+        pg_num_pending=row.pg_num_pending,
     )
 
 

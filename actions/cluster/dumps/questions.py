@@ -37,6 +37,10 @@ PG_DUMP = Question(
 )
 PG_BRIEF = Question("pg_brief", "mgr", "pg dump", {"dumpcontents": ["pgs_brief"], "format": "json"})
 
+HEALTH_DETAIL = Question(
+    "health_detail", "mon", "health", {"detail": "detail", "format": "json"}, needed=False, every=_MINUTE
+)
+
 EACH_LOOK: tuple[Question, ...] = (
     _question("mgr_dump", "mon"),
     _question("status", "mon"),
@@ -52,10 +56,11 @@ EACH_LOOK: tuple[Question, ...] = (
 
 SELDOM: tuple[Question, ...] = (
     _question("device_ls", "mgr", needed=False, every=_MINUTE),
+    HEALTH_DETAIL,
     _question("orch_upgrade_status", "mgr", needed=False, every=_MINUTE),
     _question("osd_metadata", "mon", needed=False, every=_TEN_MINUTES),
 )
-"""What changes by a person's hand only."""
+"""What changes by a person's hand only, or is for people to read."""
 
 QUESTIONS: tuple[Question, ...] = (*EACH_LOOK, PG_DUMP, *SELDOM)
 """Everything, each PG whole: what a recording holds."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from actions.cluster.dumps.answers import Answers, Question
-from actions.cluster.dumps.daemons import active_mgr, balancer_active, health, running, upgrading
+from actions.cluster.dumps.daemons import active_mgr, balancer_active, health, read_errors, running, upgrading
 from actions.cluster.dumps.decoding import Kept, not_answered, not_understood
 from actions.cluster.dumps.devices import Body, DeviceList, Parts, device_ls, osd_metadata, parts
 from actions.cluster.dumps.osd_df import Fill, osd_df
@@ -110,6 +110,7 @@ class Reader:
             scheduler=scheduler(self._shown, settings, release.release),
             self_heal=self_heal(settings),
             lives=devices.lives if devices else {},
+            read_errors=read_errors(raw.get("health_detail")),
         )
         self._schedule.answered(answers)
         return self._view

@@ -56,8 +56,6 @@ def logs(lines: Sequence[str]) -> dict[str, object]:
         elif match := _STATISTIC.fullmatch(line):
             statistic = {"name": match[5].strip(), "value": int(match[3])}
             pages.setdefault(int(match[1], 0), []).append(statistic)
-            if statistic["name"] == "Current Temperature":
-                found["temperature"] = {"current": statistic["value"]}
         elif line.startswith("Current Temperature:"):
             found.setdefault("ata_sct_status", {"temperature": {"current": signed(line.partition(":")[2])}})
         elif line.startswith("Pending Defects log (GP Log 0x0c)") and not line.endswith("supported"):

@@ -9,6 +9,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from service.rest.door import Door
+from service.rest.forwarding import Forwarding
 from service.rest.metrics.process import Process
 from service.rest.metrics.service import told
 from service.settings import Settings
@@ -21,10 +22,11 @@ def create_metrics(process: Process, settings: Settings) -> ASGIApp:
         return told(process)
 
     service = settings.service
-    return Door(
+    door = Door(
         Starlette(routes=[Route("/metrics", metrics, methods=["GET"])]),
         hosts=frozenset(name.lower() for name in (*service.allowed_hosts, service.host)),
         body_limit=0,
         tls=service.tls_certificate is not None,
         requests_per_second=settings.access.address_requests_per_second,
     )
+    return Forwarding(door, service.proxies)

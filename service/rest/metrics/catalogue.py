@@ -95,6 +95,11 @@ ACCEPTED = Family(
     "predrain_readings_accepted", "Readings accepted into the log by this process.", counts=True
 )
 REFUSED = Family("predrain_readings_refused", "Readings refused at the door.", counts=True)
+ANONYMOUS = Family(
+    "predrain_anonymous_requests_refused",
+    "Requests that would have changed something and came without a good credential.",
+    counts=True,
+)
 WORKED = Family("predrain_readings_worked", "Records that the worker took from the log.", counts=True)
 DEAD = Family("predrain_readings_dead", "Records that became dead letters.", counts=True)
 ALERTS = Family("predrain_readings_alerts", "Readings that led to an announcement.", counts=True)
@@ -180,7 +185,7 @@ CATALOGUE: Final[dict[str, tuple[Family, ...]]] = {
         *(BYTES_MOVED, DRAIN_LATENCY, VERIFIED, HALTED, RUNNING, REFUSING),
     ),
     "Service": (
-        *(INFO, READY, STORE, FAULT, ACCEPTED, REFUSED, WORKED, DEAD, ALERTS),
+        *(INFO, READY, STORE, FAULT, ACCEPTED, REFUSED, ANONYMOUS, WORKED, DEAD, ALERTS),
         *(LATENCIES, LATENCIES_DEAD, LATENCIES_LOST, LAG, SENT, UNSENT, SENT_AGE),
     ),
     "Forecast": (

@@ -11,7 +11,7 @@ from prometheus_client.core import Metric
 
 from data.ids import DeviceId, HostName
 from data.outlook import Status
-from data.reading import NOT_RUN, Smart, Unreadable
+from data.reading import Smart, Unreadable
 from service.fleet import Sight
 from service.rest.metrics import catalogue as c
 from service.rest.metrics.family import MOST, OTHER
@@ -122,7 +122,7 @@ def _seats(sight: Sight) -> tuple[dict[DeviceId, HostName], dict[DeviceId, str]]
 
 def _unread(found: Spread, host: str, seen: Unreadable) -> None:
     """A host without smartctl says nothing against its disks (data.reading)."""
-    if seen.why.startswith(NOT_RUN):
+    if seen.cause.blames_host:
         found.blind[host] += 1
         return
     found.unreadable[host] += 1

@@ -20,6 +20,7 @@ PARTS = ("worker", "latency", "controller", "retention", "watch", "bundle", "sco
 COUNTED = {
     "accepted": c.ACCEPTED,
     "refused": c.REFUSED,
+    "anonymous": c.ANONYMOUS,
     "worked": c.WORKED,
     "dead": c.DEAD,
     "alerts": c.ALERTS,

@@ -152,6 +152,7 @@ def test_slots_of_controllers_are_reached_by_the_controllers_own_device(tmp_path
     assert all(spot.hidden and spot.sound for spot in asked)
 
 
+@pytest.mark.slow
 def test_a_controller_that_takes_too_long_makes_no_disk_of_its_gone(
     host: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from collector.disks.look import Asleep, Failed, look, taken_at
 from collector.disks.process import Ended
-from data.reading import NOT_RUN
 from data.smart import SmartDocument
+from data.unreadable import UnreadableCause
 from tests.collector.fake_smartctl import SAMPLES
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 500_000, tzinfo=UTC)
@@ -73,13 +73,15 @@ def test_want_of_rights_is_the_hosts_fault_and_not_the_disks(words: str) -> None
     document = {"smartctl": {"version": [7, 3], "exit_status": 2, "messages": [said]}}
     seen = look(Ended(2, json.dumps(document).encode()))
     assert isinstance(seen, Failed)
-    assert seen.why.startswith(NOT_RUN)
+    assert seen.cause is UnreadableCause.PERMISSION
+    assert seen.why.startswith("smartctl could not be run")
     assert "sudo" in seen.why
 
 
 def test_a_smartctl_that_is_too_old_says_nothing_against_the_disks() -> None:
     out = b"smartctl 6.6 2017-11-05 r4594\n\n=======> UNRECOGNIZED OPTION: json=co\n\nUse smartctl -h\n"
-    assert look(Ended(1, out)) == Failed(f"{NOT_RUN} with --json: smartmontools 7 or later is needed")
+    why = "smartctl could not be run with --json: smartmontools 7 or later is needed"
+    assert look(Ended(1, out)) == Failed(why, UnreadableCause.TOOL_UNFIT)
 
 
 def _named_only(*lines: str, protocol: str = "ATA", status: int = 4, **told: object) -> dict[str, object]:

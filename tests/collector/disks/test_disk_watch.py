@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 from data.ids import OsdId
-from data.reading import NOT_RUN, Protocol, Role, Seat
+from data.reading import Protocol, Role, Seat
+from data.unreadable import UnreadableCause
 from tests.collector.disks.conftest import ALPHA, BETA, A, B, Host, by_device, smart_of, unreadable_of
 from tests.collector.fake_smartctl import Disk, How, every_kind, plant_controllers, plant_wwid
 
 Made = Callable[[Iterable[Disk]], Host]
 
 
+@pytest.mark.slow
 def test_every_way_in_is_found_and_read(host: Made) -> None:
     disks = every_kind()
     made = host(disks)
@@ -261,6 +263,7 @@ def test_what_udev_notes_otherwise_or_of_another_drive_changes_no_name(
     assert set(by_device(made.watch())) == {A}
 
 
+@pytest.mark.slow
 def test_a_reading_is_never_from_the_future_and_keeps_smartctls_time_where_that_can_be(host: Made) -> None:
     tomorrow = int(datetime.now(UTC).timestamp()) + 86400
     made = host([ALPHA, replace(BETA, local_time=tomorrow)])
@@ -336,7 +339,7 @@ def test_an_absent_smartctl_says_how_to_get_it(host: Made, tmp_path: Path) -> No
         f"smartctl could not be run ({program}: No such file or directory): install it (apt install smartmontools), or"
         " give its path as `smartctl` in [collector]",
     )
-    assert unreadable_of(by_device(watch)[A]).why.startswith(NOT_RUN)
+    assert unreadable_of(by_device(watch)[A]).cause is UnreadableCause.TOOL_MISSING
     made.sudo = str(tmp_path / "sudo")
     (told,) = made.watch().rescan().trouble
     assert "apt install sudo" in told

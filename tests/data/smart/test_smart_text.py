@@ -250,6 +250,7 @@ def _one_sentence_or_reading(text: bytes) -> bool:
         return 10 < len(str(reason)) < 500 and "\n" not in str(reason)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(TEXTS)), st.data())
 def test_a_mutated_text_is_a_reading_or_a_reason(name: str, data: st.DataObject) -> None:
     text = bytearray(TEXTS[name])

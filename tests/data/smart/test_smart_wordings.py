@@ -162,7 +162,7 @@ def test_what_stopped_a_sas_drives_reading_is_quoted_from_the_text_that_comes_al
         assert line in refused(json.dumps(answer))
         return
     found = decode(json.dumps(answer).encode())
-    assert found.untold == f"smartctl read nothing but the disk's name ({line})"
+    assert found.untold == f"smartctl read nothing but the disk's name ({' '.join(line.split())})"
 
 
 def test_a_verdict_after_an_answer_that_was_cut_short_counts_as_a_failed_read() -> None:

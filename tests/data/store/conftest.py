@@ -34,7 +34,9 @@ def url(server: Server, template: str) -> str:
     return server.url(server.database(template))
 
 
-@pytest.fixture(params=["file", "memory", pytest.param("postgres", marks=pytest.mark.system)])
+@pytest.fixture(
+    params=["file", "memory", pytest.param("postgres", marks=[pytest.mark.system, pytest.mark.core])]
+)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
     """Opens the same store anew with every call (in memory: the one that there is)."""
     stores: list[Store] = []

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from data.store import schema
 from data.store.opening import open_store
 from data.store.sqlite import SqliteStore
 from service.cli import main
@@ -29,12 +30,12 @@ def test_a_file_goes_down_for_an_older_predrain_and_up_again(
 ) -> None:
     state = _filled(tmp_path)
     assert main(["store", "migrate", "--to", "2", "--state", state]) == 0
-    assert "was of version 5 and is of version 2 now" in capsys.readouterr().out
+    assert f"was of version {schema.VERSION} and is of version 2 now" in capsys.readouterr().out
     with closing(sqlite3.connect(tmp_path / "store.sqlite")) as connection:
         assert connection.execute("SELECT version FROM schema_version").fetchall() == [(2,)]
     assert main(["store", "migrate", "--state", state]) == 0
     assert main(["store", "migrate", "--state", state]) == 0
-    assert "version 5: nothing to do" in capsys.readouterr().out
+    assert f"version {schema.VERSION}: nothing to do" in capsys.readouterr().out
     store = open_store(tmp_path / "store.sqlite")
     written.assert_whole(store)
     store.close()
@@ -54,7 +55,10 @@ def test_no_store_is_migrated_beneath_a_service_that_runs_on_it(
 def test_status_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state = _filled(tmp_path)
     assert main(["store", "status", "--state", state]) == 0
-    assert "version 5: 2 devices, 2026-03-01 to 2026-03-01, 1 drains, 1 outcomes" in capsys.readouterr().out
+    assert (
+        f"version {schema.VERSION}: 2 devices, 2026-03-01 to 2026-03-01, 1 drains, 1 outcomes"
+        in capsys.readouterr().out
+    )
     assert main(["store", "status", "--json", "--state", state]) == 0
     assert json.loads(capsys.readouterr().out)["devices"] == 2
 
@@ -96,7 +100,7 @@ def test_an_empty_database_is_made_ready(server: Server, capsys: pytest.CaptureF
     assert main(["store", "status", "--url", url]) == 1
     assert "has no tables yet" in capsys.readouterr().err
     assert main(["store", "migrate", "--url", url]) == 0
-    assert "the store is new and is of version 5 now" in capsys.readouterr().out
+    assert f"the store is new and is of version {schema.VERSION} now" in capsys.readouterr().out
     assert main(["store", "status", "--url", url]) == 0
     assert "0 devices, no readings yet" in capsys.readouterr().out
 

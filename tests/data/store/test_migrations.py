@@ -29,6 +29,7 @@ from tests.system.postgres.server import Server
 
 HERE = Path(__file__).parent
 VERSIONS = range(1, schema.VERSION + 1)
+STORED = sorted(int(path.stem[1:]) for path in HERE.glob("v*.sql"))
 
 
 def _old_file(folder: Path, version: int) -> Path:
@@ -91,7 +92,7 @@ def _tables(connection: Connection) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("version", STORED)
 def test_an_old_file_is_brought_up_when_it_is_opened_and_keeps_all_it_holds(
     tmp_path: Path, version: int
 ) -> None:
@@ -101,6 +102,9 @@ def test_an_old_file_is_brought_up_when_it_is_opened_and_keeps_all_it_holds(
         store = SqliteStore(path)
         written.assert_whole(store, checkpoint=version > 1)
         store.close()
+    if version == schema.VERSION:
+        assert not Path(f"{path}.v{version}").exists(), "nothing was migrated, so nothing had to be copied"
+        return
     with closing(sqlite3.connect(f"{path}.v{version}")) as copy:
         mark = (
             "version FROM schema_version" if version < 3 else "CAST(version_num AS INT) FROM alembic_version"
@@ -108,6 +112,12 @@ def test_an_old_file_is_brought_up_when_it_is_opened_and_keeps_all_it_holds(
         assert copy.execute(f"SELECT {mark}").fetchall() == [(version,)]
         assert copy.execute("SELECT count(*) FROM readings").fetchall() == [(4,)]
     assert path.read_bytes() != before
+
+
+def test_every_version_of_the_tables_is_kept_as_a_file() -> None:
+    assert [*VERSIONS] == STORED, (
+        "dump a store of this version that `written.fill` filled, while its code is here"
+    )
 
 
 def test_an_old_file_that_cannot_be_copied_is_left_as_it_is(tmp_path: Path) -> None:
@@ -151,7 +161,8 @@ def test_what_a_store_holds_comes_through_the_way_down_and_up(place: Place) -> N
     store = place.opened()
     written.fill(store)
     store.close()
-    for down, checkpoint in ((4, True), (3, True), (2, True), (1, False)):
+    for down in range(schema.VERSION - 1, 0, -1):
+        checkpoint = down > 1
         place.migrate(down)
         place.migrate(schema.VERSION)
         store = place.opened()
@@ -236,11 +247,11 @@ def test_a_database_is_brought_up_by_the_command_only(server: Server) -> None:
     assert version(url) == 0
     assert migrated(url, 2) == (0, 2)
     with pytest.raises(
-        StoreOutdated, match=r"has version 2 .*works with version 5: .*predrain store migrate"
+        StoreOutdated, match=r"has version 2 .*works with version 6: .*predrain store migrate"
     ):
         PostgresStore(url)
-    assert migrated(url) == (2, 5)
-    assert migrated(url) == (5, 5)
+    assert migrated(url) == (2, schema.VERSION)
+    assert migrated(url) == (schema.VERSION, schema.VERSION)
     PostgresStore(url).close()
 
 
@@ -251,6 +262,6 @@ def test_a_database_of_a_newer_predrain_is_left_alone(server: Server) -> None:
     migrated(url)
     server.run("UPDATE alembic_version SET version_num = '0007'", name)
     for attempt in (lambda: PostgresStore(url), lambda: migrated(url)):
-        with pytest.raises(StoreUnreadable, match="has version 7 and this predrain knows 5: update predrain"):
+        with pytest.raises(StoreUnreadable, match="has version 7 and this predrain knows 6: update predrain"):
             attempt()
     assert version(url) == 7

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -18,7 +17,6 @@ from data.outcome import Fate, Outcome
 from data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
 from data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
 from data.refusal import Refusal
-from data.store.faults import StoreFull, StoreUnreadable
 from data.store.port import Checkpoint, Store
 from data.store.sqlite import SqliteStore
 from data.windows import Windows
@@ -71,6 +69,36 @@ def test_the_latest_reading_is_the_latest_taken_not_the_latest_received(store: S
     store.add_readings([late])
     store.add_readings([early, _reading("b", NOON)])
     assert store.latest_readings() == {"a": late, "b": _reading("b", NOON)}
+
+
+def test_the_latest_readings_of_some_devices_can_be_asked_alone(store: Store) -> None:
+    store.add_readings([_reading("a", NOON), _reading("b", NOON)])
+    assert store.latest_readings([DeviceId("b"), DeviceId("c")]) == {"b": _reading("b", NOON)}
+    assert store.latest_readings([]) == {}
+
+
+def test_readings_are_refiled_under_another_device_whose_own_ones_stay(store: Store) -> None:
+    a, b = DeviceId("a"), DeviceId("b")
+    first, second, third = (_reading("a", NOON + hours * HOUR, hours) for hours in (0, 1, 2))
+    own = _reading("b", NOON + HOUR, 900)
+    store.add_readings([first, second, third, own])
+    store.save_checkpoints([Checkpoint(a, "layout", NOON, b""), Checkpoint(b, "layout", NOON, b"")])
+    for _ in range(2):  # after a crash it is done again
+        store.refile_readings([second, third], b)
+    assert store.readings(a) == (first,)
+    assert store.readings(b) == (own, replace(third, device=b))
+    assert store.latest_readings() == {"a": first, "b": replace(third, device=b)}
+    assert store.checkpoints([a, b]) == {}
+
+
+def test_a_device_whose_newest_is_forgotten_is_a_device_no_more_and_keeps_its_history(store: Store) -> None:
+    a = DeviceId("a")
+    store.add_readings([_reading("a", NOON)])
+    store.save_outlooks([_outlook("a", NOON)])
+    store.save_checkpoints([Checkpoint(a, "layout", NOON, b"")])
+    store.forget_newest(a)
+    assert (store.latest_readings(), store.latest_outlooks(), store.checkpoints([a])) == ({}, {}, {})
+    assert store.readings(a) == (_reading("a", NOON),)
 
 
 def test_an_unreadable_drive_is_kept_as_evidence(store: Store) -> None:
@@ -304,66 +332,3 @@ def test_a_save_that_fails_half_way_changes_nothing(store: Store) -> None:
     with pytest.raises(Refusal, match="cannot be written"):
         store.add_readings([_reading("a", NOON), replace(_reading("b", NOON), host=HostName("\ud800"))])
     assert store.latest_readings() == {}
-
-
-def test_a_damaged_file_is_refused_with_the_cure(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    path.write_bytes(b"not a database, by any means" * 100)
-    with pytest.raises(StoreUnreadable, match=r"store\.db is damaged or no store .*backup"):
-        SqliteStore(path)
-
-
-def test_damage_in_the_middle_of_a_file_is_refused_with_the_cure(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    store = SqliteStore(path)
-    store.add_readings([_reading(f"dev-{i}", NOON) for i in range(2000)])
-    store.close()
-    raw = bytearray(path.read_bytes())
-    for page in range(2 * 4096, len(raw), 4096):
-        raw[page : page + 64] = b"\xa5" * 64
-    path.write_bytes(raw)
-    with pytest.raises(StoreUnreadable, match="backup"):
-        SqliteStore(path).latest_readings()
-
-
-def test_a_document_that_cannot_be_read_is_refused_with_its_table(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    store = SqliteStore(path)
-    store.add_readings([_reading("a", NOON)])
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE latest_readings SET document = x'7b7d'")
-    connection.close()
-    with pytest.raises(StoreUnreadable, match=r"latest_readings that cannot be read .*missing required"):
-        store.latest_readings()
-    store.close()
-
-
-def test_a_store_of_a_newer_predrain_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    SqliteStore(path).close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '0007'")
-    connection.close()
-    with pytest.raises(StoreUnreadable, match="has version 7 and this predrain knows 5: update"):
-        SqliteStore(path)
-
-
-def test_somebody_elses_database_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "other.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE songs (name TEXT)")
-    connection.close()
-    with pytest.raises(StoreUnreadable, match="is a database but not a store"):
-        SqliteStore(path)
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("songs",)]
-    connection.close()
-
-
-def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(StoreUnreadable, match="cannot be made"):
-        SqliteStore(tmp_path / "file" / "store.db")
-    (tmp_path / "folder.db").mkdir()
-    with pytest.raises(StoreFull, match="unable to open database file"):
-        SqliteStore(tmp_path / "folder.db")

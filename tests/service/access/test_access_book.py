@@ -140,7 +140,7 @@ def test_a_one_time_token_is_good_for_one_exchange_however_many_try(book: Book) 
     assert "revoke host:stor-01" in refused[0]
     found = book.credential(given_[0])
     assert found is not None
-    assert (found.host, found.scopes) == ("stor-01", (Scope.INGEST,))
+    assert (found.host, found.scopes) == ("stor-01", {Scope.INGEST})
 
 
 def test_a_one_time_token_is_no_use_for_another_host_or_after_its_time(book: Book, clock: SetClock) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from service.connections import bounded
 from service.listening import Server, bind, url_of
-from service.rest.door import Door
+from service.rest.admission import Admission
 from service.settings import ServiceTable
 from service.tables.access import AccessTable
 from tests.service.conftest import Place, Serve, Site, envelope, shut, smart_reading, with_service
@@ -72,6 +72,7 @@ def test_a_body_of_100_mb_without_a_length_is_cut_off(site: Site, path: str) -> 
     assert site.client.get("/healthz").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packing", ["gzip", "deflate", "br", "zstd", "gzip, gzip"])
 def test_a_packed_body_is_refused_however_small(site: Site, packing: str) -> None:
     bomb = gzip.compress(b"[" + b" " * (20 * MIB) + b"]")
@@ -121,7 +122,7 @@ def test_a_client_that_sends_its_head_byte_by_byte_is_left(house: Any) -> None:
 def test_a_client_that_sends_its_body_byte_by_byte_is_told_and_left(
     house: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Door, "body_seconds", 0.5)
+    monkeypatch.setattr(Admission, "body_seconds", 0.5)
     with impatient(house, "t" * 40) as client:
         for path in (b"readings", b"halt"):
             with connect(client) as slow:
@@ -135,6 +136,7 @@ def test_a_client_that_sends_its_body_byte_by_byte_is_told_and_left(
                 assert b"did not arrive within 0.5 s" in said
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_its_answer_is_left(house: Any) -> None:
     house.ingest([smart_reading(f"S{n}") for n in range(300)])
     work(house)
@@ -170,6 +172,7 @@ def test_a_head_without_end_is_refused(house: Any) -> None:
         assert said
 
 
+@pytest.mark.slow
 def test_so_many_connections_and_no_more(house: Any) -> None:
     with impatient(house, "t" * 40, most=20, head_seconds=300.0) as client:
         held = [connect(client) for _ in range(20)]
@@ -227,6 +230,7 @@ def test_10_000_requests_are_answered_or_told_to_wait_and_others_are_served(
     shut(site.house)
 
 
+@pytest.mark.slow
 def test_strangers_of_one_address_are_bounded_together(place: Place, serve: Serve) -> None:
     site = served(place, serve, address_requests_per_second=5)
     statuses = [
@@ -238,6 +242,7 @@ def test_strangers_of_one_address_are_bounded_together(place: Place, serve: Serv
     shut(site.house)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [
@@ -287,6 +292,7 @@ def filters(site: Site) -> list[tuple[str, str, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_sql_in_a_filter_is_a_word_like_any_other(site: Site) -> None:
     site.house.ingest([smart_reading("A"), smart_reading("B")])
     work(site.house)

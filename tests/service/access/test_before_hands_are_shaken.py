@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 import trustme
 
+from tests.deadlines import idle_seconds
+
 FILES = 80
 SERVING = """
 import asyncio, resource, sys
@@ -80,8 +82,8 @@ def answered(authority: trustme.CA, port: int, within: float) -> bool:
     """Whether somebody who shakes hands gets an answer in so many seconds, trying again when let go."""
     context = ssl.create_default_context()
     authority.configure_trust(context)
-    until = time.monotonic() + within
-    while (left := until - time.monotonic()) > 0:
+    until = idle_seconds() + within
+    while (left := until - idle_seconds()) > 0:
         with (
             suppress(OSError),
             socket.create_connection(("127.0.0.1", port), timeout=left) as plain,
@@ -126,7 +128,7 @@ def test_who_is_silent_too_long_or_speaks_no_tls_is_left_and_its_file_is_free(
             one.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         assert all(is_closed(one) for one in silent)
         assert all(one.recv(1000) is not None and is_closed(one) for one in wrong)
-        until = time.monotonic() + 10
-        while sockets() > before and time.monotonic() < until:
+        until = idle_seconds() + 10
+        while sockets() > before and idle_seconds() < until:
             time.sleep(0.05)
         assert sockets() <= before

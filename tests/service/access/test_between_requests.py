@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.deadlines import idle_seconds
 from tests.service.access.test_at_the_door import connect, impatient
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -19,8 +20,8 @@ UNREAD = b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\
 def dripping(connection: socket.socket, drop: bytes, seconds: float) -> bool:
     """Send `drop` again and again; whether the service left meanwhile."""
     connection.settimeout(0.1)
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    until = idle_seconds() + seconds
+    while idle_seconds() < until:
         with suppress(TimeoutError):
             try:
                 connection.sendall(drop)

@@ -95,6 +95,7 @@ def test_to_sign_in_anew_closes_the_session_before(site: Site) -> None:
     assert site.client.get("/api/v1/session").json()["name"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forged", ["forged", "0" * 43, "", "token"])
 def test_a_forged_cookie_is_nobody_s(site: Site, forged: str) -> None:
     # The token itself is no session: a cookie of it would let a thief of one stay under the name of the other.

@@ -12,9 +12,10 @@ from actions.policy import Mode
 from data.drain import Drain, DrainState, Intent, Progress
 from data.ids import HostName, OsdId
 from data.outlook import Reason, Status
-from data.reading import NOT_RUN, Unreadable
+from data.reading import Unreadable
+from data.unreadable import UnreadableCause
 from service.telling import causes
-from service.telling.cause import Severity, Worry
+from service.telling.cause import CLUSTER_KEYS, Severity, Worry
 from service.telling.disks import doing
 from service.telling.silence import Silence
 from tests.actions.made import calm_view, changed_osd, wide_spec
@@ -126,7 +127,7 @@ def test_a_disk_that_was_filled_is_not_to_be_swapped_and_is_told_when_it_sickens
     fleet.sicken(3)
     scene = fleet.scene()
     (cause,) = causes(replace(scene, sight=replace(scene.sight, view=view)))
-    assert "Drain D-1 is done: the disk is filled." in cause.points[0].line
+    assert "Fill D-1 is done: the disk is filled." in cause.points[0].line
 
 
 def test_disks_of_one_rack_that_are_sick_for_one_reason_are_one_cause() -> None:
@@ -191,7 +192,7 @@ def test_unreadable_disks_are_told_by_host_and_hosts_without_smartctl_together()
     fleet = Fleet()
     fleet.unread[device(3)] = Unreadable(NOW - timedelta(hours=6), "no answer within 30 s")
     for number in (11, 21):
-        fleet.unread[device(number)] = Unreadable(NOW, f"{NOT_RUN}: no such file")
+        fleet.unread[device(number)] = Unreadable(NOW, "no such file", UnreadableCause.TOOL_MISSING)
     mute, unable = causes(fleet.scene())
     assert (unable.key, len(unable.points)) == ("unreadable:stor-00", 1) or (mute.key, len(mute.points)) == (
         "unable",
@@ -207,6 +208,14 @@ def test_halt_broken_parts_and_doubts_are_causes() -> None:
         doubts=(Worry("drift", "Drives of X no longer look like those trained on.", "Train again."),),
     )
     assert keys(fleet) == ["part:worker", "forecast:drift", "halted"]
+
+
+def test_texts_in_the_cluster_that_are_not_believed_are_told_with_the_command_that_shows_them() -> None:
+    (told,) = causes(
+        Fleet(broken=(Worry(CLUSTER_KEYS, "The text predrain/steps carries no signature."),)).scene()
+    )
+    assert told.title == "Texts that predrain keeps in the cluster are not believed"
+    assert "`predrain ceph adopt`" in told.todo
 
 
 def test_a_cluster_that_does_not_answer_is_not_told_as_a_halt_to_be_lifted() -> None:

@@ -51,6 +51,7 @@ def test_a_disk_that_turns_bad_is_told_once(told: Site, ear: Ear) -> None:
     assert "The drive's own verdict is FAILED." in message.cause.points[0].line
 
 
+@pytest.mark.slow
 def test_hosts_are_not_called_silent_for_what_the_worker_does_not_take(told: Site, ear: Ear) -> None:
     told.house.faults["worker"] = "The bundle is damaged."
     pass_time(told, 300)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +24,13 @@ from service.access.oidc import ProviderAway, local
 from service.examining import away
 from service.house import House, Ports
 from service.listening import Server, bind
+from service.rest import recording
 from service.rest.guarding import WORD_HEADER
 from service.settings import BadSettings, ServiceTable, Settings, load
 from service.state import StateDir
 from service.tables.access import OidcTable
 from service.tokens import gather
+from tests.deadlines import idle_seconds
 from tests.system.access.provider import CLIENT, SECRET, LocalProvider, local_provider
 
 HALT = "/api/v1/halt"
@@ -131,6 +134,7 @@ def test_the_session_s_cookie_stays_strict_and_the_other_one_is_gone(door: Door)
     assert "max-age=0" in begun.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("groups", "scopes"),
     [
@@ -160,6 +164,7 @@ def test_who_may_only_read_halts_nothing(door: Door, provider: LocalProvider) ->
     assert door.house.store.halt_reason() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lies",
     [
@@ -194,11 +199,19 @@ def test_who_signs_in_is_on_record_and_the_code_that_let_them_in_is_not(door: Do
     assert record(door) == [("oidc:anna", "GET /sign-in/return", "303")]
 
 
-def test_a_sign_in_that_is_refused_is_on_record(door: Door, provider: LocalProvider) -> None:
+def test_sign_ins_that_are_refused_are_counted_on_record(
+    door: Door, provider: LocalProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "WINDOW_SECONDS", 0.5)
     provider.lies = {"aud": "another"}
     follow(door)
     door.browser.get("/sign-in/return", params={"error": "access_denied"})
-    assert record(door) == [(NOBODY, "GET /sign-in/return", "403")] * 2
+    end = idle_seconds() + 30
+    while not (lines := record(door)) and idle_seconds() < end:
+        time.sleep(0.1)
+    told = [(caller, answered) for caller, _, answered in lines]
+    assert set(told) == {(NOBODY, "refused")}
+    assert all("GET /sign-in/return 403" in asked for _, asked, _ in lines)
 
 
 @pytest.mark.parametrize("readers", [("storage",)])
@@ -212,6 +225,7 @@ def test_whom_the_provider_knows_and_nothing_is_granted_to_is_on_record_by_name(
     assert who(door)["name"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["unsigned", "another's key", "public key as a secret"])
 def test_a_token_that_the_provider_did_not_sign_lets_nobody_in(
     door: Door, provider: LocalProvider, how: str
@@ -256,6 +270,7 @@ def test_the_code_is_proved_to_be_ours(door: Door) -> None:
         assert asked[once] != again[once]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "back",
     [
@@ -291,6 +306,7 @@ def test_the_doctor_says_whether_people_can_sign_in(provider: LocalProvider) -> 
         list(away.oidc(settings.model_copy(update={"oidc": elsewhere}), SystemClock()))
 
 
+@pytest.mark.slow
 def test_keys_that_the_provider_changed_are_fetched_and_forged_ones_fetch_nothing(
     door: Door, provider: LocalProvider
 ) -> None:

@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+from tests.deadlines import idle_seconds
 from tests.system.ceph.roots import CLEAN
 
 
@@ -56,9 +57,9 @@ class Daemons:
     def kill(self, name: str, how: signal.Signals = signal.SIGKILL, seconds: float = 30) -> None:
         """Send a signal that ends it, and wait until it has ended."""
         self.send(name, how)
-        until = time.monotonic() + seconds
+        until = idle_seconds() + seconds
         while self.pid(name):
-            if time.monotonic() > until:
+            if idle_seconds() > until:
                 raise TimeoutError(f"{name} did not end by {how.name} in {seconds:.0f} s")
             time.sleep(0.02)
 

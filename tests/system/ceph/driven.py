@@ -19,6 +19,7 @@ from actions.policy import Policy
 from data.drain import Drain, DrainState
 from data.ids import PgId
 from data.store.sqlite import SqliteStore
+from tests.deadlines import idle_seconds
 from tests.system.ceph.minicluster import MiniCluster
 
 QUICK = "mgr_stats_period = 1\nmon_osd_report_timeout = 900\n"
@@ -78,9 +79,9 @@ class Driven:
         each: Callable[[ClusterView], None] = lambda _: None,
     ) -> Drain:
         """Tick until the drain is in one of `states`; `each` is shown every look."""
-        end = time.monotonic() + seconds
+        end = idle_seconds() + seconds
         while (found := self.controller.requests.known(drain.id)).state not in states:
-            assert time.monotonic() < end, f"{found.state}, held by {found.held_by}, {found.progress}"
+            assert idle_seconds() < end, f"{found.state}, held by {found.held_by}, {found.progress}"
             report = self.controller.tick(datetime.now(UTC), {})
             if report.view is not None:
                 each(report.view)

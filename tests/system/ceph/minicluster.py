@@ -29,6 +29,7 @@ from typing import Any, NamedTuple, TextIO
 
 from actions.cluster.caps import caps
 from actions.cluster.rados import Connection
+from tests.deadlines import idle_seconds
 from tests.system.ceph import roots
 from tests.system.ceph.agent import Agent
 from tests.system.ceph.conf import CONF, keyring, new_key
@@ -330,12 +331,12 @@ class MiniCluster:
 
     def wait(self, condition: Callable[[], Any], seconds: float, what: str) -> Any:
         """Ask until it holds; what it said. Raises TimeoutError."""
-        until = time.monotonic() + seconds
+        until = idle_seconds() + seconds
         while True:
             with contextlib.suppress(CommandError, RuntimeError, KeyError, json.JSONDecodeError):
                 if found := condition():
                     return found
-            if time.monotonic() > until:
+            if idle_seconds() > until:
                 raise TimeoutError(f"{what}: not in {seconds:.0f} s")
             time.sleep(0.2)
 

@@ -28,10 +28,13 @@ from actions.cluster.lease import RadosLease
 from actions.cluster.live import LiveCluster
 from actions.cluster.port import Answer, Command
 from actions.cluster.rados import Connection, Rados
+from actions.cluster.signed_keys import SignedKeys
 from actions.cluster.view import ClusterView
 from actions.controller import Controller
 from actions.policy import Policy
 from data.store.sqlite import SqliteStore
+from tests.actions.made_keep import SIGNING_KEY
+from tests.deadlines import idle_seconds
 
 POLICY = Policy(tick_seconds=1.0, statistics_seconds=1.0, out_share_max=0.5)
 """For clusters with `mgr_stats_period` 1."""
@@ -138,7 +141,7 @@ def main(orders: Orders) -> None:
     now = lambda: datetime.now(UTC)  # noqa: E731
     fuse = Fuse(orders)
     store: Any = Fused(SqliteStore(Path(orders.store)), fuse, ("save_drain", "add_journal"))
-    keep: Any = Fused(ConfigKeys(channel), fuse, ("write", "remove"))
+    keep: Any = Fused(SignedKeys(ConfigKeys(channel), SIGNING_KEY), fuse, ("write", "remove"))
     lease = RadosLease(
         channel,
         orders.owner,
@@ -148,8 +151,8 @@ def main(orders: Orders) -> None:
     cluster = FusedCluster(LiveCluster(channel, now), fuse)
     controller = Controller(cluster, store, POLICY, keep=keep, lease=lease, owner=orders.owner)
     fuse.state = lambda: ",".join(drain.state.value for drain in store.drains())
-    until, told = time.monotonic() + orders.seconds, ""
-    while time.monotonic() < until:
+    until, told = idle_seconds() + orders.seconds, ""
+    while idle_seconds() < until:
         report = controller.tick(now(), {})
         drains = store.drains()
         state = ",".join(drain.state.value for drain in drains)

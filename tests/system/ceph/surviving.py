@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from actions.cluster.rados import Rados
 from actions.controller import Controller
 from data.drain import Drain
 from data.store.sqlite import SqliteStore
+from tests.deadlines import idle_seconds
 from tests.system.ceph.minicluster import MiniCluster
 from tests.system.ceph.runner import POLICY, as_given
 
@@ -49,7 +49,7 @@ class Life:
         self, wanted: Callable[[dict[str, Any]], bool], what: str, seconds: float = 240
     ) -> dict[str, Any]:
         """The first line it says from now on that is wanted."""
-        ends = time.monotonic() + seconds
+        ends = idle_seconds() + seconds
         while line := self._line(ends):
             if wanted(line):
                 return line
@@ -59,7 +59,7 @@ class Life:
         """Everything until it ends."""
         self.process.wait(240)
         self._listener.join(10)
-        while not self._lines.empty() and self._line(time.monotonic() + 1):
+        while not self._lines.empty() and self._line(idle_seconds() + 1):
             pass
         return self.said
 
@@ -72,10 +72,13 @@ class Life:
 
     def _line(self, ends: float) -> dict[str, Any] | None:
         """The next that it says; None when it has ended or time is up."""
-        try:
-            line = self._lines.get(timeout=max(0.0, ends - time.monotonic()))
-        except Empty:
-            return None
+        while True:
+            try:
+                line = self._lines.get(timeout=min(1.0, max(0.0, ends - idle_seconds())))
+                break
+            except Empty:
+                if idle_seconds() >= ends:
+                    return None
         if not line:
             return None
         self.said.append(json.loads(line))

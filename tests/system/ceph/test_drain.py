@@ -30,6 +30,8 @@ from service.house import House, Ports
 from service.live import live
 from service.settings import CephTable, ServiceTable, Settings
 from service.up import forecaster_of
+from tests.actions.made_keep import SIGNING_KEY
+from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster
 
@@ -146,7 +148,7 @@ def house(whole: MiniCluster, tmp_path: Path) -> Iterator[House]:
     """The service as `predrain up` composes it, with a policy for a small cluster."""
     settings = Settings(service=ServiceTable(state=tmp_path), ceph=ceph_table(whole))
     store = SqliteStore(tmp_path / "store.sqlite")
-    cluster = live(settings.ceph, store)
+    cluster = live(settings.ceph, store, lambda: SIGNING_KEY)
     ports = Ports(SqliteLog(tmp_path / "log.sqlite"), store, SystemClock(), forecaster_of(None), cluster)
     policy = replace(Policy(), mode=Mode.PROPOSE, statistics_seconds=1.0, out_share_max=0.3)
     made = House(ports, policy, settings)
@@ -174,14 +176,14 @@ def failing(device: str, host: str, at: datetime) -> Reading:
 
 def ticked(house: House, seconds: float, *states: DrainState) -> Any:
     """Tick every second until the one drain is in one of `states`."""
-    until = time.monotonic() + seconds
+    until = idle_seconds() + seconds
     while True:
         house.step_controller()
         drains = house.store.drains()
         if drains and drains[0].state in states:
             return drains[0]
         told = [(one.state, one.held_by, one.progress) for one in drains]
-        assert time.monotonic() < until, f"{told}; {house.controlling()}"
+        assert idle_seconds() < until, f"{told}; {house.controlling()}"
         time.sleep(1.0)
 
 
@@ -239,8 +241,17 @@ def test_the_command_line_drains_straight_on_the_cluster_and_says_how_it_went(
     )
     plan = json.loads(planned.stdout)
     assert not plan["refusals"]
+    keyless = subprocess.run(
+        [*command, "apply", "osd.5", "--yes", "--wait", *words],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert keyless.returncode == 3
+    assert "--signing-key FILE" in keyless.stderr
+    key = tmp_path / "signing_key"
+    key.touch(mode=0o600)
+    key.write_text(f"{SIGNING_KEY}\n")
     applied = subprocess.run(
-        [*command, "apply", "osd.5", "--yes", "--wait", "--reason", "a test", *words],
+        [*command, "apply", "osd.5", "--yes", "--wait", "--reason", "a test", "--signing-key", str(key), *words],
         cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "200"},
     )  # fmt: skip
     assert applied.returncode == 0, applied.stderr

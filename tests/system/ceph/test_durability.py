@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from actions.cluster.keep import ConfigKeys
 from actions.cluster.lease import RadosLease
 from actions.cluster.rados import Rados
+from service.process_identity import has_ended, name_this_process
 from tests.system.ceph.minicluster import MiniCluster
+from tests.system.ceph.runner import as_given
 from tests.system.ceph.surviving import World, done, held, sent, small
 
 
@@ -23,7 +30,7 @@ def kept(release: str) -> Iterator[MiniCluster]:
 # -- keep and lease ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_texts_of_any_length_lie_in_the_mon_and_an_operators_bare_halt_is_read(world: World) -> None:
     keep = ConfigKeys(world.channel)
     long = "".join(f"{number:07d}é" for number in range(20_000))
@@ -40,7 +47,7 @@ def test_texts_of_any_length_lie_in_the_mon_and_an_operators_bare_halt_is_read(w
     assert keep.read("halt") is None
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_the_lease_is_one_clients_until_it_expires_or_is_given_back(world: World) -> None:
     other = Rados(world.cluster.connection())
     one = RadosLease(world.channel, "one", time.monotonic, seconds=3.0)
@@ -61,7 +68,42 @@ def test_the_lease_is_one_clients_until_it_expires_or_is_given_back(world: World
     other.close()
 
 
-@pytest.mark.core
+@pytest.mark.release
+def test_the_holder_is_told_and_the_lock_of_a_killed_process_is_broken_at_once(world: World) -> None:
+    """The holder is a process of its own, so that the cluster knows it as another client that never says good-bye."""
+    said = (
+        "import json, sys, time; from actions.cluster.lease import RadosLease\n"
+        "from actions.cluster.rados import Connection, Rados\n"
+        "from service.process_identity import name_this_process\n"
+        "given = json.loads(sys.argv[1]); given['interpreter'] = tuple(given['interpreter'])\n"
+        "lease = RadosLease(Rados(Connection(**given)), name_this_process(), time.monotonic, seconds=600)\n"
+        "assert lease.hold(), lease.why\n"
+        "print(lease.cookie, flush=True); time.sleep(600)\n"
+    )
+    given = json.dumps(as_given(world.cluster.connection()))
+    holder = subprocess.Popen([sys.executable, "-c", said, given], stdout=subprocess.PIPE, text=True)
+    with holder:
+        assert holder.stdout is not None
+        cookie = holder.stdout.readline().strip()
+        ours = RadosLease(world.channel, name_this_process(), time.monotonic, has_ended=has_ended)
+        assert not ours.hold()
+        found = ours.holder()
+        assert found is not None
+        assert (found.owner.name, found.owner.pid) == (cookie, holder.pid)
+        assert found.until is not None
+        assert timedelta(minutes=9) < found.until - datetime.now(UTC) < timedelta(minutes=11)
+        (locker,) = world.channel.lockers("predrain", "lease")
+        another = replace(locker, cookie="another")
+        assert not world.channel.break_lock("predrain", "lease", another).ok
+        assert not ours.hold()
+        holder.kill()
+    assert ours.holder() is None
+    assert ours.hold(), ours.why
+    ours.release()
+    assert world.channel.lockers("predrain", "lease") == ()
+
+
+@pytest.mark.release
 def test_the_lease_is_renewed_though_the_host_of_its_osd_went_without_a_word(world: World) -> None:
     """An OSD that is stopped stands for a host without power: nothing tells librados that its map is an old one."""
     lease = RadosLease(world.channel, "one", time.monotonic, seconds=8.0)
@@ -79,7 +121,7 @@ def test_the_lease_is_renewed_though_the_host_of_its_osd_went_without_a_word(wor
 # -- the controller dies -------------------------------------------------------------------------------------
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_of_two_controllers_one_acts_and_who_was_stopped_sends_at_most_the_command_at_hand(
     world: World,
 ) -> None:
@@ -179,6 +221,7 @@ def test_the_drained_disk_dying_under_way_loses_nothing_and_ends_in_the_same_sta
     world.cluster.wait(lambda: 2 in world.cluster.osds(), 60, "osd.2 is up again")
 
 
+@pytest.mark.core
 def test_a_bare_halt_in_the_mon_stops_every_command_until_it_is_removed(world: World) -> None:
     drain = world.propose(3)
     life = world.life()

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from actions.cluster.keep import ConfigKeys
+from actions.cluster.lease_owner import parse_owner
 from actions.petitions import ANSWERS, REQUESTS
 from data.store.sqlite import SqliteStore
+from tests.actions.made_keep import SIGNING_KEY
 from tests.system.ceph.minicluster import MiniCluster
 from tests.system.ceph.surviving import World, small
 
@@ -25,6 +27,7 @@ conf = {conf}
 name = {name}
 keyring = {keyring}
 python = {python}
+signing_key = {signing_key}
 lease_seconds = 15
 
 [policy]
@@ -41,7 +44,9 @@ def kept(release: str) -> Iterator[MiniCluster]:
 
 @dataclass
 class Machines:
-    """Machines that may control the cluster, each with predrain's own key and a state of its own."""
+    """Machines that may control the cluster, each with predrain's own cephx key, the signing key that all share, and a
+    state of its own.
+    """
 
     world: World
     folder: Path
@@ -49,13 +54,16 @@ class Machines:
 
     def __post_init__(self) -> None:
         least = self.world.cluster.least()
-        self.config = self.folder / "predrain.toml"
+        self.config, key = self.folder / "predrain.toml", self.folder / "signing_key"
+        key.touch(mode=0o600)
+        key.write_text(f"{SIGNING_KEY}\n")
         self.config.write_text(
             SETTINGS.format(
                 conf=json.dumps(least.conf),
                 name=json.dumps(least.name),
                 keyring=json.dumps(least.keyring),
                 python=json.dumps(list(least.interpreter)),
+                signing_key=json.dumps(str(key)),
             )
         )
 
@@ -77,12 +85,12 @@ class Machines:
         with (self.folder / f"{machine}.log").open("wb") as said:
             service = subprocess.Popen([PREDRAIN, "up", *options], stdout=subprocess.DEVNULL, stderr=said)
         self.services.append(service)
-        self.world.cluster.wait(lambda: f"-{service.pid}-" in self.steps(), 120, f"{machine} leads")
+        self.world.cluster.wait(lambda: self.last_leader() == service.pid, 120, f"{machine} leads")
         return service
 
-    def steps(self) -> str:
-        """The counter, with who counted last."""
-        return ConfigKeys(self.world.channel).read("steps") or ""
+    def last_leader(self) -> int | None:
+        """The id of the process that counted the last step."""
+        return parse_owner((ConfigKeys(self.world.channel).read("steps") or "").rpartition(" ")[2]).pid
 
     def state(self, machine: str, drain: str) -> str:
         """As the store there has it."""
@@ -112,7 +120,7 @@ def machines(world: World, tmp_path: Path) -> Iterator[Machines]:
         service.wait()
 
 
-@pytest.mark.core
+@pytest.mark.release
 @pytest.mark.slow
 def test_what_is_asked_beside_the_leader_it_does_and_when_it_is_killed_the_next_one_goes_on(
     machines: Machines,

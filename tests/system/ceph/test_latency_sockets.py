@@ -78,7 +78,7 @@ def rest_of_window(watch: LatencyWatch) -> dict[int, LatencySummary]:
     return {summary.osd: summary for summary in told}
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_a_window_counts_the_clients_operations_and_times_them_as_the_clients_did(
     looped: MiniCluster, watch: LatencyWatch, client: Rados
 ) -> None:
@@ -118,7 +118,7 @@ def test_reads_and_writes_are_told_apart(looped: MiniCluster, watch: LatencyWatc
     assert {one.write_ms_p50 for one in told} == {None}
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_an_osd_that_was_started_anew_is_counted_from_then_on(
     looped: MiniCluster, watch: LatencyWatch
 ) -> None:
@@ -139,7 +139,7 @@ def test_an_osd_that_was_started_anew_is_counted_from_then_on(
     assert 0 < told[0].operations <= 70
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_a_frozen_osd_leaves_the_others_their_window_and_is_named(looped: MiniCluster, root: Path) -> None:
     watch = LatencyWatch(
         lambda: admin_sockets(root),
@@ -160,7 +160,7 @@ def test_a_frozen_osd_leaves_the_others_their_window_and_is_named(looped: MiniCl
     looped.wait(lambda: watch.sample() or not watch.trouble, 60, "osd.1 answering again")
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_operations_that_wait_for_a_frozen_replica_are_counted_as_slow(
     looped: MiniCluster, root: Path
 ) -> None:
@@ -190,7 +190,7 @@ def slow_ops(watch: LatencyWatch) -> int:
     return max(one.slow_ops or 0 for one in rest_of_window(watch).values())
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_a_window_in_which_objects_were_recovered_says_so(looped: MiniCluster, watch: LatencyWatch) -> None:
     looped.command("osd set", key="noout")
     looped.kill("osd.1")
@@ -205,7 +205,7 @@ def test_a_window_in_which_objects_were_recovered_says_so(looped: MiniCluster, w
     assert any(one.recovering for one in told.values())
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_a_window_in_which_an_osd_scrubbed_says_so(looped: MiniCluster, watch: LatencyWatch) -> None:
     looped.write(POOL, objects=400, size=4096)
     looped.command("config set", who="osd", name="osd_scrub_sleep", value="0.5")

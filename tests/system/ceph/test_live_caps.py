@@ -16,6 +16,7 @@ from actions.cluster.lease import RadosLease
 from actions.cluster.live import LiveCluster, words
 from actions.cluster.port import (
     Balancer,
+    ClusterUnreachable,
     Command,
     CrushReweight,
     DeviceLight,
@@ -37,7 +38,7 @@ from tests.system.ceph.minicluster import MiniCluster
 
 EACCES = -13
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.release
 
 
 @pytest.fixture(scope="module")
@@ -186,8 +187,24 @@ def test_a_service_that_acts_through_the_mgr_module_cannot_change_the_map(world:
     channel = _channel(world, "client.reading", caps(User.READING).by_service())
     try:
         assert all(channel.ask(q.to, q.prefix, q.arguments).rc != EACCES for q in QUESTIONS)
-        ConfigKeys(channel).write("halt", "why")
-        ConfigKeys(channel).remove("halt")
+        keep, admin = ConfigKeys(channel), Rados(world.connection())
+        keep.write("halt", "why")
+        with pytest.raises(
+            ClusterUnreachable, match="may set a halt and not lift one; `ceph predrain unhalt`"
+        ):
+            keep.remove("halt")
+        assert ConfigKeys(admin).read("halt") == "why"
+        ConfigKeys(admin).remove("halt")
+        admin.close()
+        keep.write("requests/5", "{}")
+        assert keep.read("requests/5") == "{}"
+        keep.remove("requests/5")
+        keep.remove("answers/5")
+        for name in ("drain/osd.7", "ended", "steps", "lives", "heard", "answers/5"):
+            assert (
+                channel.ask("mon", "config-key set", {"key": f"predrain/{name}"}, given=b"x").rc == EACCES
+            ), name
+        assert channel.ask("mon", "config-key rm", {"key": "predrain/steps"}).rc == EACCES
         for command in _commands(world):
             assert {reply.rc for reply in channel.ask_all(words(command))} == {EACCES}, command
     finally:

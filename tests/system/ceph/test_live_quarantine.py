@@ -13,6 +13,7 @@ from actions.cluster.view import ClusterView
 from actions.mechanics.affinity import leaders, led
 from data.drain import DrainState, Mechanic
 from data.ids import OsdId, PgId
+from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import POLICY, QUICK, Driven, places
 from tests.system.ceph.minicluster import MiniCluster
@@ -80,14 +81,14 @@ def _leaders_are_computed_as_the_cluster_has_them(cluster: MiniCluster, drive: D
 
 
 def _tick_until_it_leads_nothing(drive: Driven, slow: OsdId, watch: Callable[[ClusterView], None]) -> None:
-    end = time.monotonic() + 300
+    end = idle_seconds() + 300
     while True:
         report = drive.controller.tick(datetime.now(UTC), {})
         assert report.view is not None
         watch(report.view)
         if report.view.osds[slow].primary_affinity == 0.0 and not led(report.view, slow):
             return
-        assert time.monotonic() < end, [d.held_by for d in drive.store.drains()]
+        assert idle_seconds() < end, [d.held_by for d in drive.store.drains()]
         time.sleep(POLICY.tick_seconds)
 
 

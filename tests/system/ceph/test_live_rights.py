@@ -15,7 +15,7 @@ from service.cli import main
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.release
 
 
 @pytest.fixture(scope="module")

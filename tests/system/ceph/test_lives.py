@@ -12,12 +12,14 @@ from actions.cluster.keep import ConfigKeys
 from actions.cluster.live import LiveCluster
 from actions.cluster.port import DeviceLight, PublishLife
 from actions.cluster.rados import Rados
+from actions.cluster.signed_keys import SignedKeys
 from actions.controller import Controller, TickReport
 from actions.handover import Orchestrator, orchestrator
 from data.ids import DeviceId
 from data.outlook import Outlook, Status
 from data.store.sqlite import SqliteStore
 from tests.actions.made import bad_outlook
+from tests.actions.made_keep import SIGNING_KEY
 from tests.system.ceph.minicluster import MiniCluster
 from tests.system.ceph.runner import POLICY
 
@@ -31,7 +33,7 @@ class World:
     def __init__(self, cluster: MiniCluster, folder: Path) -> None:
         self.cluster = cluster
         self.channel = Rados(cluster.connection())
-        self.keep = ConfigKeys(self.channel)
+        self.keep = SignedKeys(ConfigKeys(self.channel), SIGNING_KEY)
         self.now = datetime.now(UTC)
         self.store = SqliteStore(folder / "store.db")
         self.start()
@@ -87,7 +89,7 @@ def world(disks: MiniCluster, tmp_path: Path) -> Iterator[World]:
     made.store.close()
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_it_is_published_only_while_the_mgr_does_not_act_on_it_and_withdrawn_when_it_would(
     world: World,
 ) -> None:
@@ -106,7 +108,7 @@ def test_it_is_published_only_while_the_mgr_does_not_act_on_it_and_withdrawn_whe
     assert world.life is None
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_the_next_process_withdraws_ours_when_the_disk_is_better_and_leaves_other_peoples_word(
     world: World,
 ) -> None:

@@ -61,7 +61,7 @@ def test_a_probes_name_belongs_to_the_pg_that_it_was_chosen_for(pooled: MiniClus
         assert told["raw_pgid"].partition(".")[2] == f"{name_hash(name):x}"
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_a_probe_is_led_by_the_osd_that_it_is_meant_for(
     pooled: MiniCluster, channel: Channel, view: ClusterView
 ) -> None:
@@ -80,7 +80,7 @@ def test_a_probe_is_led_by_the_osd_that_it_is_meant_for(
         assert pooled.json("osd map", pool=POOL, object=name)["acting_primary"] == sample.osd
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_reservations_are_read_with_a_key_that_may(channel: Channel, view: ClusterView) -> None:
     senses = Senses(channel, POOL, lambda: OSDS)
     seen = senses.onto(replace(view, backfills_in_force={}), datetime.now(UTC))

@@ -136,7 +136,7 @@ def clear(cluster: MiniCluster) -> None:
     eventually(cluster, by_default(cluster.release, cluster.scheduler))
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_by_default_the_cap_is_in_force_and_nothing_is_set(scheduled: MiniCluster) -> None:
     before = rows(scheduled)
     eventually(scheduled, by_default(scheduled.release, scheduled.scheduler))
@@ -145,7 +145,7 @@ def test_by_default_the_cap_is_in_force_and_nothing_is_set(scheduled: MiniCluste
     assert rows(scheduled) == before
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_what_the_reservations_say_decides_whether_the_throttle_holds(scheduled: MiniCluster) -> None:
     why = unheld(seen(scheduled), OSDS)
     if by_default(scheduled.release, scheduled.scheduler) == 1:
@@ -154,7 +154,7 @@ def test_what_the_reservations_say_decides_whether_the_throttle_holds(scheduled:
         assert why == "1000 backfills at once are in force at osd.0, cap 1"
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_more_than_the_seeds_is_lowered_in_force_and_given_back_exactly(loose: MiniCluster) -> None:
     before = rows(loose)
     drain = hold(loose, a_drain())

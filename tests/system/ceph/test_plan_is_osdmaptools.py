@@ -13,6 +13,7 @@ from actions.crush.map import ITEM_NONE
 from actions.foresight import placed, weighed
 from actions.topology import pairs_for
 from data.ids import OsdId, PgId
+from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven
 from tests.system.ceph.minicluster import MiniCluster
@@ -67,9 +68,9 @@ def told(cluster: MiniCluster, *options: str) -> dict[PgId, tuple[int, ...]]:
 
 def until(drive: Driven, reached: Callable[[ClusterView], bool], seconds: float = 60) -> ClusterView:
     """The first look of which `reached` is true: the mgr tells of a PG's new place only when the PG has peered."""
-    end = time.monotonic() + seconds
+    end = idle_seconds() + seconds
     while not reached(view := drive.view()):
-        assert time.monotonic() < end, {pg.id: pg.up for pg in view.pgs.values()}
+        assert idle_seconds() < end, {pg.id: pg.up for pg in view.pgs.values()}
         time.sleep(0.5)
     return view
 

@@ -12,7 +12,7 @@ from tests.system.ceph.driven import QUICK, Driven, places
 VICTIM = OsdId(1)
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_a_removed_disk_ends_at_crush_weight_0_and_only_its_own_data_has_moved(start: Start) -> None:
     cluster = start(hosts=6, size_gib=2, conf=QUICK)
     cluster.pool("rep", pg_num=16, size=3)

@@ -82,7 +82,7 @@ bluestore_block_db_path = {flash}p2
     return start(hosts=1, per_host=2, store="loop", conf=conf)
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_osds_on_files_are_told_and_have_no_disk(cluster: MiniCluster, tmp_path: Path) -> None:
     found = look(cluster, tmp_path)
     assert found["disks"] == {}
@@ -90,7 +90,7 @@ def test_osds_on_files_are_told_and_have_no_disk(cluster: MiniCluster, tmp_path:
     assert all("in the file /var/lib/ceph/osd/ceph-" in sentence for sentence in found["trouble"])
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_a_real_flash_disk_carries_the_db_and_the_wal_of_its_osds(
     shared: MiniCluster, flash: str, tmp_path: Path
 ) -> None:
@@ -104,7 +104,7 @@ def test_a_real_flash_disk_carries_the_db_and_the_wal_of_its_osds(
     assert all("no hardware" in sentence for sentence in found["trouble"])
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_what_the_osds_told_the_cluster_agrees_with_their_links(shared: MiniCluster, tmp_path: Path) -> None:
     told = shared.command("osd metadata", format="json")
     assert look(shared, tmp_path / "a", told) == look(shared, tmp_path / "b")
@@ -116,7 +116,7 @@ def test_what_the_osds_told_the_cluster_agrees_with_their_links(shared: MiniClus
         )
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_a_real_read_error_is_counted_of_its_disk_and_of_no_other(flash: str, tmp_path: Path) -> None:
     backing = tmp_path / "disk"
     with backing.open("wb") as disk:

@@ -24,6 +24,7 @@ from data.outlook import Status
 from data.reading import LatencySummary, Reading, Role, Seat, Smart, Unreadable
 from data.store.sqlite import SqliteStore
 from tests.collector.fake_smartctl import Disk, FakeSmartctl, How, every_kind
+from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster
 
@@ -140,9 +141,9 @@ class SickHost:
 
 def wait_for(true: Callable[[], object], what: str, alive: Sequence[subprocess.Popen[bytes]] = ()) -> None:
     """Wait until it holds. Fails when it takes too long, or when one who is to bring it about has ended."""
-    ends = time.monotonic() + PATIENCE
+    ends = idle_seconds() + PATIENCE
     while not true():
-        assert time.monotonic() < ends, f"{what}: not in {PATIENCE:.0f} s"
+        assert idle_seconds() < ends, f"{what}: not in {PATIENCE:.0f} s"
         assert all(process.poll() is None for process in alive), f"{what}: the process has ended"
         time.sleep(0.2)
 

@@ -85,7 +85,7 @@ def said(driven: Driven, drain: Drain) -> str:
     return "\n".join(f"{line.decided} {line.answered}" for line in driven.store.journal(drain.id))
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_a_drain_lowers_what_is_in_force_and_a_cancel_gives_it_back(
     fast: MiniCluster, driven: Driven
 ) -> None:

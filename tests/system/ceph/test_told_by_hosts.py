@@ -55,7 +55,7 @@ def tell(cluster: MiniCluster, driven: Driven) -> None:
         )
 
 
-@pytest.mark.core
+@pytest.mark.release
 def test_with_what_hosts_tell_a_key_that_may_not_ask_moves_more_than_one_pg_at_a_time(start: Start) -> None:
     cluster = start(scheduler="wpq", conf=QUICK, size_gib=1)
     cluster.pool("rep", pg_num=32, size=2)

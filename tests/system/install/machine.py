@@ -18,6 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from tests.deadlines import idle_seconds
+
 T = TypeVar("T")
 
 SUITE = "bookworm"
@@ -149,8 +151,8 @@ class Machine:
 
 def until(holds: Callable[[], T], what: str, seconds: float = 200.0) -> T:
     """Ask again and again; what `holds` says once it is truthy."""
-    end = time.monotonic() + seconds
+    end = idle_seconds() + seconds
     while not (found := holds()):
-        assert time.monotonic() < end, f"{what} did not come in {seconds:.0f} s"
+        assert idle_seconds() < end, f"{what} did not come in {seconds:.0f} s"
         time.sleep(0.3)
     return found

@@ -21,7 +21,8 @@ from tests.system.install import machine
 from tests.system.install.conftest import ROOT
 from tests.system.install.machine import until
 
-BASE = "docker.io/library/debian:12-slim"
+NAME = "docker.io/library/debian"
+BASE = f"{NAME}:12-slim"
 CERTIFICATES = Path("/usr/local/share/ca-certificates")
 SPELL = {
     name: word
@@ -75,7 +76,9 @@ class Buildah:
 
     def image(self, target: str) -> Image:
         """The Dockerfile's target, built and mounted."""
+        digest = self("inspect", "--type=image", "--format={{.FromImageDigest}}", BASE)
         self("bud", "--quiet", "--format=docker", "--pull-never", "--isolation=chroot", "--network=host", "--layers",
+             f"--build-arg=BASE={NAME}@{digest}",
              f"--target={target}", f"--tag={target}", ".")  # fmt: skip
         made = self("from", "--pull-never", target)
         told = json.loads(self("inspect", "--type=image", target))

@@ -52,6 +52,45 @@ def test_no_unit_is_more_exposed_than_its_job_needs(unit: Path) -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_every_unit_bounds_its_tasks_and_says_what_follows_a_kill_by_memory(unit: Path) -> None:
+    text = unit.read_text()
+    policy = "continue" if "collector" in unit.name else "kill"
+    assert re.search(r"(?m)^TasksMax=\d+$", text)
+    assert f"\nOOMPolicy={policy}\n" in text
+    assert re.search(r"(?m)^Restart=(on-failure|always)$", text), "what was killed starts again"
+
+
+BASE_CHECK = re.search(
+    r"(?ms)^RUN (case \"\$\{BASE.*?exit 1; \})$", (DEPLOY.parent / "Dockerfile").read_text()
+)
+
+
+@pytest.mark.parametrize(
+    ("base", "taken"),
+    [
+        (f"docker.io/library/debian@sha256:{'0a' * 32}", True),
+        (f"debian:12-slim@sha256:{'0a' * 32}", True),
+        ("debian:12-slim", False),
+        ("debian", False),
+        ("", False),
+        (f"debian@sha256:{'0a' * 31}", False),
+        (f"debian@sha256:{'0A' * 32}", False),
+        (f"debian@md5:{'0a' * 32}", False),
+    ],
+)
+def test_an_image_is_built_only_on_a_base_that_is_named_by_its_digest(base: str, taken: bool) -> None:
+    assert BASE_CHECK is not None
+    check = BASE_CHECK.group(1).replace("\\\n", "")
+    done = subprocess.run(["/bin/sh", "-c", check], env={"BASE": base}, capture_output=True, check=False)
+    assert (done.returncode == 0) == taken, done.stdout
+
+
+def test_no_stage_of_the_images_begins_with_a_name_of_its_own() -> None:
+    stages = re.findall(r"(?m)^FROM (\S+)", (DEPLOY.parent / "Dockerfile").read_text())
+    assert stages == ["${BASE}"] * 3
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_every_exposure_that_stays_is_argued_in_the_unit(unit: Path) -> None:
     text = unit.read_text()
     if "sandbox is that of predrain.service" in text:
@@ -69,7 +108,7 @@ def test_every_exposure_that_stays_is_argued_in_the_unit(unit: Path) -> None:
 def test_the_sandbox_of_the_parts_is_that_of_the_whole() -> None:
     def sandbox(name: str) -> list[str]:
         lines = (DEPLOY / "systemd" / name).read_text().partition("[Service]")[2].splitlines()
-        return [line for line in lines if not line.startswith("ExecStart=")]
+        return [line for line in lines if line and not line.startswith(("ExecStart=", "#"))]
 
     for part in ("predrain-worker@.service", "predrain-serve.service", "predrain-control.service"):
         assert sandbox(part) == sandbox("predrain.service"), part

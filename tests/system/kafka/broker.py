@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
+from tests.deadlines import idle_seconds
 from tests.system.kafka.jars import classpath
 
 LISTENERS = ("PLAIN", "CONTROLLER", "TLS", "MTLS", "SCRAM")
@@ -112,8 +113,8 @@ class Broker:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
             )
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end and self._process.poll() is None:
+        end = idle_seconds() + READY_SECONDS
+        while idle_seconds() < end and self._process.poll() is None:
             if self._log.exists() and "Kafka Server started" in self._log.read_text(errors="replace"):
                 return self
             time.sleep(0.1)

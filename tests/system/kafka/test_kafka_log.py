@@ -70,6 +70,7 @@ def _shared(given: list[list[str]]) -> bool:
     return all(given) and sorted(drive for own in given for drive in own) == sorted(DRIVES)
 
 
+@pytest.mark.core
 def test_records_of_a_drive_stay_in_order_over_partitions(make: Make, stack: ExitStack) -> None:
     (log,) = _logs(make, stack, 1)
     for number in range(5):
@@ -146,6 +147,7 @@ def test_who_looks_back_is_given_the_newest_of_all_partitions_and_moves_nobody(
     assert log.recent(Topic.OUTLOOKS, 5) == ()
 
 
+@pytest.mark.core
 def test_a_dead_letter_of_the_greatest_length_goes_through(log: KafkaLog) -> None:
     import random
 

@@ -16,6 +16,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from data.log.kafka import Broker, BrokerAway, KafkaLog, Shape, TopicMissing, ensure_topics, greet
 from data.log.port import Delivered, LogFull, Record, Topic
+from tests.deadlines import idle_seconds
 from tests.system.kafka.broker import Broker as Process
 from tests.system.kafka.broker import free_ports
 from tests.system.kafka.conftest import Make
@@ -42,8 +43,8 @@ def viewed(process: Process, partitions: int = 1) -> Broker:
 
 def until_given(log: KafkaLog, wanted: set[bytes]) -> tuple[Delivered, ...]:
     """Read, through whatever is wrong meanwhile, until these values are there."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
+    end = idle_seconds() + PATIENCE
+    while idle_seconds() < end:
         try:
             given = log.read(Topic.READINGS, "worker", 100)
         except LogFull:
@@ -54,8 +55,8 @@ def until_given(log: KafkaLog, wanted: set[bytes]) -> tuple[Delivered, ...]:
 
 
 def until_taken(log: KafkaLog, record: Record) -> None:
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
+    end = idle_seconds() + PATIENCE
+    while idle_seconds() < end:
         try:
             log.append(Topic.READINGS, [record])
         except LogFull:
@@ -66,8 +67,8 @@ def until_taken(log: KafkaLog, record: Record) -> None:
 
 def until_missing(call: Callable[[], object]) -> None:
     """The broker takes a moment to forget, and then says so itself."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
+    end = idle_seconds() + PATIENCE
+    while idle_seconds() < end:
         try:
             call()
         except TopicMissing:
@@ -89,10 +90,10 @@ def test_who_reads_from_a_broker_that_stands_still_is_told_in_time_and_reads_on(
             lambda: log.recent(Topic.READINGS, 10),
         )
         for call in calls:
-            began = time.monotonic()
+            began = idle_seconds()
             with pytest.raises(BrokerAway, match=r"does not answer within 3 s|did not answer in time"):
                 call()
-            assert time.monotonic() - began < 60
+            assert idle_seconds() - began < 60
         own.freeze(False)
         until_taken(log, Record("k", b"two"))
         assert [one.value for one in until_given(log, {b"two"})][-1] == b"two"
@@ -157,8 +158,8 @@ def test_a_topic_made_anew_while_its_reader_looked_away_is_read_from_its_beginni
         for value in new:
             until_taken(sender, Record("k", value))
         found: list[bytes] = []
-        end = time.monotonic() + PATIENCE
-        while found[-3:] != new and time.monotonic() < end:
+        end = idle_seconds() + PATIENCE
+        while found[-3:] != new and idle_seconds() < end:
             try:
                 given = log.read(Topic.READINGS, "worker", 100)
                 log.commit(Topic.READINGS, "worker", given)

@@ -21,6 +21,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.deadlines import idle_seconds
+
 USER = "postgres"
 SETTINGS = """fsync = off
 full_page_writes = off
@@ -76,13 +78,13 @@ class Server:
                  "-p", str(self.port), "-k", str(self._folder)],
                 cwd="/", stdout=log, stderr=log,
             )  # fmt: skip
-        end = time.monotonic() + 60
+        end = idle_seconds() + 60
         while True:
             try:
                 psycopg.connect(self.conninfo("postgres"), connect_timeout=5).close()
                 break
             except psycopg.OperationalError:
-                if time.monotonic() > end or self._process.poll() is not None:
+                if idle_seconds() > end or self._process.poll() is not None:
                     told = (self._folder / "log").read_text()[-2000:]
                     raise AssertionError(f"the server does not start: {told}") from None
                 time.sleep(0.05)
@@ -144,8 +146,8 @@ class Server:
         self._process.send_signal(how)
         self._process.wait(60)
         self._process = None
-        end = time.monotonic() + 60
-        while any(Path(f"/proc/{pid}").exists() for pid in family) and time.monotonic() < end:
+        end = idle_seconds() + 60
+        while any(Path(f"/proc/{pid}").exists() for pid in family) and idle_seconds() < end:
             time.sleep(0.02)
 
     def _run(self, program: str, *arguments: str) -> None:

@@ -39,6 +39,7 @@ def _reading(number: int, device: str = DEVICE) -> Reading:
     return Reading(DeviceId(device), HostName("ceph-1"), at, at, SMART)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("how", ["stop", "kill"])
 def test_after_a_restart_of_the_server_the_next_call_works(
     server: Server, store: PostgresStore, how: str

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from tests.deadlines import idle_seconds
+
 DEPLOY = Path(__file__).parents[3] / "deploy"
 RULES = tuple(sorted(one for one in (DEPLOY / "prometheus").glob("*.yml") if one.stem != "prometheus"))
 
@@ -52,8 +54,8 @@ class Prometheus:
 
     def until(self, holds: Callable[[], Any], what: str) -> Any:
         """Ask until it is truthy."""
-        end = time.monotonic() + 120
-        while time.monotonic() < end:
+        end = idle_seconds() + 120
+        while idle_seconds() < end:
             if found := holds():
                 return found
             time.sleep(0.3)

@@ -23,6 +23,7 @@ def said(name: str, *arguments: object) -> str:
     return done.stdout
 
 
+@pytest.mark.core
 def test_rules_and_samples_are_what_prometheus_and_alertmanager_take() -> None:
     said("promtool", "check", "config", DEPLOY / "prometheus" / "prometheus.yml")
     said("promtool", "check", "rules", *RULES)

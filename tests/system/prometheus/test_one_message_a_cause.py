@@ -19,6 +19,7 @@ import pytest
 
 from data.reading import Unreadable
 from service.telling import causes
+from tests.deadlines import idle_seconds
 from tests.service.telling.scenes import NOW, Fleet, device, host_of
 from tests.system.prometheus.server import DEPLOY, program
 
@@ -64,8 +65,8 @@ class Desk:
 
     def told(self, what: Message) -> list[Message]:
         """All messages up to the one that says `what`."""
-        end = time.monotonic() + 120
-        while time.monotonic() < end and what not in self.messages:
+        end = idle_seconds() + 120
+        while idle_seconds() < end and what not in self.messages:
             time.sleep(0.1)
         assert what in self.messages, self.messages
         return list(self.messages)
@@ -105,8 +106,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
                 stdout=out, stderr=out,
             )  # fmt: skip
         try:
-            end = time.monotonic() + 60
-            while time.monotonic() < end and process.poll() is None:
+            end = idle_seconds() + 60
+            while idle_seconds() < end and process.poll() is None:
                 try:
                     desk.send()
                     break

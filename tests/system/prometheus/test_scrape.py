@@ -19,6 +19,7 @@ import pytest
 from collector.delivery.contents import Standing
 from collector.delivery.selfmetrics import Tally, exposition
 from service.rest.metrics import CATALOGUE
+from tests.deadlines import idle_seconds
 from tests.system.conftest import PREDRAIN, demo
 from tests.system.prometheus.server import DEPLOY, RULES, Prometheus, program, prometheus
 
@@ -54,8 +55,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with (state / "said").open("wb") as out:
         process = subprocess.Popen([PREDRAIN, "up", "--port", "0", "--state", state], stdout=out, stderr=out)
     try:
-        end = time.monotonic() + 120
-        while not (state / "url").exists() and time.monotonic() < end and process.poll() is None:
+        end = idle_seconds() + 120
+        while not (state / "url").exists() and idle_seconds() < end and process.poll() is None:
             time.sleep(0.2)
         assert (state / "url").exists(), (state / "said").read_text()
         url = (state / "url").read_text().strip()
@@ -177,6 +178,7 @@ def test_every_query_names_metrics_that_there_are(watched: Watched) -> None:
     assert {name for query in queries for name in asked(query)} - known() == set()
 
 
+@pytest.mark.core
 def test_every_rule_is_evaluated_without_an_error(watched: Watched) -> None:
     def rules() -> list[dict[str, Any]]:
         groups = watched.server.ask("rules")["groups"]

@@ -17,6 +17,7 @@ from schemathesis.checks import negative_data_rejection, positive_data_acceptanc
 
 from data.wire import encode
 from service.client import Predrain, Unreachable
+from tests.deadlines import idle_seconds
 from tests.service.conftest import smart_reading
 from tests.system.conftest import PREDRAIN
 
@@ -43,8 +44,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
 
 
 def _url(state: Path, process: subprocess.Popen[bytes]) -> str:
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and process.poll() is None:
+    end = idle_seconds() + PATIENCE
+    while idle_seconds() < end and process.poll() is None:
         if (state / "url").exists() and (url := (state / "url").read_text().strip()):
             return url
         time.sleep(0.1)
@@ -83,8 +84,8 @@ def test_a_program_sends_a_reading_and_finds_the_disk_with_its_outlook(running: 
         encode(reading, producer="test", sequence=0, sent_at=datetime.now(UTC))
     )
     assert client.send_readings([sealed]).accepted == 1
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
+    end = idle_seconds() + PATIENCE
+    while idle_seconds() < end:
         found = {one.device: one for one in client.outlooks()}
         if reading.device in found:
             break

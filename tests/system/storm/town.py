@@ -26,6 +26,7 @@ from data.clock import SystemClock
 from data.ids import DeviceId, HostName
 from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 from service.scoring.sender import Sender
+from tests.deadlines import idle_seconds
 from tests.service.telling.test_channels import Post, post_office
 
 ROOT = Path(__file__).parents[3]
@@ -152,18 +153,18 @@ class Town:
 
     def until(self, holds: Callable[[], object], what: str) -> None:
         """Wait, while the clock stands."""
-        end = time.monotonic() + PATIENCE
+        end = idle_seconds() + PATIENCE
         while not holds():
             said = (self.folder / "said").read_text(errors="replace")[-2000:]
-            assert time.monotonic() < end, f"{what} did not come: {said}"
+            assert idle_seconds() < end, f"{what} did not come: {said}"
             assert self._process is None or self._process.poll() is None, said
             time.sleep(0.05)
 
     def until_told(self, holds: Callable[[], object], what: str) -> None:
         """Wait, while the clock goes on by a minute whenever all was looked at."""
-        end = time.monotonic() + PATIENCE
+        end = idle_seconds() + PATIENCE
         while not holds():
-            assert time.monotonic() < end, f"{what} was not told: {self.subjects()} {self.titles()}"
+            assert idle_seconds() < end, f"{what} was not told: {self.subjects()} {self.titles()}"
             self.pass_time(MINUTE)
             for _ in range(20):
                 if holds():

@@ -15,6 +15,7 @@ from data.outlook import Outlook, Status
 from data.reading import Reading
 from data.store import schema
 from data.wire import decode
+from service.storage.identity import MARK_KEY
 
 ROWS_AT_ONCE = 2_000
 HELD = {
@@ -67,7 +68,11 @@ def announced(log: Log, disordered: frozenset[DeviceId]) -> Told:
     Of `disordered` drives only that they were: a reading that comes after a newer one is the first news of its drive
     where both were taken together, and none where the newer one was announced before.
     """
-    found = [decode(record.value, Outlook).body for record in log.recent(Topic.OUTLOOKS, 1_000_000)]
+    found = [
+        decode(record.value, Outlook).body
+        for record in log.recent(Topic.OUTLOOKS, 1_000_000)
+        if record.key != MARK_KEY
+    ]
     return frozenset(
         (one.device, None, None) if one.device in disordered else (one.device, one.as_of, one.status)
         for one in found

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
+from tests.deadlines import idle_seconds
+
 PREDRAIN = Path(sys.executable).parent / "predrain"
 BEGUN = {"work": b"takes its share", "up": b"predrain answers at"}
 """What each says once a signal ends it in order."""
@@ -62,13 +64,13 @@ class Crew:
 
     def until(self, done: Callable[[], bool], moved: Callable[[], object] = lambda: None) -> None:
         """Wait until it is `done`, as long as what `moved` tells changes now and then. Raises AssertionError."""
-        last, end = moved(), time.monotonic() + PATIENCE
+        last, end = moved(), idle_seconds() + PATIENCE
         while not done():
             now = moved()
             if now != last:
-                last, end = now, time.monotonic() + PATIENCE
+                last, end = now, idle_seconds() + PATIENCE
             told = [self._said(number).read_text()[-500:] for number in self._living]
-            assert time.monotonic() < end, f"the workers do not come to an end: {told}"
+            assert idle_seconds() < end, f"the workers do not come to an end: {told}"
             living = [self._workers[number].poll() is None for number in self._living]
             assert all(living), f"a worker has ended by itself: {told}"
             time.sleep(0.3)

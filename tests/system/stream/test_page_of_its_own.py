@@ -30,6 +30,7 @@ from service.live import Live
 from service.parts import CONTROLLING
 from service.scoring.sender import Sender
 from service.settings import Settings
+from tests.deadlines import idle_seconds
 from tests.service.conftest import smart_reading, week_of
 from tests.service.test_drains import ClusterClock
 from tests.system.kafka.broker import Broker as KafkaServer
@@ -82,9 +83,9 @@ def serving(config: Path, state: Path) -> Iterator[Page]:
 
 
 def until(done: Callable[[], object], process: subprocess.Popen[bytes] | None = None) -> None:
-    end = time.monotonic() + PATIENCE
+    end = idle_seconds() + PATIENCE
     while not done():
-        assert time.monotonic() < end, "it does not come to that"
+        assert idle_seconds() < end, "it does not come to that"
         assert process is None or process.poll() is None, "it has ended by itself"
         time.sleep(0.2)
 

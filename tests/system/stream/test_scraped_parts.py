@@ -18,6 +18,7 @@ from data.clock import SystemClock
 from data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
 from data.log.port import Record, Topic
 from service.scoring.sender import Sender
+from tests.deadlines import idle_seconds
 from tests.service.conftest import week_of
 from tests.system.kafka.broker import Broker as KafkaServer
 from tests.system.stream.crew import PREDRAIN
@@ -28,20 +29,28 @@ PATIENCE = 240.0
 
 @pytest.fixture
 def config(kafka: KafkaServer, database: str, tmp_path: Path) -> Path:
-    """Settings of both; the cluster that they name does not answer."""
-    ensure_topics(client(kafka), dict.fromkeys(Topic, Shape(3, timedelta(days=1))), replicas=1, in_sync=1)
+    """Settings of both, with a log and a store of their own; the cluster that they name does not answer."""
+    prefix = f"{database.rpartition('/')[2]}."
+    ensure_topics(
+        client(kafka, prefix), dict.fromkeys(Topic, Shape(3, timedelta(days=1))), replicas=1, in_sync=1
+    )
     (tmp_path / "ceph.conf").write_text("[global]\nmon_host = v2:127.0.0.1:1\n")
     path = tmp_path / "predrain.toml"
     path.write_text(
         f'[service]\nstate = "{tmp_path / "state"}"\nmetrics_port = 0\n[store]\nurl = "{database}"\n'
         f'[ceph]\nconf = "{tmp_path / "ceph.conf"}"\ntimeout_seconds = 5\n'
-        f'[kafka]\nbootstrap = ["{kafka.address()}"]\nprefix = "parts."\nreplicas = 1\nin_sync = 1\n'
+        f'[kafka]\nbootstrap = ["{kafka.address()}"]\nprefix = "{prefix}"\nreplicas = 1\nin_sync = 1\n'
     )
     return path
 
 
-def client(kafka: KafkaServer) -> Broker:
-    return Broker((kafka.address(),), prefix="parts.")
+def prefix_of(config: Path) -> str:
+    (found,) = re.findall(r'prefix = "(.+)"', config.read_text())
+    return str(found)
+
+
+def client(kafka: KafkaServer, prefix: str) -> Broker:
+    return Broker((kafka.address(),), prefix=prefix)
 
 
 @contextmanager
@@ -68,15 +77,15 @@ def running(command: str, config: Path) -> Iterator[Callable[[], str]]:
 
 
 def until(asked: Callable[[], list[str]]) -> list[str]:
-    end = time.monotonic() + PATIENCE
+    end = idle_seconds() + PATIENCE
     while not (found := asked()):
-        assert time.monotonic() < end, "it does not come to that"
+        assert idle_seconds() < end, "it does not come to that"
         time.sleep(0.2)
     return found
 
 
 def test_a_worker_tells_what_it_took_from_the_log(kafka: KafkaServer, config: Path) -> None:
-    log, sender = KafkaLog(client(kafka)), Sender("host", SystemClock())
+    log, sender = KafkaLog(client(kafka, prefix_of(config))), Sender("host", SystemClock())
     readings = week_of("A", datetime.now(UTC))
     with running("work", config) as told:
         log.append(Topic.READINGS, [Record(one.device, sender.seal(one)) for one in readings])

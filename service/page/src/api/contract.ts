@@ -19,12 +19,14 @@ export type DrainState =
   | "cancelled"
   | "failed";
 
-/** Why everything is halted. `unreached`: what the last halt, or its lifting, did not reach; null for nothing. */
+/** Why everything is halted. `unreached`: what the last halt, or its lifting, did not reach; null for nothing.
+ *  `kept`: where the halt is kept; what only memory has, ends with the service's process. */
 export interface Halt {
   halted: string | null;
   by: string | null;
   since: string | null;
   unreached: string | null;
+  kept: ("memory" | "store" | "cluster")[];
 }
 
 /** Who is signed in; nobody where `name` is null. `reads`: whether this browser may look at all. */
@@ -67,6 +69,8 @@ export interface ClusterStatus {
   readings: { fresh: number; total: number };
   view_age_seconds: number | null;
   controller: string | null;
+  /** Which process acts on drains; absent in services of an older release. */
+  acting?: Acting;
   demo: Demo | null;
 }
 
@@ -76,6 +80,8 @@ export type Intent = "replace" | "remove" | "quarantine" | "fill";
 export interface OsdDrain {
   id: string;
   state: DrainState;
+  /** The state as it is told of a drain, a fill or a quarantine. */
+  state_words?: string;
   intent: Intent;
   moved_bytes: number;
   planned_bytes: number;
@@ -211,11 +217,22 @@ export interface Plan {
   targets: PlanTarget[];
 }
 
+/** The controller that acts on drains, and the sentence that says so. */
+export interface Acting {
+  place: "here" | "elsewhere" | "nowhere" | "unknown";
+  host: string | null;
+  pid: number | null;
+  until: string | null;
+  sentence: string;
+}
+
 export interface Drain {
   id: string;
   device: string | null;
   osds: number[];
   state: DrainState;
+  /** The state as it is told of a drain, a fill or a quarantine. */
+  state_words?: string;
   intent: Intent;
   asked_by: string;
   reason: string;
@@ -231,6 +248,8 @@ export interface Drain {
     moved_bytes: number;
     in_flight: number;
     budget: number | null;
+    /** Whose copy on the old disk is gone without having been moved. */
+    lost_pgs?: number;
   };
   plan: Plan | null;
   /** Of the plan, while it is under way and nothing holds it; null where nobody can tell. */
@@ -250,6 +269,8 @@ export interface Timeline {
 export interface DrainWhole extends Drain {
   /** That a cancel would take now; null where no data has moved, or nobody can tell. */
   back_hours: number | null;
+  /** What Ceph's health and the kernel of its host say of failed reads of the disk. */
+  read_errors?: string[];
   guards: { code: string; ok: boolean; sentence: string }[];
   timeline: Timeline | null;
 }
@@ -336,6 +357,8 @@ export interface Calibration {
   low: number;
   high: number | null;
   off: boolean;
+  /** Doubtful: differs by more than chance, on too few failures for an alert. */
+  verdict?: "fits" | "off" | "doubtful" | "too_few";
 }
 
 /** One bundle on what has happened, by its own thresholds. */

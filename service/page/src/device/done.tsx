@@ -85,7 +85,7 @@ function nextSentence(outlook: Outlook | null, osd: Osd | null, drain: Drain | n
   const halted = status.value?.halted ? " All drains are held now." : "";
   if (known && !empties(known)) {
     const what = known.intent === "quarantine" ? "It is slow, so it is to lead no PGs until it answers like its peers again; no data moves" : "A new disk is filled a few PGs at a time";
-    return `${what}. The ${known.intent} is ${known.state}${remaining(drain)}.${halted}`;
+    return `${what}. The ${known.intent} is ${known.state_words ?? known.state}${remaining(drain)}.${halted}`;
   }
   switch (known?.state) {
     case "proposed":

@@ -69,7 +69,8 @@ function lead(): string {
     propose: "Mode propose: nothing moves until a person approves.",
     act: "Mode act: what every guard passes starts by itself.",
   };
-  return `${modes[known.mode]} The controller is ${sentence(known.controller ?? "not reported")}`;
+  const acts = known.acting && known.acting.place !== "here" ? ` ${known.acting.sentence}` : ` The controller is ${sentence(known.controller ?? "not reported")}`;
+  return modes[known.mode] + acts;
 }
 
 function Table({ title, drains: rows, over = false }: { title: string; drains: readonly Drain[]; over?: boolean }) {
@@ -101,7 +102,7 @@ function Table({ title, drains: rows, over = false }: { title: string; drains: r
                     </a>
                   )}
                 </th>
-                <td class="nowrap">{empties(drain) ? "" : `${CALLED[drain.intent].noun} `}{drain.state.replaceAll("_", " ")}</td>
+                <td class="nowrap">{empties(drain) ? "" : `${CALLED[drain.intent].noun} `}{drain.state_words ?? drain.state.replaceAll("_", " ")}</td>
                 <td class="number nowrap">{tib(drain.plan?.bytes ?? (drain.progress.planned_bytes || null))}</td>
                 <td class="number">{movedText(drain.progress) || "not begun"}</td>
                 <td class="number nowrap">{over ? took(drain) : about(drain.plan?.eta_hours)}</td>

@@ -30,6 +30,7 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
           <p class="muted">
             {drain.id}
             {osd ? `, ${osd.host}${osd.slot === null ? "" : `, slot ${osd.slot}`}` : ""}. {count(progress.moved_pgs)} of {plural(progress.planned_pgs, "PG")}
+            {progress.lost_pgs ? `, ${plural(progress.lost_pgs, "PG")} lost a copy on the old disk before it was moved` : ""}
             {drain.device && (
               <>
                 {" \u00b7 "}
@@ -47,6 +48,7 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
           ))}
         </ul>
       )}
+      {drain.read_errors?.map((said) => <p key={said}>{statement(said)}</p>)}
       {drain.ended_why && <p>{statement(drain.ended_why)}</p>}
       {drain.state === "verified" && <HandOver drain={drain} />}
       {drain.timeline && drain.timeline.t.length > 1 ? <Chart drain={drain} timeline={drain.timeline} /> : <p class="muted">No step was taken, so there is nothing to draw.</p>}
@@ -84,7 +86,7 @@ function headline(drain: DrainWhole): string {
     case "handed_over":
       return `${target}: ${done}${took}, handed over`;
     default:
-      return `${target}: ${noun} ${drain.state}`;
+      return `${target}: ${noun} ${drain.state_words ?? drain.state}`;
   }
 }
 

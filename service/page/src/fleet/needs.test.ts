@@ -137,3 +137,8 @@ test("a disk that was drained is handed over before it is pulled, and its OSD ke
   assert.match(emptied("replace"), /Hand it over, then swap the disk; the OSD keeps its id/);
   assert.match(emptied("remove"), /Hand it over, then pull the disk; its OSD goes with it/);
 });
+
+test("a cell never tells to drain at once and that nothing is proposed yet", () => {
+  const { needs } = seen([osd(3, { ...bad, prescription: "Drain it now and replace the disk." })]);
+  assert.equal(needs[0]?.next, "A drain is proposed once further readings confirm it.");
+});

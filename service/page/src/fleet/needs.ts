@@ -244,7 +244,8 @@ function nothingProposed(osd: Osd, status: ClusterStatus | null): string {
   const what = osd.prescription ? sentence(osd.prescription) : "";
   if (status?.halted) return `${what} All drains are held, nothing is proposed.`.trim();
   if (status?.mode === "observe") return `${what} In mode observe nothing is proposed.`.trim();
-  return `${what} No drain is proposed until further readings confirm it.`.trim();
+  // "Drain it now" beside this would say the opposite: what is prescribed is what will be proposed.
+  return "A drain is proposed once further readings confirm it.";
 }
 
 function howSure(osd: Osd): Pick<Need, "sure" | "before" | "likely"> {
@@ -266,7 +267,7 @@ function handOf(osd: Osd, shape: Condition, drain: Drain | null): InHand {
   const item = { key: `osd ${osd.osd}`, shape, href: osdLink(osd), name: `osd.${osd.osd}`, waits: false, rank: osd.p_fail_30d ?? 0 };
   if (osd.drain && !empties(osd.drain)) {
     const { noun } = CALLED[osd.drain.intent];
-    const text = osd.drain.state === "draining" ? `${noun} ${movedText(osd.drain)}`.trim() + remaining(drain) : `${noun} ${osd.drain.state}`;
+    const text = osd.drain.state === "draining" ? `${noun} ${movedText(osd.drain)}`.trim() + remaining(drain) : `${noun} ${osd.drain.state_words ?? osd.drain.state}`;
     return { ...item, href: drainLink(osd.drain.id), text: [brief(osd, shape), text].filter(Boolean).join(", "), rank: 2.5 };
   }
   if (shape === "draining" && osd.drain) {

@@ -9,6 +9,7 @@ import { Drift } from "./drift.tsx";
 import { Calibrated, WasItRight } from "./right.tsx";
 import { Rivals } from "./rivals.tsx";
 import { ByModel, Spread } from "./spread.tsx";
+import { verdict } from "./verdict.ts";
 
 export function Forecast() {
   const health = useResource<ForecastHealth>("forecast");
@@ -67,7 +68,7 @@ function Reign({ health }: { health: ForecastHealth }) {
             Nothing is proposed by itself until <At time={quiet} /> UTC: the bundle is new.{" "}
           </b>
         )}
-        {looked === null ? "Nobody has looked yet whether it is still right." : <>Looked at <At time={looked} /> UTC{health.concerns.length === 0 ? ": no concern." : "."}</>}
+        {looked === null ? "Nobody has looked yet whether it is still right." : <>Looked at <At time={looked} /> UTC{health.concerns.length === 0 ? verdict(health.calibration) : "."}</>}
       </p>
       {(health.concerns.length > 0 || troubles.length > 0) && (
         <ul class="concerns">

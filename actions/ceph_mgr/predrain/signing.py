@@ -1,0 +1,87 @@
+"""The signature that every text below `predrain/` in the cluster's config-key store carries, but for the halt.
+
+The form of a signed text, version 1, is one header line and the text itself:
+
+    predrain-signed 1 KEY_ID SIGNATURE
+    TEXT
+
+SIGNATURE is HMAC-SHA256 in hex over the version, the name of the key, and the text, so that a value that is copied to
+another name is refused. The key of the HMAC is derived from the key that controllers share. KEY_ID names that key
+without telling it: a text that another key has signed is told apart from one that somebody changed.
+
+The service and the module in ceph-mgr share this one file, so it needs the standard library of Python 3.9 only. The
+module itself believes nothing below `predrain/` but the halt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from enum import Enum
+
+KEY_MIN = 32
+"""Letters of a key that is taken: 256 bits in base64 are more."""
+HALT = "halt"
+UNSIGNED_NAMES = frozenset({HALT})
+"""Names below `predrain/` whose text is taken without a signature: a halt is the safe direction, and any person at the
+cluster may set one."""
+
+_HEADER = re.compile(r"predrain-signed 1 ([0-9a-f]{8}) ([0-9a-f]{64})\n")
+_DERIVE_KEY = b"predrain config-key signature 1"
+_DERIVE_ID = b"predrain config-key key id 1"
+
+
+class Fault(Enum):
+    """Why a text is not believed."""
+
+    UNSIGNED = "unsigned"
+    """It carries no signature: a person or version 0.1.0 wrote it."""
+    OTHER_KEY = "other key"
+    """Another key has signed it, as far as its header says."""
+    WRONG = "wrong signature"
+    """Its header names our key, and the signature is not of this text under this name."""
+
+
+class NotVerified(Exception):
+    """A text that is not believed. `fault` says why, `key_id` which key its header names (empty where it has none)."""
+
+    def __init__(self, fault: Fault, key_id: str = "") -> None:
+        self.fault, self.key_id = fault, key_id
+        super().__init__(fault.value)
+
+
+def get_key_id(key: str) -> str:
+    """Eight hex digits that name `key` without telling it."""
+    return hmac.new(key.encode(), _DERIVE_ID, hashlib.sha256).hexdigest()[:8]
+
+
+def sign_text(key: str, name: str, text: str) -> str:
+    """`text` in the signed form, for the key `predrain/NAME`."""
+    return f"predrain-signed 1 {get_key_id(key)} {_compute_signature(key, name, text)}\n{text}"
+
+
+def verify_text(key: str, name: str, value: str) -> str:
+    """The text in the signed form `value` that was read from `predrain/NAME`. Raises NotVerified."""
+    header = _HEADER.match(value)
+    if header is None:
+        raise NotVerified(Fault.UNSIGNED)
+    if header[1] != get_key_id(key):
+        raise NotVerified(Fault.OTHER_KEY, header[1])
+    text = value[header.end() :]
+    if not hmac.compare_digest(header[2], _compute_signature(key, name, text)):
+        raise NotVerified(Fault.WRONG, header[1])
+    return text
+
+
+def strip_signature(value: str) -> str:
+    """The text of `value` without its header, unverified: to be shown to a person, never to be acted on."""
+    header = _HEADER.match(value)
+    return value if header is None else value[header.end() :]
+
+
+def _compute_signature(key: str, name: str, text: str) -> str:
+    derived = hmac.new(key.encode(), _DERIVE_KEY, hashlib.sha256).digest()
+    said = name.encode()
+    signed = b"predrain-signed 1\n%d %b\n%b" % (len(said), said, text.encode())
+    return hmac.new(derived, signed, hashlib.sha256).hexdigest()

@@ -1,0 +1,196 @@
+"""`SignedKeys`: the cluster's texts below `predrain/`, each signed when it is written and verified when it is read.
+
+Everything that predrain believes from the cluster's config-key store passes here: kept drains, `ended`, `steps`,
+`lives`, requests, what was heard of them, and answers. A text with no signature or a wrong one is not given to anybody
+and is not overwritten or removed; the exception names the key, why it is not believed, and the cure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from actions.ceph_mgr.predrain.signing import (
+    HALT,
+    UNSIGNED_NAMES,
+    Fault,
+    NotVerified,
+    get_key_id,
+    sign_text,
+    strip_signature,
+    verify_text,
+)
+from actions.cluster.port import ClusterUnreachable, Damaged, Keep
+from data.refusal import Refusal
+
+__all__ = [
+    "ADOPT",
+    "ANSWERS",
+    "HALT",
+    "NO_KEY",
+    "REQUESTS",
+    "ListChanged",
+    "NoSigningKey",
+    "SignedKeys",
+    "Unverified",
+    "UnverifiedText",
+    "compute_digest",
+]
+
+ADOPT = "predrain ceph adopt"
+REQUESTS, ANSWERS = "requests/", "answers/"
+NO_KEY = (
+    "This process has no key to sign with, so it may plan and nothing more; give it the controllers' key file by "
+    "--signing-key FILE or `signing_key` of [ceph]"
+)
+
+
+class Unverified(ClusterUnreachable):
+    """A text in the cluster that is not believed: nothing that rests on it is done before a person has looked."""
+
+    def __init__(self, name: str, fault: Fault, sentence: str) -> None:
+        self.name, self.fault = name, fault
+        super().__init__(sentence)
+
+
+class NoSigningKey(ClusterUnreachable):
+    """This process has no key to sign with, so it may plan and nothing more."""
+
+
+class ListChanged(Refusal):
+    """The texts in the cluster are no longer those that a person confirmed."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnverifiedText:
+    """One text that is not believed, as a person is shown it: `text` is without its header."""
+
+    name: str
+    fault: Fault
+    text: str
+    sentence: str
+
+    @property
+    def is_adoptable(self) -> bool:
+        """Whether a person may have it signed: requests and answers are asked again instead."""
+        return not self.name.startswith((REQUESTS, ANSWERS))
+
+
+@dataclass(frozen=True, slots=True)
+class SignedKeys:
+    """`actions.cluster.port.Keep` over another one. `key`: None where this process may read the halt and nothing else.
+
+    Each method raises what the other Keep raises, Unverified and NoSigningKey.
+    """
+
+    keep: Keep
+    key: str | None = field(repr=False)
+
+    def read(self, name: str) -> str | None:
+        """The verified text, or None when there is none."""
+        value = self.keep.read(name)
+        return value if value is None or name in UNSIGNED_NAMES else self._verify(name, value)
+
+    def names(self, under: str = "") -> tuple[str, ...]:
+        """All names that begin with `under`, those of unverified texts among them."""
+        return self.keep.names(under)
+
+    def write(self, name: str, text: str) -> None:
+        """Replace the text, unless what stands there is not ours to replace."""
+        if name in UNSIGNED_NAMES:
+            self.keep.write(name, text)
+            return
+        key = self._get_key()
+        self._respect(name)
+        self.keep.write(name, sign_text(key, name, text))
+
+    def remove(self, name: str) -> None:
+        """Forget the text, unless what stands there is not ours to remove."""
+        if name not in UNSIGNED_NAMES:
+            self._respect(name)
+        self.keep.remove(name)
+
+    def find_unverified(self) -> tuple[UnverifiedText, ...]:
+        """All texts that are not believed, by name. Texts whose pieces are damaged are not among them."""
+        found: list[UnverifiedText] = []
+        for name in self.keep.names():
+            if name in UNSIGNED_NAMES:
+                continue
+            try:
+                value = self.keep.read(name)
+            except Damaged:
+                continue
+            try:
+                if value is not None:
+                    self._verify(name, value)
+            except Unverified as fault:
+                assert value is not None
+                found.append(UnverifiedText(name, fault.fault, strip_signature(value), str(fault)))
+        return tuple(found)
+
+    def adopt(self, digest: str) -> tuple[str, ...]:
+        """Sign each adoptable text, if the list is still the one that `digest` was computed of; the names of the texts.
+        Raises ListChanged; nothing was signed then.
+        """
+        key = self._get_key()
+        listed = tuple(one for one in self.find_unverified() if one.is_adoptable)
+        if compute_digest(listed) != digest:
+            raise ListChanged(
+                f"Nothing was signed, since the list is no longer the one that was shown; look again: {ADOPT}"
+            )
+        for one in listed:
+            self.keep.write(one.name, sign_text(key, one.name, one.text))
+        return tuple(one.name for one in listed)
+
+    def _respect(self, name: str) -> None:
+        """Raises Unverified when a text stands there that is not believed: a person must see it first."""
+        try:
+            self.read(name)
+        except Damaged:
+            return
+
+    def _verify(self, name: str, value: str) -> str:
+        key = self._get_key()
+        try:
+            return verify_text(key, name, value)
+        except NotVerified as fault:
+            raise Unverified(name, fault.fault, _explain(name, fault, key)) from None
+
+    def _get_key(self) -> str:
+        if self.key is None:
+            raise NoSigningKey(NO_KEY)
+        return self.key
+
+
+def compute_digest(texts: Iterable[UnverifiedText]) -> str:
+    """Sixteen hex digits that stand for exactly these texts under these names."""
+    made = hashlib.sha256()
+    for one in texts:
+        for part in (one.name, one.fault.value, one.text):
+            said = part.encode()
+            made.update(b"%d " % len(said) + said)
+    return made.hexdigest()[:16]
+
+
+def _explain(name: str, fault: NotVerified, key: str) -> str:
+    """Why the text is not believed and what ends that, as a sentence."""
+    said = f"The text predrain/{name} in the cluster"
+    if fault.fault is Fault.OTHER_KEY:
+        said += (
+            f" is signed with another key ({fault.key_id}) than this one's ({get_key_id(key)}): give all controllers "
+            "the same file as `signing_key` of [ceph]; where the other key is lost,"
+        )
+    elif fault.fault is Fault.WRONG:
+        said += " carries a wrong signature: somebody changed it or copied it from another key;"
+    else:
+        said += " carries no signature: somebody wrote it by hand, or predrain before it signed its texts;"
+    if name.startswith((REQUESTS, ANSWERS)):
+        return (
+            f"{said} it is not carried out; look at it (`ceph config-key get predrain/{name}`), then remove it "
+            f"(`ceph config-key rm predrain/{name}`)"
+        )
+    return (
+        f"{said} see `{ADOPT}`, which lists such texts and signs them when a person confirms the list, or remove it "
+        f"(`ceph config-key rm predrain/{name}`)"
+    )

@@ -1,0 +1,92 @@
+"""Sentences about drains that several surfaces share: how far one is, how long something takes, which limit stands.
+
+The words that differ by what a drain is for stand in one table, `WORDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from actions.cluster.view import ClusterView
+from data.drain import Drain, DrainState, Intent
+
+
+@dataclass(frozen=True, slots=True)
+class IntentWords:
+    """How drains of one intent are told. doing, done: their states `draining` and `drained`. counted: what is known at
+    the end."""
+
+    noun: str
+    doing: str
+    done: str
+    counted: str
+
+
+_DRAIN = IntentWords("drain", "draining", "drained", "every copy is counted elsewhere")
+WORDS: Mapping[Intent, IntentWords] = {
+    Intent.REPLACE: _DRAIN,
+    Intent.REMOVE: _DRAIN,
+    Intent.FILL: IntentWords(
+        "fill", "filling", "filled", "the disk has its share, and every copy is counted"
+    ),
+    Intent.QUARANTINE: IntentWords("quarantine", "spared", "spared", "other copies lead its PGs"),
+}
+
+
+def describe_state(state: DrainState, intent: Intent) -> str:
+    """The state of a drain, fill or quarantine, in the words of its intent."""
+    told = {DrainState.DRAINING: WORDS[intent].doing, DrainState.DRAINED: WORDS[intent].done}
+    return told.get(state, state.value.replace("_", " "))
+
+
+def describe_rest(view: ClusterView, drain: Drain, names: str) -> str:
+    """How many PGs are still to go, to come or to come back, and how many are on their way."""
+    progress = drain.progress
+    on_way = f"{progress.in_flight} on their way"
+    if drain.state is DrainState.CANCELLING:
+        way = "to go back from" if drain.intent is Intent.FILL else "to come back to"
+        return f"{_pgs(_count_returning(view, drain))} {way} {names}, {on_way}"
+    left = progress.planned_pgs - progress.moved_pgs - progress.lost_pgs
+    where = "to come to" if drain.intent is Intent.FILL else "left on"
+    lost = f", {describe_lost(progress.lost_pgs)}" if progress.lost_pgs else ""
+    return f"{_pgs(left)} {where} {names}{lost}, {on_way}"
+
+
+def describe_lost(pgs: int) -> str:
+    """What became of PGs whose source died before they were moved."""
+    return f"{_pgs(pgs)} lost a copy on the old disk before it was moved (Ceph rebuilds it)"
+
+
+def describe_hours(hours: float) -> str:
+    """A duration in minutes below two hours, else in hours with one decimal."""
+    minutes = hours * 60
+    if minutes < 1:
+        return "less than a minute"
+    return f"{minutes:.0f} min" if hours < 2 else f"{hours:.1f} h"
+
+
+def describe_limit(limit: float) -> str:
+    """The fullness that no target may pass; the cluster's ratios may leave none."""
+    return (
+        f"limit {limit:.0%}"
+        if limit > 0
+        else "and the cluster's nearfull and backfillfull ratios leave no room"
+    )
+
+
+def _pgs(number: int) -> str:
+    return f"{number} PG{'' if number == 1 else 's'}"
+
+
+def _count_returning(view: ClusterView, drain: Drain) -> int:
+    """PGs that the map still wants elsewhere than they were before the drain."""
+    filled = drain.intent is Intent.FILL
+    return len(
+        {
+            move.pg
+            for move in (drain.plan.moves if drain.plan else ())
+            if (pg := view.pgs.get(move.pg)) is not None
+            and (move.target in pg.up if filled else move.source not in pg.up)
+        }
+    )

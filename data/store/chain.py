@@ -1,0 +1,106 @@
+"""The audit as a chain: each line carries the SHA-256 of the hash before it and of the line itself.
+
+Whoever changes, removes, inserts or reorders a line breaks the chain there. The row of `chains` keeps where the chain
+begins (the hash of the last line that retention dropped) and where it ends, so that lines missing at either end show.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from data.store import schema
+from data.store.database import Database
+from data.store.port import AUDIT, AuditChain, ChainBreak
+
+GENESIS = bytes(32)
+"""What stands before the first line of all."""
+_PAGE = 2_000
+
+_LINES, _CHAINS = schema.journal, schema.chains
+
+
+def chained(before: bytes, document: bytes) -> bytes:
+    """The hash of a line: SHA-256 over the hash before it, and its document as it is kept."""
+    return hashlib.sha256(before + document).digest()
+
+
+def append(database: Database, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows of the journal at the end of the chain; one that is there already is not added again.
+
+    Writers wait for each other here: two lines with one predecessor would be a break.
+    """
+    connection.execute(
+        database.insert(_CHAINS).on_conflict_do_nothing(),
+        [{"journal": AUDIT, "anchor": GENESIS, "anchored": 0, "head": GENESIS, "ended": 0, "adopted": 0}],
+    )
+    head = connection.execute(select(_CHAINS.c.head).where(_mine()).with_for_update()).scalar_one()
+    known = select(_LINES.c.digest).where(_LINES.c.digest.in_([row["digest"] for row in rows]))
+    there, number = {bytes(one) for one in connection.execute(known).scalars()}, None
+    for row in rows:
+        if row["digest"] in there:
+            continue
+        there.add(row["digest"])
+        head = chained(bytes(head), row["document"])
+        adding = _LINES.insert().values(**row, hash=head).returning(_LINES.c.number)
+        number = connection.execute(adding).scalar_one()
+    if number is not None:
+        connection.execute(_CHAINS.update().where(_mine()).values(head=head, ended=number))
+
+
+def anchor(connection: Connection, number: int) -> None:
+    """Let the chain begin after the line `number`, which is about to be dropped with all before it."""
+    last = select(_LINES.c.hash).where(_LINES.c.number == number)
+    found = connection.execute(last).scalar_one_or_none()
+    if found is not None:
+        connection.execute(_CHAINS.update().where(_mine()).values(anchor=found, anchored=number))
+
+
+def verify(database: Database) -> AuditChain:
+    """Walk along the whole chain, from its anchor to its end. What is written or dropped meanwhile is no break."""
+    while True:
+        found, ends = database.read(_walk)
+        if found.broken is None or database.read(_ends) == ends:
+            return found
+
+
+def _ends(connection: Connection) -> Any:
+    return connection.execute(select(_CHAINS).where(_mine())).one_or_none()
+
+
+def _walk(connection: Connection) -> tuple[AuditChain, Any]:
+    ends = _ends(connection)
+    if ends is None:
+        lines = connection.execute(select(_LINES.c.number).where(_LINES.c.drain == AUDIT).limit(1)).all()
+        return AuditChain(0, GENESIS, broken=ChainBreak.UNKNOWN if lines else None), ends
+    head, number, count, adopted = bytes(ends.anchor), ends.anchored, 0, 0
+    for row in _rows(connection, ends.ended):
+        following = chained(head, bytes(row.document))
+        if row.hash is None or bytes(row.hash) != following:
+            return AuditChain(count, head, adopted, ChainBreak.CHANGED, row.number), ends
+        head, number, count = following, row.number, count + 1
+        adopted += number <= ends.adopted
+    if head != bytes(ends.head):
+        return AuditChain(count, head, adopted, ChainBreak.END, number), ends
+    return AuditChain(count, head, adopted), ends
+
+
+def _rows(connection: Connection, last: int) -> Iterator[Any]:
+    """The lines up to the number `last`, in order, a page at a time."""
+    page = (
+        select(_LINES.c.number, _LINES.c.document, _LINES.c.hash)
+        .where(_LINES.c.drain == AUDIT, _LINES.c.number <= last)
+        .order_by(_LINES.c.number)
+        .limit(_PAGE)
+    )
+    after = -1
+    while rows := connection.execute(page.where(_LINES.c.number > after)).all():
+        yield from rows
+        after = rows[-1].number
+
+
+def _mine() -> Any:
+    return _CHAINS.c.journal == AUDIT

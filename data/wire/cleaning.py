@@ -1,0 +1,60 @@
+"""Text of a reading that came in over the wire or out of an import: cleaned, each field to its own length."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView
+from dataclasses import replace
+
+import msgspec
+
+from data.outside_text import (
+    ATTRIBUTE_NAME,
+    FIRMWARE,
+    MODEL,
+    SERIAL,
+    UNREADABLE_WHY,
+    clean_identifier,
+    clean_text,
+)
+from data.reading import Attribute, Identity, Reading, Smart
+
+
+def clean_reading(reading: Reading) -> Reading:
+    """The reading with clean text; itself where nothing had to be cleaned, as nearly always.
+
+    Its device and its host are not touched: they are names that others know, and are refused where they are not clean.
+    """
+    seen = reading.seen
+    if not isinstance(seen, Smart):
+        why = clean_text(seen.why, UNREADABLE_WHY.limit)
+        return reading if why == seen.why else replace(reading, seen=replace(seen, why=why))
+    identity, attributes = _clean_identity(seen.identity), _clean_attributes(seen.attributes.items())
+    if identity == seen.identity and not attributes:
+        return reading
+    return replace(
+        reading, seen=replace(seen, identity=identity, attributes={**seen.attributes, **attributes})
+    )
+
+
+def _clean_identity(identity: Identity) -> Identity:
+    def named(value: str | None, limit: int) -> str | None:
+        return value and (clean_identifier(value, limit) or None)
+
+    return replace(
+        identity,
+        vendor=named(identity.vendor, MODEL.limit),
+        model=named(identity.model, MODEL.limit),
+        family=named(identity.family, FIRMWARE.limit),
+        serial=named(identity.serial, SERIAL.limit),
+        wwn=named(identity.wwn, SERIAL.limit),
+        firmware=named(identity.firmware, FIRMWARE.limit),
+    )
+
+
+def _clean_attributes(rows: ItemsView[int, Attribute]) -> dict[int, Attribute]:
+    """Those whose name had to be cleaned."""
+    return {
+        number: msgspec.structs.replace(row, name=name)
+        for number, row in rows
+        if (name := clean_text(row.name, ATTRIBUTE_NAME.limit)) != row.name
+    }

@@ -1,0 +1,93 @@
+"""What was asked, as the audit keeps it: the decoded request in one canonical form, with secrets blanked.
+
+The form does not depend on how a request was written (blanks, order of keys, escapes), so nothing can be hidden by it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+BLANK = "***"
+SECRET = ("token", "password", "secret", "passphrase", "credential")
+"""A key with one of these words in it holds a secret."""
+MOST_TEXT = 2_000
+"""Characters of one value; what is cut is marked, with its length and its SHA-256."""
+MOST_ITEMS = 200
+"""Of one list or object."""
+DEEPEST = 20
+LONGEST = 64 * 1024
+"""Characters of a whole act."""
+
+
+def canonical_request(method: str, path: str, query: bytes, body: bytes, condition: str = "") -> str:
+    """A request that acts, in one line. condition: its If-Match, which names the plan that somebody approves."""
+    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    where = f"{path}?{urlencode([(key, _blanked(key, value)) for key, value in pairs])}" if pairs else path
+    parts = [method, escaped(where), canonical_body(body)]
+    if condition:
+        parts.append(f"if-match {escaped(condition)}")
+    return _cut(" ".join(part for part in parts if part), LONGEST)
+
+
+def canonical_body(body: bytes) -> str:
+    """A body as canonical JSON; of one that is no JSON its size and SHA-256. Empty where nothing was said."""
+    if not body.strip():
+        return ""
+    try:
+        said = json.loads(body)
+        return "" if said == {} else canonical_json(said)
+    except (ValueError, RecursionError):
+        return canonical_json({"no JSON": {"bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()}})
+
+
+def canonical_json(value: Any) -> str:
+    """`value` as JSON with sorted keys and no blanks, without secrets, within bounds, printable on one line."""
+    bounded = _bounded(value, DEEPEST)
+    return escaped(json.dumps(bounded, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
+
+
+def act(name: str, said: Mapping[str, Any]) -> str:
+    """An act that came by no request, such as a command: its name and what it was given."""
+    return f"{name} {canonical_json(said)}"
+
+
+def escaped(text: str) -> str:
+    """`text` with JSON's escapes in place of whatever does not print: control characters, and those that turn text."""
+    return "".join(one if one.isprintable() else _escape(one) for one in text)
+
+
+def _escape(character: str) -> str:
+    pairs = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{pairs[at]:02x}{pairs[at + 1]:02x}" for at in range(0, len(pairs), 2))
+
+
+def _bounded(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return _cut(value, MOST_TEXT)
+    if not isinstance(value, dict | list):
+        return value
+    if depth == 0:
+        return f"... (cut: {len(value):,} items)"
+    if isinstance(value, list):
+        kept: list[Any] = [_bounded(one, depth - 1) for one in value[:MOST_ITEMS]]
+        return kept if len(value) <= MOST_ITEMS else [*kept, f"... (cut: {len(value):,} items)"]
+    named = {
+        _cut(str(key), MOST_TEXT): _bounded(_blanked(str(key), one), depth - 1)
+        for key, one in sorted(value.items())[:MOST_ITEMS]
+    }
+    return named if len(value) <= MOST_ITEMS else {**named, "...": f"(cut: {len(value):,} keys)"}
+
+
+def _blanked(key: str, value: Any) -> Any:
+    return BLANK if any(word in key.lower() for word in SECRET) and value is not None else value
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return f"{text[:most]}... (cut: {len(text):,} characters, SHA-256 {digest})"

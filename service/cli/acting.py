@@ -1,0 +1,78 @@
+"""Who acts on a drain once a command has ended, and what that means for the person who typed it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from datetime import datetime
+
+from actions.cluster.lease_owner import LeaseOwner
+from data.drain import DrainState
+from service.cli.client import Client, Json
+from service.cli.connect import Reach
+from service.draining.acting import START, ActingController, ActingPlace, describe
+
+NEEDS_CONTROLLER = frozenset(
+    {
+        DrainState.APPROVED,
+        DrainState.PREPARING,
+        DrainState.DRAINING,
+        DrainState.HOLDING,
+        DrainState.DRAINED,
+        DrainState.CANCELLING,
+    }
+)
+"""States in which the next thing that happens is a controller's work, no person's."""
+
+
+def acting_in(answer: Json, client: Client) -> ActingController | None:
+    """Who acts when this command has ended, by an answer about drains; None where a service of an older release does
+    not say. A service of the command's own ends with it.
+    """
+    told = answer.get("acting")
+    if told is None:
+        return None
+    place = ActingPlace(told["place"])
+    if client.own and place is ActingPlace.HERE:
+        return ActingController(ActingPlace.NOWHERE)
+    owner = None if told["owner"] is None else LeaseOwner(told["owner"], told["host"], told["pid"])
+    until = None if told["until"] is None else datetime.fromisoformat(told["until"])
+    return ActingController(place, owner, until, told["why"])
+
+
+def describe_here(acting: ActingController, where: Reach) -> str:
+    """Who acts, as a sentence that names the command which starts a controller on this state and these settings."""
+    given = (("--config", where.config), ("--state", where.state))
+    return describe(acting, " ".join([START, *_words(given)]))
+
+
+def report_nobody(drains: list[Json], client: Client, where: Reach) -> bool:
+    """Say on stderr of each drain for which a controller is needed that none runs; whether there was any."""
+    waiting = False
+    for one in drains:
+        acting = acting_in(one, client)
+        if acting is not None and acting.place is ActingPlace.NOWHERE and one["state"] in NEEDS_CONTROLLER:
+            waiting = True
+            state = one.get("state_words") or one["state"]
+            kept = f"it is written down that {one['id']} is {state}, and nothing more was done"
+            print(f"predrain: {kept}. {describe_here(acting, where)}", file=sys.stderr)
+    return waiting
+
+
+def options_of(where: Reach) -> str:
+    """The options that were given, as they are typed again, with a blank before them."""
+    words = _words(
+        (
+            ("--config", where.config),
+            ("--state", where.state),
+            ("--conf", where.conf),
+            ("--name", where.name),
+            ("--keyring", where.keyring),
+            ("--cluster-name", where.cluster_name),
+        )
+    )
+    return "".join(f" {word}" for word in words)
+
+
+def _words(given: tuple[tuple[str, object], ...]) -> list[str]:
+    return [word for name, value in given if value is not None for word in (name, shlex.quote(str(value)))]

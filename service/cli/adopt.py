@@ -1,0 +1,137 @@
+"""`predrain ceph adopt`: texts in the cluster that carry no good signature, listed, and signed by a person's word."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from service.cli.connect import Reach, connected
+from service.cli.options import AsJson, line, print_json
+from service.cli.recording import record_done
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from actions.cluster.signed_keys import UnverifiedText
+
+HERE = Reach()
+MOST_SHOWN = 20
+"""Settings of one drain, and lines of another text."""
+
+
+def adopt(
+    *,
+    seen: Annotated[
+        str,
+        Parameter(help="The list meant, as this command prints it; refused where it is another one by now."),
+    ] = "",
+    reach: Reach = HERE,
+    as_json: AsJson = False,
+) -> int:
+    """List what predrain keeps in the cluster without a good signature; with --seen sign exactly that list.
+
+    Nothing is acted on before it is signed: after an upgrade from 0.1.0, after the key was lost with the state
+    directory, or when somebody else wrote below predrain/. Requests are never signed. Exits with 3 while texts remain
+    that are not signed.
+
+    Example: predrain ceph adopt
+    """
+    from actions.cluster.keep import ConfigKeys
+    from actions.cluster.port import ClusterUnreachable
+    from actions.cluster.signed_keys import SignedKeys, compute_digest
+    from service.cli.cluster import NoAnswer
+    from service.signing_key import SigningKeyUnusable, find_signing_key
+    from service.state import StateDir
+
+    settings = reach.settings()
+    key = find_signing_key(settings.ceph, StateDir(settings.service.state))
+    if key is None:
+        raise SigningKeyUnusable(
+            f"there is no signing key in {settings.service.state}; start predrain there once, or say --state or "
+            "--signing-key"
+        )
+    channel = connected(reach)
+    try:
+        keys = SignedKeys(ConfigKeys(channel), key)
+        signed = keys.adopt(seen) if seen else ()
+        if signed:
+            record_done(settings, "ceph adopt", {"signed": list(signed)})
+        left = keys.find_unverified()
+    except ClusterUnreachable as silent:
+        raise NoAnswer(f"The cluster does not answer: {silent}") from silent
+    finally:
+        channel.close()
+    digest = compute_digest(one for one in left if one.is_adoptable)
+    if as_json:
+        rows = [{"key": f"predrain/{one.name}", "fault": one.fault.value, **_describe(one)} for one in left]
+        print_json(
+            {
+                "signed": list(signed),
+                "seen": digest if any(one.is_adoptable for one in left) else None,
+                "texts": rows,
+            }
+        )
+    else:
+        _print(signed, left, digest)
+    return 3 if left else 0
+
+
+def _describe(one: UnverifiedText) -> dict[str, Any]:
+    """What the text says, and what predrain would do once it is signed."""
+    from actions.copies import CopyUnreadable, read
+
+    if not one.is_adoptable:
+        return {"says": one.text[:200], "then": "never signed: whoever asked asks again"}
+    if not one.name.startswith("drain/"):
+        then = {
+            "ended": "these drains are over, whatever a store says of them",
+            "steps": "who led last, and so whether the cluster's copy of a drain or the store's counts",
+            "lives": "these life expectancies count as predrain's own: renewed, and withdrawn when they are over",
+        }
+        return {"says": one.text, "then": then.get(one.name, "it is read as predrain's own")}
+    try:
+        drain = read(one.name, one.text)
+    except CopyUnreadable as error:
+        return {"says": str(error), "then": "everything waits; remove it"}
+    plan = drain.plan
+    return {
+        "drain": drain.id,
+        "osds": list(drain.osds),
+        "state": drain.state.value,
+        "revision": drain.revision,
+        "intent": drain.intent.value,
+        "asked_by": drain.asked_by,
+        "reason": drain.reason,
+        "pgs": None if plan is None else len(plan.moves),
+        "bytes": None if plan is None else plan.bytes,
+        "set": dict(drain.ours),
+        "puts_back": dict(drain.saved),
+        "then": "it goes on where this says, and a cancel puts back what this says",
+    }
+
+
+def _print(signed: tuple[str, ...], left: Iterable[UnverifiedText], digest: str) -> None:
+    left = tuple(left)
+    for name in signed:
+        print(f"signed predrain/{line(name)}")
+    if not left:
+        print("all that predrain keeps in the cluster is signed")
+        return
+    for one in left:
+        print(f"predrain/{line(one.name)}: {one.fault.value}")
+        for what, said in _describe(one).items():
+            if isinstance(said, dict):
+                shown = [f"{key} = {value}" for key, value in said.items()]
+            else:
+                shown = str(said).splitlines()
+            more = [f"and {len(shown) - MOST_SHOWN} more"] if len(shown) > MOST_SHOWN else []
+            for row in [*shown[:MOST_SHOWN], *more]:
+                print(f"    {what}: {line(row)}")
+    if any(one.is_adoptable for one in left):
+        print(f"to sign exactly this list: predrain ceph adopt --seen {digest}")
+    print(
+        "predrain: nothing of this is acted on; remove what is nobody's: ceph config-key rm KEY",
+        file=sys.stderr,
+    )

@@ -1,0 +1,71 @@
+"""One drain on the terminal: where it stands, what was read of its disk, what every guard says, its journal's end."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rich.table import Column, Table
+from rich.text import Text
+
+from actions.messages import describe_hours, describe_lost
+from service.cli.client import Json
+from service.cli.options import line, tebibytes, terminal
+from service.cli.planned import print_plan
+from service.cli.watching import state_words
+
+
+def print_drain(whole: Json, acting: str | None) -> None:
+    """whole: as `GET drains/ID` answers, with the end of its journal. acting: who acts on drains, as a sentence."""
+    console, progress = terminal(), whole["progress"]
+    console.print(
+        Text.assemble(
+            (whole["id"], "bold"),
+            f" is {state_words(whole)}: {whole['reason']} (asked by {whole['asked_by']})",
+        )
+    )
+    console.print(
+        f"{progress['moved_pgs']} of {progress['planned_pgs']} PGs, {tebibytes(progress['moved_bytes'])} of "
+        f"{tebibytes(progress['planned_bytes'])} moved; "
+        f"{progress['in_flight']} PGs in flight (budget {progress['budget']}){_lasting(whole)}{_lost(whole)}"
+    )
+    for said in whole.get("read_errors", []):
+        print(line(said))
+    if whole["plan"]:
+        print_plan(whole["id"], whole["plan"])
+    if whole["state"] == "proposed":
+        tag = whole["etag"].strip('"')
+        print(f"to approve this plan: predrain drain approve {whole['id']} --seen {tag}")
+    guards = Table("guard", "", "what it says", box=None)
+    for guard in whole["guards"]:
+        guards.add_row(guard["code"], "ok" if guard["ok"] else Text("refuses", "bold"), guard["sentence"])
+    console.print(guards)
+    if acting is not None:
+        console.print(acting, soft_wrap=True)
+    journal = Table(Column("at", no_wrap=True), "decided, answered, by whom; seen", box=None)
+    for entry in whole["journal"]:
+        journal.add_row(f"{datetime.fromisoformat(entry['at']):%Y-%m-%d %H:%M:%S}Z", _journalled(entry))
+    console.print(journal)
+
+
+def _lost(one: Json) -> str:
+    lost = one["progress"].get("lost_pgs")
+    return f"; {describe_lost(lost)}" if lost else ""
+
+
+def _lasting(one: Json) -> str:
+    if one["took_hours"] is not None:
+        return f"; it took {describe_hours(one['took_hours'])}"
+    return (
+        ""
+        if one["left_hours"] is None
+        else f"; about {describe_hours(one['left_hours'])} left, if nothing holds it"
+    )
+
+
+def _journalled(entry: Json) -> Text:
+    told = Text(": ".join(filter(None, (entry["decided"], entry["answered"]))))
+    if entry["caller"]:
+        told.append(f" ({entry['caller']})")
+    if entry["seen"]:
+        told.append(f"\n{entry['seen']}", "dim")
+    return told

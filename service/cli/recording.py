@@ -1,0 +1,37 @@
+"""Commands that act straight on files of the service, on record as requests to the service are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from service.cli.options import person
+
+if TYPE_CHECKING:
+    from data.store.port import Store
+    from service.settings import Settings
+
+
+def record(store: Store, what: str, said: Mapping[str, Any]) -> None:
+    """Append to the audit that a person did `what` on this machine. Raises what the store raises."""
+    from data.clock import SystemClock
+    from service.access.acts import act
+    from service.access.audit import THIS_MACHINE, Audit, Call
+
+    Audit(store, SystemClock()).write(Call(f"cli:{person()}", THIS_MACHINE, act(what, said), "done"))
+
+
+def record_done(settings: Settings, what: str, said: Mapping[str, Any]) -> None:
+    """The same for what is done already, where there is a store: one that does not take the line is no refusal any
+    more, but it is told.
+    """
+    from data.refusal import Refusal
+    from service.adapters import standing_store
+
+    try:
+        with standing_store(settings) as store:
+            if store is not None:
+                record(store, what, said)
+    except (Refusal, OSError) as error:
+        print(f"predrain: done, and not on record: {error}", file=sys.stderr)

@@ -1,0 +1,62 @@
+"""A drain that a person waits for: its progress on stderr until it is done, over, or held for a while."""
+
+from __future__ import annotations
+
+import time
+import urllib.parse
+
+from rich.progress import BarColumn, Progress, TextColumn
+
+from service.cli.client import Client, Json
+from service.cli.options import tebibytes, terminal
+
+DONE, OVER = frozenset({"verified", "handed_over"}), frozenset({"cancelled", "failed"})
+STUCK = frozenset({"holding", "paused", "approved"})
+PATIENCE_SECONDS = 60.0
+"""How long a drain that holds is watched before the command gives up waiting."""
+
+
+def watch_drain(client: Client, drain: str, *, quiet: bool) -> Json:
+    """The drain once it is done, over, or has not moved for a while although it should."""
+    last, shown, since = None, "", time.monotonic()
+    console = terminal(stderr=True, quiet=quiet)
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]}", markup=False)
+    with Progress(*columns, console=console) as bar:
+        row = bar.add_task(drain, total=None, now="")
+        while True:
+            one = client.get(f"drains/{quoted(drain)}")
+            progress = one["progress"]
+            now = (one["state"], progress["moved_pgs"], progress["in_flight"])
+            if now != last:
+                last, since = now, time.monotonic()
+            if (told := _progress_line(one)) != shown:
+                shown = told
+                bar.update(
+                    row, total=progress["planned_pgs"] or None, completed=progress["moved_pgs"], now=told
+                )
+                if not console.is_terminal:
+                    console.print(f"{drain}: {told}", soft_wrap=True)
+            waited = time.monotonic() - since > PATIENCE_SECONDS
+            if one["state"] in DONE | OVER or (waited and (one["state"] in STUCK or one["held_by"])):
+                return one
+            time.sleep(1.0)
+
+
+def _progress_line(one: Json) -> str:
+    progress = one["progress"]
+    moved, of = tebibytes(progress["moved_bytes"]), tebibytes(progress["planned_bytes"])
+    held = f"; held: {one['held_by'][0]}" if one["held_by"] else ""
+    return (
+        f"{state_words(one)}, {progress['moved_pgs']} of {progress['planned_pgs']} PGs, {moved} of {of}, "
+        f"{progress['in_flight']} in flight{held}"
+    )
+
+
+def state_words(one: Json) -> str:
+    """The state of a drain as people read it: a fill is filling, not draining."""
+    return str(one.get("state_words") or one["state"])
+
+
+def quoted(drain: str) -> str:
+    """A drain's id as a part of a path."""
+    return urllib.parse.quote(drain, safe="")

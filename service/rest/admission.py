@@ -1,0 +1,300 @@
+"""Every request before its route: which class its caller is of, whether the body is small and shallow enough for that
+class, and whether the class has a thread and room in memory for it.
+
+The whole body is read here, so that a route never waits for a slow client, and is counted while it arrives: a body that
+is refused was never kept whole and never parsed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import Request
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as AsgiScope
+
+from data.refusal import Refusal
+from service.rest import problems
+from service.rest.caller_classes import (
+    PLACE_STATE,
+    STREAMS_OF_ALL,
+    STREAMS_OF_ONE,
+    Budget,
+    CallerClass,
+    class_of,
+)
+from service.rest.guarding import IDENTITY_STATE, Identity, identify, may_read_unnamed
+from service.rest.halt_lane import CLASS_STATE, LANE_STATE, HaltLane
+from service.rest.json_structure import StructureCounter
+from service.tokens import Caller, Scope
+
+BODY_SECONDS = 60.0
+"""For a whole body; at the default limit of 16 MiB that is 280 kB a second."""
+QUEUE_SECONDS = 30.0
+"""That a request may wait for a thread of its class."""
+RETRY_SECONDS = 2
+IDENTIFYING_THREADS = 3
+"""Threads that only look up who holds a token or cookie: a few reads of the store, which wait for nobody else."""
+PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
+
+
+class Admission:
+    """ASGI middleware around the app's routes. One object serves one event loop."""
+
+    body_seconds, queue_seconds = BODY_SECONDS, QUEUE_SECONDS
+
+    def __init__(
+        self, app: ASGIApp, *, budgets: Mapping[CallerClass, Budget], prefix: str, sign_in: str
+    ) -> None:
+        """prefix: of the interface's addresses. sign_in: of the addresses where people sign in at a provider."""
+        self.app, self._prefix, self._sign_in = app, prefix, sign_in
+        self._deliveries = frozenset({f"{prefix}/readings", f"{prefix}/latency"})
+        self._rooms = {kind: _Room(kind, budget) for kind, budget in budgets.items()}
+        self._identifying = CapacityLimiter(IDENTIFYING_THREADS)
+        self._streams: Counter[str] = Counter()
+        self._halts = HaltLane()
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        try:
+            kind, caller = await self._classify(scope)
+            if scope["method"] == "GET" and scope["path"] == f"{self._prefix}/events":
+                await self._stream(scope, receive, send, kind, caller)
+            else:
+                await self._admit(scope, receive, send, kind)
+        except _Refused as refused:
+            await problems.answer(refused.status, refused.detail, headers=refused.headers)(
+                scope, receive, send
+            )
+
+    async def _classify(self, scope: AsgiScope) -> tuple[CallerClass, Caller | None]:
+        """The request's class, and who sends it. What was found out of the caller is kept for the route."""
+        state, path, method = scope.setdefault("state", {}), scope["path"], scope["method"]
+        request = Request(scope)
+        halts = method == "POST" and path == f"{self._prefix}/halt"
+        caller: Caller | None = None
+        if path.startswith(f"{self._prefix}/"):
+            if "authorization" in request.headers or "cookie" in request.headers:
+                try:
+                    if halts:
+                        caller = await self._halts.run(identify, request)
+                    else:
+                        caller = await to_thread.run_sync(identify, request, limiter=self._identifying)
+                    state[IDENTITY_STATE] = Identity(caller)
+                except problems.Problem as problem:
+                    state[IDENTITY_STATE] = Identity(None, problem)
+                except Refusal:
+                    pass  # the store does not answer: the route asks again, and says so
+            if halts and caller is not None and caller.may(Scope.ACT):
+                kind = CallerClass.HALT
+                state[LANE_STATE] = self._halts
+            else:
+                kind = class_of(caller, method, delivers=path in self._deliveries)
+                if caller is None and kind is CallerClass.ANONYMOUS and may_read_unnamed(request):
+                    kind = CallerClass.READER if method in ("GET", "HEAD") else kind
+        elif path in PROBES:
+            kind = CallerClass.PROBE
+        elif path.startswith(self._sign_in):
+            kind = CallerClass.SIGN_IN
+        else:
+            kind = CallerClass.ANONYMOUS
+        state[CLASS_STATE] = kind
+        return kind, caller
+
+    async def _stream(
+        self, scope: AsgiScope, receive: Receive, send: Send, kind: CallerClass, caller: Caller | None
+    ) -> None:
+        """An event stream: it holds no thread, and counts from its begin to its end. Raises _Refused."""
+        address = scope["client"][0] if scope.get("client") else ""
+        key = f"{caller.id or caller.name}" if caller is not None else f"unnamed from {address}"
+        if self._streams[key] >= STREAMS_OF_ONE:
+            raise _Refused(
+                429,
+                f"This caller has {STREAMS_OF_ONE} event streams open, which is the most for one; close some of them.",
+                headers={"Retry-After": "10"},
+            )
+        if self._streams.total() >= STREAMS_OF_ALL:
+            raise _Refused(
+                503,
+                f"{STREAMS_OF_ALL} event streams are open, which is the most for this service; ask without events.",
+                headers={"Retry-After": "30"},
+            )
+        self._streams[key] += 1
+        try:
+            await self._admit(scope, receive, send, kind)
+        finally:
+            self._streams[key] -= 1
+            if not self._streams[key]:
+                del self._streams[key]
+
+    async def _admit(self, scope: AsgiScope, receive: Receive, send: Send, kind: CallerClass) -> None:
+        """Read the body, take a thread's place until the answer begins. Raises _Refused."""
+        room = self._rooms[kind]
+        body = _IncomingBody(room, receive, self.body_seconds)
+        place = ThreadPlace(room)
+        try:
+            content = await body.read(_headers(scope))
+            if content["type"] != "http.request":
+                return  # its client went away, and nobody waits for an answer
+            await place.take(self.queue_seconds)
+            scope["state"][PLACE_STATE] = place
+            replayed = False
+
+            async def replay() -> Message:
+                nonlocal replayed
+                if replayed:  # now it can only be told that the client went away
+                    return await receive()
+                replayed = True
+                return content
+
+            async def sending(message: Message) -> None:
+                # An answer that has begun needs no thread: its client may read it as slowly as it likes.
+                place.leave()
+                await send(message)
+
+            await self.app(scope, replay, sending)
+        finally:
+            place.leave()
+            room.in_flight -= body.taken
+
+
+class _Refused(problems.Problem):
+    """Answered here, and not below: nothing of an answer was sent yet."""
+
+
+class _Room:
+    """What one class takes now."""
+
+    def __init__(self, kind: CallerClass, budget: Budget) -> None:
+        self.kind, self.budget = kind, budget
+        self.threads = asyncio.Semaphore(budget.threads)
+        self.waiting = 0
+        self.in_flight = 0
+        """Bytes of bodies."""
+
+
+class ThreadPlace:
+    """One request's place among those that its class may carry out at once."""
+
+    def __init__(self, room: _Room) -> None:
+        self._room, self._taken = room, False
+
+    async def take(self, seconds: float) -> None:
+        """Wait for a place. Raises _Refused where too many wait already, or after so many seconds."""
+        room = self._room
+        if room.threads.locked() and room.waiting >= room.budget.waiting:
+            raise _busy(room)
+        room.waiting += 1
+        try:
+            async with asyncio.timeout(seconds):
+                await room.threads.acquire()
+        except TimeoutError:
+            raise _busy(room) from None
+        finally:
+            room.waiting -= 1
+        self._taken = True
+
+    async def wait_outside(self, turn: asyncio.Lock) -> None:
+        """Wait for `turn` without the place, and take a place again. Raises _Refused; the turn is free then."""
+        self.leave()
+        await turn.acquire()
+        try:
+            await self.take(QUEUE_SECONDS)
+        except BaseException:
+            turn.release()
+            raise
+
+    def leave(self) -> None:
+        """Give the place to the next one; once is enough."""
+        if self._taken:
+            self._taken = False
+            self._room.threads.release()
+
+
+class _IncomingBody:
+    """A request's body on its way, counted and timed. `taken`: bytes that count as in flight until the answer."""
+
+    def __init__(self, room: _Room, receive: Receive, seconds: float) -> None:
+        self._room, self._receive, self._seconds = room, receive, seconds
+        self.taken = 0
+        self._closing: Mapping[str, str] = {}
+        """Of a refused body with a length the server passes over what is left, and its client reads the answer. One
+        without a length may have no end."""
+
+    async def read(self, headers: Mapping[bytes, bytes]) -> Message:
+        """The whole body as one message, or that the client went away. Raises _Refused."""
+        budget = self._room.budget
+        declared = headers.get(b"content-length")
+        expected = int(declared) if declared else 0  # the door has looked at its form
+        if declared is None:
+            self._closing = {"Connection": "close"}
+        if expected > budget.body_bytes:
+            raise _too_large(budget.body_bytes)
+        if self._room.in_flight + expected > budget.in_flight_bytes:
+            raise _no_memory()
+        counter = StructureCounter(budget.structure)
+        deadline = asyncio.get_running_loop().time() + self._seconds
+        pieces: list[bytes] = []
+        more = True
+        while more:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await self._receive()
+            except TimeoutError:
+                raise _Refused(
+                    408,
+                    f"The body did not arrive within {self._seconds:g} s; send it in parts.",
+                    headers={"Connection": "close"},
+                ) from None
+            if message["type"] != "http.request":
+                return message
+            piece: bytes = message.get("body", b"")
+            more = message.get("more_body", False)
+            self._count(piece, counter)
+            pieces.append(piece)
+        return {"type": "http.request", "body": b"".join(pieces), "more_body": False}
+
+    def _count(self, piece: bytes, counter: StructureCounter) -> None:
+        budget, room = self._room.budget, self._room
+        if self.taken + len(piece) > budget.body_bytes:
+            raise _too_large(budget.body_bytes, self._closing)
+        if room.in_flight + len(piece) > budget.in_flight_bytes:
+            raise _no_memory(self._closing)
+        self.taken += len(piece)
+        room.in_flight += len(piece)
+        if excess := counter.feed(piece):
+            cure = "send it in parts" if excess.divisible else "nothing of predrain's is like that"
+            status = 413 if excess.divisible else 422
+            raise _Refused(status, f"The body holds more than {excess.limit}; {cure}.", headers=self._closing)
+
+
+def _headers(scope: AsgiScope) -> dict[bytes, bytes]:
+    return dict(scope["headers"])
+
+
+def _too_large(limit: int, headers: Mapping[str, str] | None = None) -> _Refused:
+    return _Refused(413, f"The body is larger than {limit} bytes; send it in parts.", headers=headers)
+
+
+def _no_memory(headers: Mapping[str, str] | None = None) -> _Refused:
+    return _Refused(
+        429,
+        "Too many bytes of requests are on their way at once, and nothing of this one was accepted; send it again "
+        f"after {RETRY_SECONDS} s.",
+        headers={"Retry-After": str(RETRY_SECONDS), **(headers or {})},
+    )
+
+
+def _busy(room: _Room) -> _Refused:
+    return _Refused(
+        503,
+        f"All {room.budget.threads} places for requests of class {room.kind} are taken; ask again after "
+        f"{RETRY_SECONDS} s.",
+        headers={"Retry-After": str(RETRY_SECONDS)},
+    )

@@ -1,0 +1,99 @@
+"""What drains are said to have moved, lost and to bring back, and how long that takes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from actions.cluster.dumps.daemons import read_errors
+from actions.messages import describe_hours, describe_limit
+from actions.policy import Policy
+from actions.space import find_lost_pgs, limit
+from data.drain import DrainState
+from data.ids import OsdId
+from tests.actions.made import wide_spec
+from tests.actions.run import Run
+
+S = DrainState
+
+
+def test_a_pg_whose_disk_died_before_it_moved_is_lost_and_not_moved() -> None:
+    with Run(wide_spec(pg_num=32)) as run:
+        drain = run.drain("osd.0")
+        run.until(drain, S.DRAINING)
+        while run.known(drain).progress.moved_pgs < 2:
+            run.tick()
+        run.cluster.fail_osd(OsdId(0))
+        run.ticks(6)
+        view, dead = run.cluster.view(), run.known(drain)
+        assert dead.plan is not None
+        unmoved = {
+            move.pg
+            for move in dead.plan.moves
+            if move.target not in view.pgs[move.pg].acting and len(set(view.pgs[move.pg].acting)) < 3
+        }
+        assert unmoved
+        assert find_lost_pgs(view, dead) == unmoved
+        assert dead.progress.lost_pgs == len(unmoved)
+        assert dead.progress.moved_pgs + dead.progress.lost_pgs <= dead.progress.planned_pgs
+        assert dead.progress.in_flight <= dead.progress.planned_pgs - len(unmoved)
+
+
+def test_a_cancel_says_what_comes_back_until_nothing_is_left_to_come() -> None:
+    with Run(wide_spec(pg_num=32)) as run:
+        drain = run.drain("osd.0")
+        run.until(drain, S.DRAINING)
+        while run.known(drain).progress.moved_pgs < 3:
+            run.tick()
+        run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+        run.until(drain, S.CANCELLED)
+        journal = run.store.journal(drain.id)
+        since = next(place for place, line in enumerate(journal) if line.decided == "cancel")
+        seen = [line.seen for line in journal[since:] if line.seen.startswith("epoch")]
+        assert all("left on" not in line for line in seen), seen
+        counts = [int(line.split(": ")[1].split(" ")[0]) for line in seen if "to come back to osd.0" in line]
+        assert counts[0] >= 3
+        assert counts == sorted(counts, reverse=True)
+        assert counts[-1] == 0
+
+
+@pytest.mark.parametrize(
+    ("hours", "said"),
+    [
+        (0.0, "less than a minute"),
+        (0.01, "less than a minute"),
+        (0.5, "30 min"),
+        (1.96, "118 min"),
+        (6.04, "6.0 h"),
+    ],
+)
+def test_a_duration_never_reads_as_no_time_at_all(hours: float, said: str) -> None:
+    assert describe_hours(hours) == said
+
+
+def test_ratios_that_leave_no_room_are_said_and_no_limit_is_below_zero() -> None:
+    with Run(wide_spec(pg_num=32)) as run:
+        view = replace(run.cluster.view(), backfillfull_ratio=0.01)
+    assert limit(view, Policy()) == 0.0
+    assert (
+        describe_limit(limit(view, Policy()))
+        == "and the cluster's nearfull and backfillfull ratios leave no room"
+    )
+    assert describe_limit(0.8) == "limit 80%"
+
+
+def test_reads_that_ceph_calls_failed_are_told_of_their_osd_and_of_no_other() -> None:
+    checks = {
+        "OSD_TOO_MANY_REPAIRS": {"detail": [{"message": "osd.7 had 12 reads repaired"}]},
+        "BLUESTORE_SPURIOUS_READ_ERRORS": {"detail": [{"message": " osd.7 reads with retries: 3\x1b[2J"}]},
+        "OSD_DOWN": {"detail": [{"message": "osd.3 (root=default,host=a) is down"}]},
+    }
+    assert read_errors(json.dumps({"status": "HEALTH_WARN", "checks": checks}).encode()) == {
+        7: (
+            "Ceph says OSD_TOO_MANY_REPAIRS: osd.7 had 12 reads repaired.",
+            "Ceph says BLUESTORE_SPURIOUS_READ_ERRORS: osd.7 reads with retries: 3[2J.",
+        )
+    }
+    assert read_errors(None) == {}

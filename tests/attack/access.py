@@ -1,0 +1,67 @@
+"""Attacks on who may do what: credentials that are exchanged for others, and addresses that are made up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import httpx2
+
+from service.rest.guarding import WORD_HEADER
+from tests.attack.outcome import FINISHED
+from tests.attack.tally import Tally
+
+READINGS, LATENCY, HALT = "/api/v1/readings", "/api/v1/latency", "/api/v1/halt"
+
+
+def deliver_for_other_hosts_by_cookie(
+    client: httpx2.Client, token: str, readings: Sequence[Any], latencies: Sequence[Any]
+) -> Tally:
+    """Exchange a host's token for a cookie and deliver what belongs to other hosts.
+
+    readings, latencies: envelopes, each of a host that is not the token's.
+    """
+    assert client.post("/api/v1/session", json={"token": token}).status_code == 204
+    session = client.get("/api/v1/session").json()
+    tally = Tally("a cookie in exchange for a host's token")
+    for path, items in ((READINGS, readings), (LATENCY, latencies)):
+        for item in items:
+            answer = client.post(path, json=[item], headers={WORD_HEADER: session["word"]})
+            tally.count(refused=answer.status_code >= 400 or answer.json()["accepted"] == 0)
+    FINISHED.append(tally)
+    return tally
+
+
+def act_without_credential(client: httpx2.Client, count: int) -> Tally:
+    """Ask for a halt `count` times without a credential, each time from another address that a header makes up."""
+    tally = Tally("made-up addresses of the sender")
+    for number in range(count):
+        address = f"198.{18 + number // 65536 % 2}.{number // 256 % 256}.{number % 256}"
+        headers = {
+            "X-Forwarded-For": address,
+            "X-Real-IP": address,
+            "Forwarded": f"for={address}",
+            "X-Forwarded-Proto": "https",
+        }
+        answer = client.post(HALT, json={"why": f"number {number}"}, headers=headers)
+        tally.count(refused=answer.status_code in (401, 429))
+    FINISHED.append(tally)
+    return tally
+
+
+def read_as_this_machine(client: httpx2.Client) -> Tally:
+    """Read without a token through something that stands between, which some header of a proxy tells."""
+    tally = Tally("the rights of this machine, through a proxy")
+    for header in (
+        "X-Forwarded-For",
+        "X-Forwarded-Host",
+        "X-Forwarded-Proto",
+        "X-Real-IP",
+        "Forwarded",
+        "Via",
+    ):
+        for said in ("127.0.0.1", "::1", "for=127.0.0.1", "1.1 proxy", ""):
+            answer = client.get("/api/v1/status", headers={header: said})
+            tally.count(refused=answer.status_code == 401)
+    FINISHED.append(tally)
+    return tally

@@ -1,0 +1,157 @@
+"""What is bound stays bound, whatever it is exchanged for: a cookie may do no more than the token that it came from."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import fields
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.ids import HostName
+from data.reading import LatencyBatch
+from data.store.sqlite import SqliteStore
+from service.access.book import ROOM, Book, Credential, Ended, Kind, digest
+from service.access.sessions import Sessions
+from service.tokens import Caller, ForeignHost, Grant, Scope, Tokens
+from tests.attack.access import deliver_for_other_hosts_by_cookie
+from tests.service.conftest import NOON, Place, SetClock, Site, envelope, smart_reading
+
+HOSTS = ("a", "b")
+DAY = timedelta(days=1)
+
+
+def test_a_cookie_of_a_host_s_token_delivers_for_that_host_alone(site: Site, place: Place) -> None:
+    book = Book(site.house.store, place.clock)
+    token = book.exchange(book.make(Kind.ENROLMENT, "host:b", [Scope.INGEST], "anna", host="b"), "b")
+    readings = [envelope(site.house, smart_reading(f"S{number}")) for number in range(5)]
+    latencies = [msgspec.json.decode(site.house._sender.seal(LatencyBatch(HostName("a"), (), 0)))]
+    tally = deliver_for_other_hosts_by_cookie(site.client, token, readings, latencies)
+    assert (tally.tried, tally.got_through) == (6, 0)
+    own = readings[0]
+    own["body"]["host"] = "b"
+    word = site.client.get("/api/v1/session").json()["word"]
+    answer = site.client.post("/api/v1/readings", json=[own], headers={"X-Predrain-Word": word})
+    assert answer.json() == {"accepted": 1, "refused": []}
+
+
+def allowed(caller: Caller | None) -> set[tuple[Scope, str]]:
+    """Everything that a caller may do, and for which host."""
+    found = set()
+    for scope in Scope if caller is not None else ():
+        for host in HOSTS:
+            try:
+                caller.speaks_for(host)
+            except ForeignHost:
+                continue
+            if caller.may(scope):
+                found.add((scope, host))
+    return found
+
+
+def of_token(book: Book, secret: str) -> Caller | None:
+    try:
+        found = book.credential(secret)
+    except Ended:
+        return None
+    return found.caller() if found is not None else None
+
+
+def of_cookie(sessions: Sessions, cookie: str) -> Caller | None:
+    try:
+        found = sessions.of(cookie)
+    except Ended:
+        return None
+    return found.caller if found is not None else None
+
+
+@given(
+    scopes=st.frozensets(st.sampled_from(Scope)),
+    host=st.sampled_from((None, *HOSTS)),
+    lasting=st.sampled_from((None, DAY, 3 * DAY)),
+    session=st.sampled_from((DAY, 2 * DAY)),
+    later=st.sampled_from((timedelta(), DAY / 2, DAY, 2 * DAY, 3 * DAY)),
+    revoked=st.booleans(),
+)
+def test_for_every_grant_the_cookie_may_do_no_more_than_its_token(
+    scopes: frozenset[Scope],
+    host: str | None,
+    lasting: timedelta | None,
+    session: timedelta,
+    later: timedelta,
+    revoked: bool,
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store, clock = SqliteStore(Path(folder) / "store.sqlite"), SetClock()
+        try:
+            book = Book(store, clock)
+            sessions = Sessions(Tokens(()), book, session)
+            secret = book.make(Kind.TOKEN, "anna", scopes, "bert", lasting=lasting, host=host)
+            holder = of_token(book, secret)
+            assert holder is not None
+            cookie = sessions.sign_in(holder)
+            assert allowed(of_cookie(sessions, cookie)) == allowed(holder), "at first it may do the same"
+            clock.sleep(later.total_seconds())
+            if revoked:
+                book.revoke("anna", "bert")
+            assert allowed(of_cookie(sessions, cookie)) <= allowed(of_token(book, secret))
+        finally:
+            store.close()
+
+
+def test_a_caller_and_a_credential_have_every_field_of_a_grant() -> None:
+    grant = Grant("anna", frozenset({Scope.INGEST}), "stor-01")
+    assert Caller.holding(grant, "id").terms() == grant.terms()
+    assert {one.name for one in fields(Grant)} <= {one.name for one in fields(Credential)}
+
+
+def test_a_cookie_that_version_0_1_0_gave_for_a_host_s_token_is_bound_to_that_host(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store.sqlite")
+    book = Book(store, SetClock())
+    token = book.make(Kind.TOKEN, "host:b", [Scope.INGEST], "anna", host="b")
+    old = {
+        "id": digest("cookie"),
+        "kind": "session",
+        "name": "host:b",
+        "scopes": ["ingest"],
+        "made_at": NOON,
+        "made_by": "host:b",
+        "ends_at": NOON + DAY,
+        "host": None,
+        "parent": digest(token),
+        "revoked_at": None,
+        "revoked_by": "",
+        "used_at": None,
+    }
+    store.note(ROOM, {digest("cookie"): msgspec.json.encode(old)})
+    found = Sessions(Tokens(()), Book(store, SetClock()), DAY).of("cookie")
+    assert found is not None
+    assert allowed(found.caller) == {(Scope.INGEST, "b")}
+    store.close()
+
+
+def test_the_page_is_told_that_its_session_ends_with_its_token(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store.sqlite")
+    book = Book(store, SetClock())
+    sessions = Sessions(Tokens(()), book, 2 * DAY)
+    holder = of_token(book, book.make(Kind.TOKEN, "anna", [Scope.READ], "bert", lasting=DAY))
+    assert holder is not None
+    found = sessions.of(sessions.sign_in(holder))
+    assert found is not None
+    assert found.ends_at == NOON + DAY
+    store.close()
+
+
+def test_an_enrolled_host_has_the_grant_of_its_one_time_token(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store.sqlite")
+    book = Book(store, SetClock())
+    once = book.make(Kind.ENROLMENT, "host:a", [Scope.INGEST], "anna", host="a")
+    before = book.credential(once)
+    assert before is not None
+    after = of_token(book, book.exchange(once, "a"))
+    assert after is not None
+    assert after.terms() == before.terms()
+    store.close()

@@ -1,0 +1,167 @@
+"""Whose address counts: the connection's, or the one that a named proxy tells; and floods of strangers, counted."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from service.access.audit import AUDIT, NOBODY
+from service.house import House
+from service.listening import Server, bind, url_of
+from service.rest.forwarding import Forwarding, is_forwarded
+from service.settings import ServiceTable
+from service.tokens import gather
+from tests.attack.access import act_without_credential, read_as_this_machine
+from tests.service.conftest import Place, Serve, Site, shut, with_service
+
+STRANGERS = 400
+HALT = "/api/v1/halt"
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The window of refused requests is short."""
+    monkeypatch.setattr("service.rest.recording.WINDOW_SECONDS", 0.2)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """The test's own time limit ends it."""
+    pause = threading.Event()
+    while not holds():
+        pause.wait(0.05)
+
+
+def metric(site: Site, name: str) -> int:
+    found = re.search(rf"^{name} (\S+)$", site.client.get("/metrics").text, re.MULTILINE)
+    assert found is not None
+    return int(float(found[1]))
+
+
+def test_a_flood_with_made_up_addresses_is_a_handful_of_lines_that_tell_all_of_it(
+    site: Site, soon: None
+) -> None:
+    tally = act_without_credential(site.client, STRANGERS)
+    assert (tally.refused, tally.got_through) == (STRANGERS, 0)
+    assert metric(site, "predrain_anonymous_requests_refused_total") == STRANGERS
+
+    def counted() -> int:
+        lines = site.house.store.journal(AUDIT)
+        assert {(line.caller, line.answered) for line in lines} <= {(NOBODY, "refused")}
+        return sum(int(line.decided.split(" ")[0]) for line in lines)
+
+    until(lambda: counted() == STRANGERS)
+    lines = site.house.store.journal(AUDIT)
+    assert len(lines) < STRANGERS / 10
+    assert all("198.18." not in line.seen for line in lines)
+    assert lines[0].seen.startswith("from 127.0.0.1 (")
+    assert '"POST /api/v1/halt 401":' in lines[0].decided
+
+
+def test_what_was_counted_is_on_record_when_the_service_ends(house: House, place: Place) -> None:
+    listener = bind(house.settings.service)
+    started = threading.Event()
+    stop = Server(house, gather(place.state.token), listener, started=started.set).serve_aside()
+    assert started.wait(30)
+    with httpx2.Client(base_url=url_of(listener, house.settings.service), timeout=20) as client:
+        act_without_credential(client, 3)
+    assert house.store.journal(AUDIT) == ()
+    stop()
+    listener.close()
+    (line,) = house.store.journal(AUDIT)
+    assert line.decided == '3 requests without a good credential {"POST /api/v1/halt 401":3}'
+
+
+def test_paths_and_methods_that_strangers_make_up_are_not_on_record(site: Site, soon: None) -> None:
+    for number in range(5):
+        site.client.request("PROPFIND", f"/api/v1/anna-approved-{number}", json={})
+        site.client.request("PROPFIND", HALT, json={})
+    until(lambda: len(site.house.store.journal(AUDIT)) >= 1)
+    told = " ".join(line.decided for line in site.house.store.journal(AUDIT))
+    assert "PROPFIND" not in told
+    assert "anna" not in told
+
+
+def test_the_bound_by_address_holds_whatever_address_is_made_up(place: Place, serve: Serve) -> None:
+    access = place.settings.access.model_copy(update={"address_requests_per_second": 2.0})
+    house = replace(place, settings=place.settings.model_copy(update={"access": access})).house()
+    site = serve(house)
+    answers = [
+        site.client.get("/healthz", headers={"X-Forwarded-For": f"198.18.0.{number}"}).status_code
+        for number in range(60)
+    ]
+    assert answers.count(429) >= 20
+    shut(house)
+
+
+def test_a_named_proxy_tells_whose_request_it_is(place: Place, serve: Serve) -> None:
+    access = place.settings.access.model_copy(update={"address_requests_per_second": 2.0})
+    settings = place.settings.model_copy(update={"access": access})
+    served = ServiceTable.model_validate({"proxies": ("127.0.0.1",)}).proxies
+    house = with_service(replace(place, settings=settings), proxies=served).house()
+    site = serve(house)
+
+    def halt(forwarded: str) -> int:
+        headers = {**site.acting, "X-Forwarded-For": forwarded}
+        return site.client.post(HALT, json={"why": "x"}, headers=headers).status_code
+
+    assert halt("203.0.113.9, 198.18.0.7") == 200
+    (line,) = house.store.journal(AUDIT)
+    assert line.seen.startswith("from 198.18.0.7, "), "what stands before it may be made up by the sender"
+    answers = [halt(f"203.0.113.{number}, 198.18.0.7") for number in range(40)]
+    assert 429 in answers
+    assert halt("198.18.0.8") == 200, "another sender has a bound of its own"
+    shut(house)
+
+
+def test_through_a_proxy_nobody_has_the_rights_of_this_machine(place: Place, serve: Serve) -> None:
+    proxies = ServiceTable.model_validate({"proxies": ("127.0.0.0/8",)}).proxies
+    for named in ((), proxies):
+        house = with_service(place, proxies=named).house()
+        site = serve(house)
+        assert site.client.get("/api/v1/status").status_code == 200
+        tally = read_as_this_machine(site.client)
+        assert (tally.tried, tally.got_through) == (30, 0)
+        shut(house)
+
+
+def test_a_session_s_cookie_is_secure_by_the_word_of_a_named_proxy_alone(place: Place, serve: Serve) -> None:
+    proxies = ServiceTable.model_validate({"proxies": ("127.0.0.1",)}).proxies
+    for named, secure in (((), False), (proxies, True)):
+        house = with_service(place, proxies=named).house()
+        site = serve(house)
+        headers = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "198.18.0.1"}
+        answer = site.client.post("/api/v1/session", json={"token": site.token}, headers=headers)
+        assert ("Secure" in answer.headers["set-cookie"]) is secure
+        shut(house)
+
+
+@pytest.mark.parametrize("wrong", ["everybody", "10.0.0.1/8", "0.0.0.0/0", "::/0"])
+def test_a_proxy_is_an_address_or_a_network_and_not_everybody(wrong: str) -> None:
+    with pytest.raises(ValidationError):
+        ServiceTable.model_validate({"proxies": (wrong,)})
+
+
+_ADDRESSES = st.ip_addresses().map(str)
+
+
+@given(st.lists(_ADDRESSES | st.text(max_size=8), max_size=5), _ADDRESSES)
+def test_whatever_a_header_says_a_peer_that_is_no_proxy_stays_itself(said: list[str], peer: str) -> None:
+    seen: list[object] = []
+
+    async def app(scope: object, _receive: object, _send: object) -> None:
+        seen.append(scope)
+
+    value = ",".join(said).encode("latin-1", "replace")
+    scope = {"type": "http", "scheme": "http", "client": (peer, 1), "headers": [(b"x-forwarded-for", value)]}
+    asyncio.run(Forwarding(app, ())(scope, None, None))  # type: ignore[arg-type]
+    assert seen == [scope]
+    assert is_forwarded(name for name, _ in scope["headers"])  # type: ignore[union-attr,str-unpack]

@@ -1,0 +1,225 @@
+"""A command says whether anybody acts on what was asked; a killed controller's lease does not stand in its own way.
+
+The commands are processes on a cluster that is played from a recording: its map never changes, its lock, its keys and
+its clock are real.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actions.cluster.lease_owner import parse_owner, write_owner
+from service.cli import main
+from service.cli.options import person
+from service.process_identity import has_ended, name_this_process
+from tests.service.cluster_played import shared
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDING = ROOT / "tests" / "data" / "recorded" / "tentacle-clean.zip"
+PREDRAIN = Path(sys.executable).with_name("predrain")
+TARGET = "osd.0"
+NOBODY = "Nothing happens to drains until a controller runs; start one: predrain up"
+LONG = 150.0
+"""Seconds; the lease of a test stands for twice as long, so that no test waits for its end."""
+
+
+@dataclass
+class Operator:
+    """A person at the command line of a host without a service."""
+
+    folder: Path
+    printed: pytest.CaptureFixture[str]
+    begun: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.shared, self.settings = self.folder / "shared.json", self.folder / "predrain.toml"
+        conf = self.folder / "ceph.conf"
+        conf.touch()
+        python = [sys.executable, str(Path(__file__).with_name("cluster_played.py")), str(RECORDING)]
+        words = ", ".join(json.dumps(word) for word in [*python, str(self.shared)])
+        key = self.folder / "signing_key"
+        key.write_text("a key that the controllers of this cluster share\n")
+        key.chmod(0o600)
+        self.settings.write_text(
+            f'[ceph]\nconf = "{conf}"\npython = [{words}]\nlease_seconds = 300\nsigning_key = "{key}"\n'
+            "[policy]\ntick_seconds = 1\nstatistics_seconds = 1\n"
+        )
+
+    def words(self, *said: str, state: str = "state") -> list[str]:
+        return [*said, "--config", str(self.settings), "--state", str(self.folder / state)]
+
+    def run(self, *said: str, state: str = "state") -> tuple[int, str, str]:
+        """The exit code, and what the command prints to stdout and stderr; in this process."""
+        self.printed.readouterr()
+        code = main(self.words(*said, state=state))
+        return code, *self.printed.readouterr()
+
+    def begin(self, *said: str) -> subprocess.Popen[str]:
+        command = [str(PREDRAIN), *self.words(*said)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.begun.append(process)
+        return process
+
+    def seen(self) -> dict[str, Any]:
+        with shared(self.shared) as state:
+            return state
+
+    def drains(self) -> list[dict[str, Any]]:
+        return json.loads(self.run("drain", "list", "--json")[1])
+
+
+@pytest.fixture
+def operator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Operator]:
+    monkeypatch.setattr("service.cli.watching.PATIENCE_SECONDS", 3.0)
+    monkeypatch.setenv("COLUMNS", "250")
+    made = Operator(tmp_path, capsys)
+    yield made
+    for process in made.begun:
+        with process:
+            process.kill()
+
+
+def until(wanted: Any, what: str) -> None:
+    ends = time.monotonic() + LONG
+    while not wanted():
+        assert time.monotonic() < ends, what
+        time.sleep(0.1)
+
+
+def test_without_a_controller_a_command_says_that_nothing_happens_and_how_to_start_one(
+    operator: Operator,
+) -> None:
+    code, said, why = operator.run("drain", "apply", TARGET, "--yes")
+    assert (code, said.endswith(": approved\n")) == (3, True), why
+    assert NOBODY in why
+    start = f"predrain up --config {operator.settings} --state {operator.folder / 'state'}"
+    assert start in why
+    (drain,) = operator.drains()
+    assert (drain["state"], drain["acting"]["place"]) == ("approved", "nowhere")
+    assert drain["requester"] == {"surface": "command line", "person": f"{person()}, key signing_key"}
+    assert drain["asked_by"] == f"{person()}, key signing_key (command line)"
+    code, said, _ = operator.run("drain", "cancel", drain["id"])
+    assert (code, said) == (3, f"{drain['id']}: cancelling\n")
+
+
+def test_every_listing_says_that_nobody_acts(operator: Operator) -> None:
+    operator.run("drain", "apply", TARGET)
+    (drain,) = operator.drains()
+    for words in (("drain", "list"), ("drain", "explain", drain["id"]), ("cluster", "status")):
+        code, said, _ = operator.run(*words)
+        assert code == 0
+        assert NOBODY in " ".join(said.split()), words
+
+
+def test_what_no_controller_has_to_do_ends_well_without_one(operator: Operator) -> None:
+    code, said, why = operator.run("drain", "apply", TARGET)
+    assert (code, why) == (0, "")
+    drain = said.partition(":")[0]
+    assert operator.run("drain", "pause", drain)[0] == 0
+
+
+def test_a_cancel_that_waits_is_the_controller_and_says_who_goes_on_after_a_hold(operator: Operator) -> None:
+    operator.run("drain", "apply", TARGET, "--yes")
+    (drain,) = operator.drains()
+    assert operator.run("drain", "cancel", drain["id"])[0] == 3
+    code, said, why = operator.run("drain", "cancel", drain["id"], "--wait")
+    assert (code, said) == (3, f"{drain['id']}: cancelling\n")
+    assert f"{drain['id']}: The cluster was last seen" in why
+    assert f"Go on with: predrain drain cancel {drain['id']} --wait --config" in why
+
+
+def test_a_killed_command_goes_on_at_once_with_its_own_drain(operator: Operator) -> None:
+    first = operator.begin("drain", "apply", TARGET, "--yes", "--wait")
+    until(
+        lambda: any('"approved"' in value for value in operator.seen()["keys"].values()),
+        "it keeps an approved drain",
+    )
+    assert operator.seen()["lock"] is not None
+    acting = json.loads(operator.run("cluster", "status", "--json")[1])["acting"]
+    assert (acting["place"], acting["pid"]) == ("elsewhere", first.pid)
+    listed = operator.run("drain", "list", state="another")[1]
+    assert f"(process {first.pid}) acts on drains and holds the lease until" in listed
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    assert str(first.pid) in operator.seen()["lock"]["by"][1]
+    code, _, why = operator.run("drain", "apply", TARGET, "--yes", "--wait")
+    assert code == 3
+    assert "goes on with drain" in why
+    assert "Another controller" not in why
+    assert "The cluster was last seen" in why
+    again = f"predrain drain apply {TARGET} --yes --wait --config {operator.settings}"
+    assert f"this command was its controller and ends now. Go on with: {again}" in why
+    assert len(operator.drains()) == 1
+
+
+# -- which process has ended -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[str]]:
+    """A process that names itself as a controller would, then waits."""
+    said = "from service.process_identity import name_this_process as n; print(n(), flush=True); input()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", said], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    yield process
+    with process:
+        process.kill()
+
+
+def test_a_killed_process_is_known_to_have_ended_even_before_its_parent_asks(
+    child: subprocess.Popen[str],
+) -> None:
+    assert child.stdout is not None
+    owner = parse_owner(child.stdout.readline().strip())
+    assert owner.pid == child.pid
+    assert not has_ended(owner)
+    child.send_signal(signal.SIGSTOP)
+    assert not has_ended(owner)
+    child.kill()
+    until(lambda: has_ended(owner), "it is a zombie")
+    child.wait()
+    assert has_ended(owner)
+
+
+@pytest.mark.parametrize(
+    ("changed", "ended"),
+    [
+        ({}, False),
+        ({"started": 1}, True),
+        ({"started": None}, False),
+        ({"pid": 2**22 - 1}, True),
+        ({"pid": 2**22 - 1, "host": "another"}, False),
+        ({"pid": 2**22 - 1, "boot": "another"}, False),
+        ({"pid": 2**22 - 1, "boot": None}, False),
+        ({"pid": 2**22 - 1, "pid_namespace": 7}, False),
+        ({"pid": 2**22 - 1, "pid_namespace": None}, False),
+    ],
+)
+def test_only_a_process_of_this_host_boot_and_namespace_is_ever_known_to_have_ended(
+    changed: dict[str, Any], ended: bool
+) -> None:
+    ours = parse_owner(name_this_process())
+    fields = {
+        name: getattr(ours, name) for name in ("host", "pid", "boot", "pid_namespace", "started")
+    } | changed
+    assert has_ended(parse_owner(write_owner(**fields, unique="abc"))) is ended
+
+
+def test_the_name_that_an_older_release_gave_keeps_host_and_process_and_is_never_ended() -> None:
+    owner = parse_owner("ceph-mon-1-4242-0a1b2c3d")
+    assert (owner.host, owner.pid, owner.boot) == ("ceph-mon-1", 4242, None)
+    assert not has_ended(owner)
+    assert parse_owner("anything").host == "anything"

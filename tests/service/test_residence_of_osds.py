@@ -1,0 +1,95 @@
+"""The cluster's own device list settles which host a disk lives in, and nothing drains a disk that two hosts name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from actions.cluster.simulated import SimulatedCluster
+from actions.cluster.worlds import tiny
+from data.ids import DeviceId, HostName, OsdId
+from data.outlook import Status
+from data.residence import name_apart
+from service.house import House
+from service.telling import causes
+from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
+from tests.service.test_drains import ClusterClock
+from tests.service.test_worker import work
+
+DISK = DeviceId("ST4000DM000_A")
+FORGER = HostName("forger")
+
+
+@pytest.fixture
+def seated(place: Place) -> Iterator[tuple[House, HostName]]:
+    """A house beside a simulated cluster that has the disk under osd.0, and the host of osd.0."""
+    spec = tiny(1)
+    osds = (replace(spec.osds[0], device=DISK, model="ST4000DM000"), *spec.osds[1:])
+    cluster = SimulatedCluster(replace(spec, osds=osds), 1, NOON)
+    on_its_time = replace(place, clock=ClusterClock(cluster))  # type: ignore[arg-type]
+    house = on_its_time.house(cluster=cluster)
+    house.start()
+    house.step_controller()
+    assert house.fleet.view is not None
+    yield house, house.fleet.view.osds[OsdId(0)].host
+    shut(house)
+
+
+def test_the_cluster_names_the_home_though_another_host_named_the_disk_first(
+    seated: tuple[House, HostName],
+) -> None:
+    house, home = seated
+    now = house.clock.now()
+    house.ingest([replace(one, host=FORGER) for one in week_of("A", now - timedelta(minutes=10))])
+    dying = [
+        replace(smart_reading("A", now - timedelta(minutes=ago), pending=4000, passed=False), host=home)
+        for ago in (3, 2, 1)
+    ]
+    house.ingest(dying[:2])
+    work(house)
+    assert house.store.latest_readings()[DISK].host == FORGER
+    house.step_controller()  # it looks where the cluster has the disk, and writes that down
+    house.step_worker()
+    assert house.store.latest_readings()[DISK].host == home
+    house.ingest(dying[2:])
+    work(house)
+    assert house.store.latest_outlooks()[DISK].status is Status.BAD
+    assert not [one for one in causes(house.scene()) if one.key.startswith("twice:")]
+
+
+def test_what_a_forger_says_of_a_disk_under_an_osd_stays_apart_and_is_settled(
+    seated: tuple[House, HostName],
+) -> None:
+    house, home = seated
+    now = house.clock.now()
+    house.ingest([replace(one, host=home) for one in week_of("A", now - timedelta(minutes=10))])
+    house.ingest(
+        [replace(one, host=FORGER) for one in week_of("A", now - timedelta(minutes=5), pending=4000)]
+    )
+    work(house)
+    house.step_controller()
+    house.step_worker()
+    assert {one.host for one in house.store.readings(DISK)} == {home}
+    assert house.store.latest_outlooks()[DISK].status is Status.GOOD
+    assert name_apart(DISK, FORGER) in house.store.latest_outlooks()
+    assert not house.store.drains()
+
+
+def test_of_osds_that_are_down_the_cluster_tells_the_host_only_where_none_is_up(
+    seated: tuple[House, HostName],
+) -> None:
+    house, home = seated
+    view = house.fleet.view
+    assert view is not None
+    elsewhere = next(osd for osd in view.osds.values() if osd.host != home)
+    moved = replace(elsewhere, device=DISK)
+    old = view.osds[OsdId(0)]
+    both = replace(view, osds={**view.osds, moved.id: moved})
+    assert both.hosts_of(DISK) == {home, elsewhere.host}
+    down = replace(both, osds={**both.osds, old.id: replace(old, up=False)})
+    assert down.hosts_of(DISK) == {elsewhere.host}
+    alone = replace(view, osds={**view.osds, old.id: replace(old, up=False)})
+    assert alone.hosts_of(DISK) == {home}

@@ -1,0 +1,115 @@
+"""Write the files that version 0.1.0 leaves on disk and in a cluster: `python tests/service/v0_1_0/make_fixtures.py`.
+
+The fixtures beside this file were written once, by the code of 0.1.0 (store version 5), and never change. Every later
+version must read them. They hold the state directory of a service (store, log, access credentials, a promoted bundle, a
+halt that was lifted, a silence), the spool of a collector, and the keys below `predrain/` in the cluster's config-key
+store, all of one drain that is under way on a simulated cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tarfile
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+sys.path.insert(0, str(Path.cwd()))
+
+from actions.cluster.keep import ConfigKeys
+from actions.policy import Policy
+from collector.delivery import Spool
+from data.drain import DrainState
+from data.ids import HostName
+from data.log.sqlite import SqliteLog
+from data.reading import LatencySummary
+from data.scorebook import Scorebook
+from data.store.sqlite import SqliteStore
+from models.bundle import DEFAULT
+from models.shelf import Shelf
+from service.access.book import Book, Kind
+from service.house import House, Ports
+from service.live import Live
+from service.scoring.bundled import BundledForecaster
+from service.settings import ServiceTable, Settings
+from service.state import StateDir
+from service.tokens import Scope, gather
+from tests.actions.made_channel import MonInMemory
+from tests.actions.made_keep import LeaseInHand
+from tests.collector.delivery.parcels import reading, summary
+from tests.samples.make_state import fill, nobodys
+from tests.service.conftest import shut
+from tests.service.test_drains import ClusterClock, Seated, World, seated
+
+HERE = Path(__file__).resolve().parent
+COLLECTOR_HOST = HostName("stor-01")
+
+
+def main() -> None:
+    """Write `state.tar.gz`, `spool.tar.gz` and `cluster_keys.json` into the named folder, or beside this file."""
+    out = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
+    with tempfile.TemporaryDirectory() as folder:
+        write_service(Path(folder) / "state", out)
+        write_spool(Path(folder) / "spool", out)
+
+
+def write_service(path: Path, out: Path) -> None:
+    """The state directory and the cluster's keys of a service whose drain of osd.0 is under way."""
+    state = StateDir(path).make()
+    cluster, mon = seated(), MonInMemory()
+    shelf = Shelf(state.bundles)
+    shelf.promote(shelf.install(DEFAULT))
+    reach = Seated(cluster)
+    ports = Ports(
+        SqliteLog(state.log),
+        SqliteStore(state.store),
+        ClusterClock(cluster),  # type: ignore[arg-type]
+        BundledForecaster.load,
+        Live(reach, ConfigKeys(mon), LeaseInHand(), "stor-mon-1"),
+        installed=state.bundles,
+        scorebook=Scorebook(state.scorebook),
+    )
+    house = House(ports, Policy(), Settings(service=ServiceTable(port=0, state=state.path)))
+    gather(state.token)
+    house.start()
+    fill(World(house, cluster, reach))
+    book = Book(house.store, house.clock)
+    book.make(Kind.TOKEN, "collector of stor-01", (Scope.INGEST,), "operator", host="stor-01")
+    (drain,) = house.store.drains()
+    assert drain.state is DrainState.DRAINING
+    keys = {name: value.decode() for name, value in sorted(mon.keys.items())}
+    shut(house)
+    assert house.scorer.scorebook is not None
+    house.scorer.scorebook.close()
+    # What a start makes anew is not kept.
+    for name in ("lock", "url", "token"):
+        (state.path / name).unlink(missing_ok=True)
+    pack(state.path, out / "state.tar.gz")
+    (out / "cluster_keys.json").write_text(json.dumps(keys, indent=1) + "\n")
+
+
+def write_spool(path: Path, out: Path) -> None:
+    """The spool of a collector that has not delivered for two hours."""
+    path.mkdir()
+    spool = Spool(path / "spool.db", COLLECTOR_HOST, Random(7))
+    late = [reading(disk, hour) for hour in (0, 1) for disk in (1, 2, 3)]
+    now = max(one.taken_at for one in late) + timedelta(minutes=1)
+    assert spool.accept(late, now) == ()
+    sums: list[LatencySummary] = [summary(osd, minute) for osd in (0, 1) for minute in (1, 2, 3)]
+    spool.accept_latency(sums, now)
+    spool.close()
+    pack(path, out / "spool.tar.gz")
+
+
+def pack(folder: Path, archive: Path) -> None:
+    """Pack the folder's files without owner and time."""
+    with tarfile.open(archive, "w:gz", compresslevel=9) as packed:
+        for path in sorted(folder.iterdir()):
+            packed.add(path, path.name, filter=nobodys)
+    print(archive.name, archive.stat().st_size, "bytes")
+
+
+if __name__ == "__main__":
+    main()
