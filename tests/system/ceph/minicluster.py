@@ -35,6 +35,7 @@ from tests.system.ceph.agent import Agent
 from tests.system.ceph.conf import CONF, keyring, new_key
 from tests.system.ceph.daemons import Daemons, keep_watch, sweep
 from tests.system.ceph.devices import Devices, write_programs
+from tests.system.ceph.mgr_modules import link_modules
 from tests.system.ceph.ports import reserve_port
 
 
@@ -109,7 +110,7 @@ class MiniCluster:
         settings = {k: getattr(self, k) for k in kept}
         settings["modules"] = [str(module) for module in self.modules]
         (self.folder / "cluster.json").write_text(json.dumps(settings))
-        self._link_modules()
+        link_modules(self.release, self.folder / "modules", self.modules)
         write_programs(self.folder, self.inside)
         port, self._port = reserve_port()
         fsid, osds = str(uuid.uuid4()), range(self.hosts * self.per_host)
@@ -148,13 +149,23 @@ class MiniCluster:
         for n in osds:
             self.spawn(f"osd.{n}")
         self._all_up(len(osds))
-        self.wait(lambda: self.json("mgr stat")["available"], 60, "the mgr available")
+        self.wait_for_mgr()
         for module in self.modules:
             self.wait(
                 lambda m=module: self.try_command("mgr module enable", module=m.name)[0] == 0,
                 60,
                 f"{module.name}",
             )
+
+    def wait_for_mgr(self) -> None:
+        """Wait until the mgr answers; start it anew where it crashed (seen of Pacific), as systemd does."""
+
+        def is_available() -> bool:
+            if not self.alive("mgr.x"):
+                self.spawn("mgr.x")
+            return bool(self.json("mgr stat")["available"])
+
+        self.wait(is_available, 120, "the mgr available")
 
     def _all_up(self, osds: int) -> None:
         """An OSD that the monitor never lets in (seldom, seen of Pacific) is started anew."""
@@ -163,23 +174,6 @@ class MiniCluster:
         for osd in set(range(osds)) - set(self.osds()):
             self.restart(f"osd.{osd}", signal.SIGKILL)
         self.wait(lambda: len(self.osds()) == osds, 60, "all OSDs up")
-
-    def _link_modules(self) -> None:
-        """One folder only is searched by the mgr: the release's modules are linked beside ours."""
-        ours = {module.name for module in self.modules}
-        shipped = Path("/usr/share/ceph/mgr")
-        root = roots.root_of(self.release)
-        for module in (root / "usr/share/ceph/mgr" if root else shipped).iterdir():
-            if module.name not in ours:
-                self._path("modules", module.name).symlink_to(shipped / module.name)
-        for name in ours:
-            self._path("modules", name).mkdir()
-        if self.release == "reef":
-            # Debian's 18.2: bcrypt cannot be imported in a sub-interpreter and takes every module down with it.
-            words = (
-                "def gensalt(*a, **k):\n    raise RuntimeError('not here')\n\nhashpw = checkpw = gensalt\n"
-            )
-            self._path("modules/bcrypt.py").write_text(words)
 
     def _make_osd(self, osd: int) -> subprocess.Popen[bytes]:
         """Register the OSD and start the making of its store."""

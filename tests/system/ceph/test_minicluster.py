@@ -53,6 +53,13 @@ def test_an_osd_that_is_killed_is_gone_and_comes_back(cluster: MiniCluster) -> N
     cluster.wait_clean()
 
 
+def test_a_mgr_that_crashed_is_started_anew(cluster: MiniCluster) -> None:
+    cluster.kill("mgr.x")
+    cluster.command("mgr fail", who="x")
+    cluster.wait_for_mgr()
+    assert cluster.alive("mgr.x")
+
+
 def test_a_client_has_its_caps_and_no_more(cluster: MiniCluster) -> None:
     cluster.client("client.small", {"mon": "allow r"})
     agent = cluster.agent("client.small")
