@@ -119,7 +119,7 @@ class Residence:
     """Earlier homes, oldest first."""
 
     @property
-    def apart(self) -> frozenset[HostName]:
+    def hosts_apart(self) -> frozenset[HostName]:
         """Hosts whose histories of this disk are kept apart."""
         return frozenset(claim.host for claim in self.claims)
 
@@ -138,7 +138,7 @@ class ResidenceVerdict:
     """Since when it is not settled."""
 
     @property
-    def doubtful(self) -> bool:
+    def is_contested(self) -> bool:
         """Whether two hosts name the disk at the same time, and nothing has settled which of them has it."""
         return self.state in (ResidenceState.CONTESTED, ResidenceState.ASKED)
 
@@ -201,7 +201,7 @@ def decide_residence(
         return ResidenceVerdict(state, first, Settler.CLUSTER, tuple(others))
     home = residence.home
     open_claims = tuple(claim for claim in residence.claims if not claim.distinct)
-    hosts = {home, *residence.apart}
+    hosts = {home, *residence.hosts_apart}
     named = {host for host in hosts if any(_same_host(host, one) for one in listed)}
     if len(named) == 1:
         return ResidenceVerdict(ResidenceState.SETTLED, named.pop(), Settler.CLUSTER)

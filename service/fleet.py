@@ -189,7 +189,7 @@ class Fleet:
                     self._residences[device] = residence
                 else:
                     self._residences.pop(device, None)
-            for host in before.apart - residence.apart if before else ():
+            for host in before.hosts_apart - residence.hosts_apart if before else ():
                 self.forget(name_apart(device, host))
 
     def forget(self, device: DeviceId) -> None:

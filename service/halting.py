@@ -43,7 +43,7 @@ def halt_with(control: Control | None, store: Store, why: str | None, caller: st
                 raise
     try:
         store.add_journal(
-            [JournalEntry(HALTS, now, "", halting(why) if why else "lift the halt", caller=caller)]
+            [JournalEntry(HALTS, now, "", describe_halt(why) if why else "lift the halt", caller=caller)]
         )
     except StoreRefusal as refusal:
         structlog.get_logger().error("the journal has no line of this halt", why=str(refusal), caller=caller)
@@ -72,6 +72,6 @@ def places_of(control: Control | None, store: Store) -> tuple[HaltPlace, ...]:
     return (here, HaltPlace.CLUSTER) if control is not None and control.halt_in_cluster else (here,)
 
 
-def halting(why: str) -> str:
+def describe_halt(why: str) -> str:
     """How a journal tells a halt."""
     return f"halt: {why}"

@@ -77,7 +77,7 @@ def recorded(path: Path) -> Live:
     return Live(RecordedCluster(read(path)))
 
 
-def live(ceph: CephTable, store: Store, signing_key: Callable[[], str | None]) -> Live | None:
+def make_live_cluster(ceph: CephTable, store: Store, signing_key: Callable[[], str | None]) -> Live | None:
     """The cluster of the settings with its keep and lease; None where no cluster is configured. Asks it nothing.
     Raises NoHandKey, and what `signing_key` raises.
 
@@ -98,10 +98,10 @@ def live(ceph: CephTable, store: Store, signing_key: Callable[[], str | None]) -
     senses = Senses(channel, ceph.pool, lambda: watched(store.drains()), store.latency)
     cluster = LiveCluster(channel, SystemClock().now, senses=senses)
     if ceph.hand_key is not None:
-        from service.draining.hand import Hand, handed
+        from service.draining.hand import Hand, delegate_steps
 
         found = Live(cluster, owner=owner, channel=channel)
-        return handed(found, Hand.with_key_of(ceph.hand_key, SystemClock()), store, SystemClock())
+        return delegate_steps(found, Hand.with_key_of(ceph.hand_key, SystemClock()), store, SystemClock())
     key = signing_key()
     keep = SignedKeys(ConfigKeys(channel), key)
     if key is None:

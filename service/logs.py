@@ -15,7 +15,7 @@ LONGEST_LINE = 16_384
 """Characters of one event; a traceback has a few thousand."""
 
 
-def visible(line: str) -> str:
+def escape_log_line(line: str) -> str:
     """`line` with control characters, escapes and bidirectional controls written out, and cut where it is too long.
 
     Text from outside is cleaned where it enters. This holds for whatever passes that by: the cluster's library, an
@@ -26,7 +26,7 @@ def visible(line: str) -> str:
 
 
 def _written_out(_logger: object, _name: str, line: Any) -> str:
-    return visible(line)
+    return escape_log_line(line)
 
 
 class OneLine(logging.Formatter):
@@ -34,11 +34,11 @@ class OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as lines that steer no terminal."""
-        return "\n".join(map(visible, super().format(record).split("\n")))
+        return "\n".join(map(escape_log_line, super().format(record).split("\n")))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         """The message as one line."""
-        return visible(super().formatMessage(record))
+        return escape_log_line(super().formatMessage(record))
 
 
 class _StderrLogger(structlog.PrintLogger):

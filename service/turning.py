@@ -54,7 +54,7 @@ class Turning:
             begin("follow", self._follow)
         if self._house.has_cluster:
             if parts.acts:
-                self._house.control.observer.begin()
+                self._house.control.observer.begin_acting()
             begin("controller", self._control)
 
     def nudge(self) -> None:

@@ -24,7 +24,7 @@ from service.draining.onlooking import onlooking
 from service.draining.wishes import NoCluster
 from service.house import House, Ports
 from service.listening import Server, bind, url_of, watched
-from service.live import Live, conf_of, live
+from service.live import Live, conf_of, make_live_cluster
 from service.parts import CONTROLLING, EVERYTHING, SERVING, SHARING, Parts
 from service.requester import Requester, Surface
 from service.scoring.forecasting import Forecaster
@@ -234,13 +234,13 @@ def _channels(settings: Settings) -> tuple[Channel, ...]:
 def _leading(settings: Settings, store: Store) -> Live | None:
     """The cluster of the settings, to be led."""
     state = StateDir(settings.service.state)
-    return live(settings.ceph, store, lambda: find_or_make_signing_key(settings.ceph, state))
+    return make_live_cluster(settings.ceph, store, lambda: find_or_make_signing_key(settings.ceph, state))
 
 
 def _looking(settings: Settings, store: Store) -> Live | None:
     """The cluster of the settings, only to be looked at: the hand, too, is another process's."""
     state, alone = StateDir(settings.service.state), settings.ceph.model_copy(update={"hand_key": None})
-    found = live(alone, store, lambda: find_or_make_signing_key(settings.ceph, state))
+    found = make_live_cluster(alone, store, lambda: find_or_make_signing_key(settings.ceph, state))
     return None if found is None else onlooking(found)
 
 

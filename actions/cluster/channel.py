@@ -67,7 +67,7 @@ class Channel(Protocol):
         """Give the lock back; -2 when it is not held."""
         ...
 
-    def lockers(self, pool: str, name: str) -> tuple[Locker, ...]:
+    def list_lockers(self, pool: str, name: str) -> tuple[Locker, ...]:
         """Those who hold the lock `name`; empty when it is free. Raises ClusterUnreachable, also when the cluster does
         not say."""
         ...

@@ -85,11 +85,11 @@ class RadosLease:
                 except ClusterUnreachable:
                     self.why = "The lease was given up and expires by itself."
 
-    def holder(self) -> LeaseHolder | None:
+    def find_holder(self) -> LeaseHolder | None:
         """Who holds it, by the cluster; None when nobody does, or only a process that is known to have ended. Raises
         ClusterUnreachable.
         """
-        for locker in self.channel.lockers(self.pool, LOCK):
+        for locker in self.channel.list_lockers(self.pool, LOCK):
             owner = parse_owner(locker.cookie)
             if not self.has_ended(owner):
                 return LeaseHolder(owner, locker.expires_at)
@@ -100,7 +100,7 @@ class RadosLease:
         broken: where another controller took it meanwhile, nothing happens.
         """
         with suppress(ClusterUnreachable):  # whose it is, is not told: then it ends by itself
-            for locker in self.channel.lockers(self.pool, LOCK):
+            for locker in self.channel.list_lockers(self.pool, LOCK):
                 if self.has_ended(parse_owner(locker.cookie)):
                     return self.channel.break_lock(self.pool, LOCK, locker).ok
         return False

@@ -173,7 +173,7 @@ class Lease(Protocol):
         """Let the next one have it at once."""
         ...
 
-    def holder(self) -> LeaseHolder | None:
+    def find_holder(self) -> LeaseHolder | None:
         """Who holds it, by the cluster; None when nobody does. Asks the cluster. Raises ClusterUnreachable."""
         ...
 

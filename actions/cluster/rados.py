@@ -93,7 +93,7 @@ class Rados:
         """See `Channel`."""
         return self._object("unlock", pool, name, cookie=cookie)
 
-    def lockers(self, pool: str, name: str) -> tuple[Locker, ...]:
+    def list_lockers(self, pool: str, name: str) -> tuple[Locker, ...]:
         """See `Channel`."""
         reply = self._object("lockers", pool, name)
         if reply.rc == ENOENT:

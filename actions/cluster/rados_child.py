@@ -101,7 +101,7 @@ def command(cluster: Any, to: str, asked: Message, given: bytes) -> Said:
     return -abs(rc), out or b"", words  # a few errors of 20.x come without their sign
 
 
-def framed(content: bytes) -> bytes:
+def encode_struct(content: bytes) -> bytes:
     """A struct of version 1 as Ceph encodes it. Python's rados has no call that lists or breaks locks before 20.x, so
     the OSD's own lock class is called, whose arguments are the same on all releases."""
     return struct.pack("<BBI", 1, 1, len(content)) + content
@@ -161,11 +161,11 @@ def on_object(cluster: Any, asked: Message) -> bytes:
         elif asked["op"] == "unlock":
             pool.unlock(name, name, asked["cookie"])
         elif asked["op"] == "lockers":
-            said = pool.execute(name, "lock", "get_info", framed(text_of(name)), LOCKERS_BYTES)[1]
+            said = pool.execute(name, "lock", "get_info", encode_struct(text_of(name)), LOCKERS_BYTES)[1]
             return json.dumps(lockers_in(said)).encode()
         elif asked["op"] == "break":
             locker = text_of(name) + struct.pack("<Bq", *asked["client"]) + text_of(asked["cookie"])
-            pool.execute(name, "lock", "break_lock", framed(locker))
+            pool.execute(name, "lock", "break_lock", encode_struct(locker))
         else:
             body = os.urandom(asked["bytes"])
             begun = time.monotonic()

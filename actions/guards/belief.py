@@ -99,7 +99,7 @@ def _two_disks(view: ClusterView, drain: Drain, context: Context) -> Refuse | No
     verdict = decide_residence(known, hosts, context.now, ResidenceLimits())
     if verdict.state is ResidenceState.SETTLED and verdict.home == known.home:
         return None
-    named = sorted({known.home, *known.apart})
+    named = sorted({known.home, *known.hosts_apart})
     return Refuse(
         "trust",
         f"{' and '.join(named)} name the same device, {drain.device}, and which of them has it is not settled. "

@@ -23,12 +23,12 @@ _PAGE = 2_000
 _LINES, _CHAINS = schema.journal, schema.chains
 
 
-def chained(before: bytes, document: bytes) -> bytes:
+def hash_line(before: bytes, document: bytes) -> bytes:
     """The hash of a line: SHA-256 over the hash before it, and its document as it is kept."""
     return hashlib.sha256(before + document).digest()
 
 
-def append(database: Database, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+def append_lines(database: Database, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """Add rows of the journal at the end of the chain; one that is there already is not added again.
 
     Writers wait for each other here: two lines with one predecessor would be a break.
@@ -44,14 +44,14 @@ def append(database: Database, connection: Connection, rows: Sequence[Mapping[st
         if row["digest"] in there:
             continue
         there.add(row["digest"])
-        head = chained(bytes(head), row["document"])
+        head = hash_line(bytes(head), row["document"])
         adding = _LINES.insert().values(**row, hash=head).returning(_LINES.c.number)
         number = connection.execute(adding).scalar_one()
     if number is not None:
         connection.execute(_CHAINS.update().where(_mine()).values(head=head, ended=number))
 
 
-def anchor(connection: Connection, number: int) -> None:
+def move_anchor(connection: Connection, number: int) -> None:
     """Let the chain begin after the line `number`, which is about to be dropped with all before it."""
     last = select(_LINES.c.hash).where(_LINES.c.number == number)
     found = connection.execute(last).scalar_one_or_none()
@@ -59,7 +59,7 @@ def anchor(connection: Connection, number: int) -> None:
         connection.execute(_CHAINS.update().where(_mine()).values(anchor=found, anchored=number))
 
 
-def verify(database: Database) -> AuditChain:
+def verify_chain(database: Database) -> AuditChain:
     """Walk along the whole chain, from its anchor to its end. What is written or dropped meanwhile is no break."""
     while True:
         found, ends = database.read(_walk)
@@ -78,7 +78,7 @@ def _walk(connection: Connection) -> tuple[AuditChain, Any]:
         return AuditChain(0, GENESIS, broken=ChainBreak.UNKNOWN if lines else None), ends
     head, number, count, adopted = bytes(ends.anchor), ends.anchored, 0, 0
     for row in _rows(connection, ends.ended):
-        following = chained(head, bytes(row.document))
+        following = hash_line(head, bytes(row.document))
         if row.hash is None or bytes(row.hash) != following:
             return AuditChain(count, head, adopted, ChainBreak.CHANGED, row.number), ends
         head, number, count = following, row.number, count + 1

@@ -50,7 +50,7 @@ class StoreOutdated(StoreRefusal):
     """It has the tables of an older predrain, or none yet, and somebody has to bring it up."""
 
 
-def damaged(name: str, why: object) -> str:
+def describe_damage(name: str, why: object) -> str:
     """The sentence about a store whose file is damaged, with the cure."""
     return (
         f"the store {name} is damaged or no store ({why}): bring it back from a backup (`predrain restore`), or move it"
@@ -76,7 +76,7 @@ def explained(name: str) -> Iterator[None]:
                 " with `fuser`, and try again; nothing was changed"
             ) from error
         if wrong is Fault.BROKEN:
-            raise StoreUnreadable(damaged(name, error.orig)) from error
+            raise StoreUnreadable(describe_damage(name, error.orig)) from error
         raise
 
 

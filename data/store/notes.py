@@ -19,7 +19,7 @@ def notes(database: Database, room: str) -> Mapping[str, bytes]:
     return {name: bytes(document) for name, document in rows}
 
 
-def note(
+def write_notes(
     database: Database,
     room: str,
     changes: Mapping[str, bytes | None],

@@ -211,11 +211,11 @@ class SqlStore:
     def note(self, room: str, changes: Mapping[str, bytes | None], told: Sequence[JournalEntry] = ()) -> None:
         """Remember, or with None forget, all of `changes` or none, and with them append the lines `told`."""
         rows = self._lines(told)
-        notes.note(self._database, room, changes, lambda connection: self._append(connection, rows))
+        notes.write_notes(self._database, room, changes, lambda connection: self._append(connection, rows))
 
     def verify_audit(self) -> AuditChain:
         """Walk along the audit's chain and tell whether it holds."""
-        return chain.verify(self._database)
+        return chain.verify_chain(self._database)
 
     def note_once(self, room: str, name: str, document: bytes) -> bytes:
         """Remember `document` unless something is remembered under that name; returns what is."""
@@ -335,7 +335,7 @@ class SqlStore:
         if plain:
             connection.execute(self._database.insert(schema.journal).on_conflict_do_nothing(), plain)
         if audit:
-            chain.append(self._database, connection, audit)
+            chain.append_lines(self._database, connection, audit)
 
     def _add(self, statement: Any, rows: Sequence[Row], *keys: str) -> None:
         if rows:

@@ -110,7 +110,7 @@ def shorten(database: Database, journal: str, before: datetime) -> int:
 def _shorten(journal: str, last: int, connection: Connection) -> int:
     table = schema.journal
     if journal == AUDIT:
-        chain.anchor(connection, last)
+        chain.move_anchor(connection, last)
     return _gone(table.delete().where(table.c.drain == journal, table.c.number <= last), connection)
 
 

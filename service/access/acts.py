@@ -27,9 +27,9 @@ def canonical_request(method: str, path: str, query: bytes, body: bytes, conditi
     """A request that acts, in one line. condition: its If-Match, which names the plan that somebody approves."""
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     where = f"{path}?{urlencode([(key, _blanked(key, value)) for key, value in pairs])}" if pairs else path
-    parts = [method, escaped(where), canonical_body(body)]
+    parts = [method, escape_unprintable(where), canonical_body(body)]
     if condition:
-        parts.append(f"if-match {escaped(condition)}")
+        parts.append(f"if-match {escape_unprintable(condition)}")
     return _cut(" ".join(part for part in parts if part), LONGEST)
 
 
@@ -47,15 +47,15 @@ def canonical_body(body: bytes) -> str:
 def canonical_json(value: Any) -> str:
     """`value` as JSON with sorted keys and no blanks, without secrets, within bounds, printable on one line."""
     bounded = _bounded(value, DEEPEST)
-    return escaped(json.dumps(bounded, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
+    return escape_unprintable(json.dumps(bounded, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
 
 
-def act(name: str, said: Mapping[str, Any]) -> str:
+def describe_act(name: str, said: Mapping[str, Any]) -> str:
     """An act that came by no request, such as a command: its name and what it was given."""
     return f"{name} {canonical_json(said)}"
 
 
-def escaped(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """`text` with JSON's escapes in place of whatever does not print: control characters, and those that turn text."""
     return "".join(one if one.isprintable() else _escape(one) for one in text)
 

@@ -22,7 +22,7 @@ from data.clock import Clock
 from data.drain import JournalEntry
 from data.refusal import Refusal
 from data.store.port import Store
-from service.access.acts import act
+from service.access.acts import describe_act
 from service.access.audit import Call, audit_line
 from service.tokens import Caller, Grant, Scope, new_token
 
@@ -267,7 +267,7 @@ class Book:
             "ends_at": one.ends_at.isoformat() if one.ends_at else None,
             "id": one.id[:12],
         }
-        return audit_line(Call(by, self._source, act(what, said), "done"), self._clock.now())
+        return audit_line(Call(by, self._source, describe_act(what, said), "done"), self._clock.now())
 
     def _write(self, changes: Mapping[str, Credential | None], told: Sequence[JournalEntry] = ()) -> None:
         """Change the book, and with it append to the audit: neither is there without the other."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from data.clock import Clock
 from data.log.sqlite import SqliteLog
 from data.store.sqlite import SqliteStore
-from service.access.acts import act
+from service.access.acts import describe_act
 from service.access.audit import THIS_MACHINE, Audit, Call
 from service.backup.manifest import FOLDER, LONGEST, NAME, SIGNATURE, SIGNED, Kept, Manifest, Unusable, read
 from service.backup.signing import Authority
@@ -112,7 +112,7 @@ def _record(
         "trusted": trusted,
     }
     with closing(SqliteStore(restored.store)) as store:
-        Audit(store, clock).write(Call(by, THIS_MACHINE, act("restore", said), "done"))
+        Audit(store, clock).write(Call(by, THIS_MACHINE, describe_act("restore", said), "done"))
 
 
 def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:

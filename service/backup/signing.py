@@ -64,7 +64,7 @@ class Authority:
                     "the backup has no signature: do not trust it, or say with --trust what you do trust"
                 )
             return _checked(manifest, signature, public_key(self.key))
-        held = brought(names)
+        held = classify_contents(names)
         if missing := sorted(held - self.trusted):
             every = " ".join(f"--trust {one}" for one in sorted(held))
             raise NotTrusted(
@@ -74,7 +74,7 @@ class Authority:
         return ""
 
 
-def brought(names: Iterable[str]) -> frozenset[Trust]:
+def classify_contents(names: Iterable[str]) -> frozenset[Trust]:
     """What files of these names bring."""
     found = set[Trust]()
     for name in names:

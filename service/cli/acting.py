@@ -10,7 +10,7 @@ from actions.cluster.lease_owner import LeaseOwner
 from data.drain import DrainState
 from service.cli.client import Client, Json
 from service.cli.connect import Reach
-from service.draining.acting import START, ActingController, ActingPlace, describe
+from service.draining.acting import START, ActingController, ActingPlace, describe_acting_controller
 
 NEEDS_CONTROLLER = frozenset(
     {
@@ -43,7 +43,7 @@ def acting_in(answer: Json, client: Client) -> ActingController | None:
 def describe_here(acting: ActingController, where: Reach) -> str:
     """Who acts, as a sentence that names the command which starts a controller on this state and these settings."""
     given = (("--config", where.config), ("--state", where.state))
-    return describe(acting, " ".join([START, *_words(given)]))
+    return describe_acting_controller(acting, " ".join([START, *_words(given)]))
 
 
 def report_nobody(drains: list[Json], client: Client, where: Reach) -> bool:

@@ -143,8 +143,8 @@ def _acting(channel: Channel, reach: Reach) -> ActingController:
     if ceph.hand_key is not None:
         return ActingController(ActingPlace.UNKNOWN, why="the mgr module acts for the service that it asks")
     observer = ActingObserver(lease_on(channel, ceph, "status"), "")
-    observer.look()
-    return observer.acting()
+    observer.poll_lease()
+    return observer.find_acting_controller()
 
 
 def _acting_json(acting: ActingController) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Reach(Where):
                 yield running
                 return
         from service.here import serving
-        from service.live import live, recorded
+        from service.live import make_live_cluster, recorded
         from service.signing_key import find_key_file, find_signing_key
 
         found, state = None, StateDir(settings.service.state)
@@ -84,7 +84,8 @@ class Reach(Where):
             with serving(
                 settings,
                 lambda store: (
-                    found or live(settings.ceph, store, lambda: find_signing_key(settings.ceph, state))
+                    found
+                    or make_live_cluster(settings.ceph, store, lambda: find_signing_key(settings.ceph, state))
                 ),
                 _tell,
                 acting=acting,

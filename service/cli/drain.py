@@ -17,7 +17,7 @@ from service.cli.connect import Reach
 from service.cli.explained import print_drain
 from service.cli.options import AsJson, print_json, tebibytes, terminal
 from service.cli.planned import print_plan
-from service.cli.watching import DONE, OVER, quoted, state_words, watch_drain
+from service.cli.watching import DONE, OVER, quote_drain_id, state_words, watch_drain
 from service.draining.acting import ActingPlace
 
 Intent = Annotated[
@@ -175,7 +175,7 @@ def _begin(client: Client, target: str, body: Json, *, yes: bool) -> Json:
         standing = answer.body.get("drain") if yes else None
         if not isinstance(standing, str):
             raise
-        one = client.get(f"drains/{quoted(standing)}")
+        one = client.get(f"drains/{quote_drain_id(standing)}")
         if one["intent"] != body["intent"] or one["state"] not in GOES_ON:
             raise
         print(
@@ -240,7 +240,7 @@ def approve(
     """
 
     def ask(client: Client) -> Json:
-        one = client.get(f"drains/{quoted(drain)}")
+        one = client.get(f"drains/{quote_drain_id(drain)}")
         if seen:
             one["etag"] = seen
         approved = _approved(client, one)
@@ -287,7 +287,7 @@ def done(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
     Example: predrain drain done osd.217-20180412-120000
     """
     with where.service() as client:
-        left = client.post(f"drains/{quoted(drain)}/hand_over").body
+        left = client.post(f"drains/{quote_drain_id(drain)}/hand_over").body
     if as_json:
         print_json(left)
         return 0
@@ -310,9 +310,9 @@ def explain(
     Example: predrain drain explain osd.217-20180412-120000
     """
     with where.service() as client:
-        whole = client.get(f"drains/{quoted(drain)}")
+        whole = client.get(f"drains/{quote_drain_id(drain)}")
         acting = acting_in(whole, client)
-        whole["journal"] = client.get(f"drains/{quoted(drain)}/journal?limit={lines}")["items"]
+        whole["journal"] = client.get(f"drains/{quote_drain_id(drain)}/journal?limit={lines}")["items"]
     if as_json:
         print_json(whole)
         return 0
@@ -322,7 +322,7 @@ def explain(
 
 def _wish(where: Reach, drain: str, wish: str, as_json: bool, *, wait: bool = False) -> int:
     def ask(client: Client) -> Json:
-        return client.post(f"drains/{quoted(drain)}/{wish}").body
+        return client.post(f"drains/{quote_drain_id(drain)}/{wish}").body
 
     return _act(where, drain, wish, ask, as_json, wait=wait)
 
@@ -334,8 +334,10 @@ def _act(
     from actions.petitions import Wish, is_granted
 
     with where.service(acting=wait) as client:
-        granted = wait and is_granted(Wish(wish), DrainState(client.get(f"drains/{quoted(drain)}")["state"]))
-        one = client.get(f"drains/{quoted(drain)}") if granted else ask(client)
+        granted = wait and is_granted(
+            Wish(wish), DrainState(client.get(f"drains/{quote_drain_id(drain)}")["state"])
+        )
+        one = client.get(f"drains/{quote_drain_id(drain)}") if granted else ask(client)
         if wait:
             one = watch_drain(client, drain, quiet=as_json)
         command = f"predrain drain {wish} {drain} --wait{options_of(where)}" if wait else ""
@@ -347,4 +349,4 @@ def _act(
 
 
 def _approved(client: Client, one: Json) -> Json:
-    return client.post(f"drains/{quoted(one['id'])}/approve", if_match=one["etag"]).body
+    return client.post(f"drains/{quote_drain_id(one['id'])}/approve", if_match=one["etag"]).body

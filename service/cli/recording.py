@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 def record(store: Store, what: str, said: Mapping[str, Any]) -> None:
     """Append to the audit that a person did `what` on this machine. Raises what the store raises."""
     from data.clock import SystemClock
-    from service.access.acts import act
+    from service.access.acts import describe_act
     from service.access.audit import THIS_MACHINE, Audit, Call
 
-    Audit(store, SystemClock()).write(Call(f"cli:{person()}", THIS_MACHINE, act(what, said), "done"))
+    Audit(store, SystemClock()).write(Call(f"cli:{person()}", THIS_MACHINE, describe_act(what, said), "done"))
 
 
 def record_done(settings: Settings, what: str, said: Mapping[str, Any]) -> None:

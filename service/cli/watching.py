@@ -24,7 +24,7 @@ def watch_drain(client: Client, drain: str, *, quiet: bool) -> Json:
     with Progress(*columns, console=console) as bar:
         row = bar.add_task(drain, total=None, now="")
         while True:
-            one = client.get(f"drains/{quoted(drain)}")
+            one = client.get(f"drains/{quote_drain_id(drain)}")
             progress = one["progress"]
             now = (one["state"], progress["moved_pgs"], progress["in_flight"])
             if now != last:
@@ -57,6 +57,6 @@ def state_words(one: Json) -> str:
     return str(one.get("state_words") or one["state"])
 
 
-def quoted(drain: str) -> str:
+def quote_drain_id(drain: str) -> str:
     """A drain's id as a part of a path."""
     return urllib.parse.quote(drain, safe="")

@@ -145,7 +145,7 @@ def run(
         ports = Ports(MemoryLog(), store, world_.clock, forecaster, cluster, scorebook=scorebook)
         house = House(ports, demo.policy, settings, demo=lambda: box[0])
         closing.callback(house.stop)
-        house.control.observer.begin()
+        house.control.observer.begin_acting()
         world_.warm_up(house, max(first, world_.calendar.start - REMEMBERED))
         if listener is not None:
             closing.callback(_serve(house, listener, closing, tell))

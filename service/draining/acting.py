@@ -54,16 +54,16 @@ class ActingObserver:
     _found: ActingController = ActingController(ActingPlace.NOWHERE)
     """What the last look found beside this process."""
 
-    def begin(self) -> None:
+    def begin_acting(self) -> None:
         """This process ticks the controller from now on; a command that only asks for something does not."""
         self._acts = not isinstance(self.lease, NeverMine)
 
-    def look(self) -> bool:
+    def poll_lease(self) -> bool:
         """Ask the cluster who holds the lease, where this process does not; whether anything changed."""
         was, self._found = self._found, self._look()
         return was.place is not self._found.place
 
-    def acting(self) -> ActingController:
+    def find_acting_controller(self) -> ActingController:
         """Who acts, by the last look. Asks nobody."""
         if self._acts and self._found == ActingController(ActingPlace.NOWHERE):
             return ActingController(ActingPlace.HERE, parse_owner(self.owner) if self.owner else None)
@@ -73,12 +73,12 @@ class ActingObserver:
         if self.lease is None or self.lease.held():
             return ActingController(ActingPlace.NOWHERE)
         try:
-            return ActingController.elsewhere(self.lease.holder(), self.lease.why if self._acts else "")
+            return ActingController.elsewhere(self.lease.find_holder(), self.lease.why if self._acts else "")
         except ClusterUnreachable as silent:
             return ActingController(ActingPlace.UNKNOWN, why=str(silent))
 
 
-def describe(acting: ActingController, start: str = START) -> str:
+def describe_acting_controller(acting: ActingController, start: str = START) -> str:
     """Who acts on drains, as a sentence. start: the command that starts a controller."""
     match acting.place:
         case ActingPlace.HERE:

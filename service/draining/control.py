@@ -30,7 +30,7 @@ from data.log.port import Log, LogFull, Topic
 from data.store.faults import StoreRefusal, StoreUnreadable
 from data.store.port import Store
 from service.draining import seals
-from service.draining.acting import ActingObserver, ActingPlace, describe
+from service.draining.acting import ActingObserver, ActingPlace, describe_acting_controller
 from service.draining.cluster_notes import ClusterNotes
 from service.draining.elsewhere import Elsewhere
 from service.draining.hand import HandCluster, beyond_the_hand
@@ -111,8 +111,8 @@ class Control:
         self._said = ()
         self._controller.residences = residences = self.fleet.residences()
         report = self._controller.tick(now, self.fleet.outlooks())
-        self.observer.begin()
-        changed = self.observer.look()
+        self.observer.begin_acting()
+        changed = self.observer.poll_lease()
         if report.view is not None:
             self.fleet.look(report.view)
             self._notes.note_hosts(report.view, residences)
@@ -186,7 +186,7 @@ class Control:
         """See the cluster, decide nothing. Raises NotSeen."""
         try:
             self.fleet.look(self._controller.look(now))
-            self.observer.look()
+            self.observer.poll_lease()
             if self._elsewhere is not None:
                 with suppress(
                     Unverified, SteppedBack
@@ -206,9 +206,10 @@ class Control:
 
     def shows(self) -> str:
         """What `says` is of a process that only shows the cluster."""
-        acting = self.observer.acting()
-        nobody = acting.place is ActingPlace.NOWHERE
-        return f"holding: {describe(acting)}" if nobody else "in another process; this one shows"
+        acting = self.observer.find_acting_controller()
+        if acting.place is not ActingPlace.NOWHERE:
+            return "in another process; this one shows"
+        return f"holding: {describe_acting_controller(acting)}"
 
     @property
     def troubles(self) -> Mapping[str, str]:

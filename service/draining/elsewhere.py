@@ -19,7 +19,7 @@ from data.drain import Drain, DrainStands, JournalEntry
 from data.refusal import Refusal
 from data.store.faults import StoreRefusal
 from data.store.port import RevisionConflict, Store
-from service.access.acts import act
+from service.access.acts import describe_act
 from service.access.audit import Call, audit_line
 from service.draining.wishes import RefusedElsewhere, Unheard
 
@@ -98,7 +98,7 @@ class Elsewhere:
                 self._petitions.withdraw(wish.id, now)
                 return carry_out(wish, now)
             self.sleep(POLL_SECONDS)
-        raise Unheard(POLLS * POLL_SECONDS, wish.at + STANDS, leads=self.lease.holder() is not None)
+        raise Unheard(POLLS * POLL_SECONDS, wish.at + STANDS, leads=self.lease.find_holder() is not None)
 
     def _told(self, heard: Heard, now: datetime) -> Drain:
         if heard.refused:
@@ -142,4 +142,6 @@ def _line(petition: Petition, heard: Heard, now: datetime) -> JournalEntry:
     }
     done = f"refused: {heard.refused}" if heard.refused else f"drain {heard.drain}"
     where = f"{petition.origin or 'a controller'} through the cluster's key predrain/{REQUESTS}{petition.id}"
-    return audit_line(Call(petition.caller, where, act(f"request {petition.wish}", asked), done), now)
+    return audit_line(
+        Call(petition.caller, where, describe_act(f"request {petition.wish}", asked), done), now
+    )

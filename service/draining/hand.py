@@ -33,7 +33,7 @@ from data.clock import Clock, lately
 from data.drain import Drain
 from data.refusal import Refusal
 from data.store.port import Store
-from service.access.acts import act
+from service.access.acts import describe_act
 from service.access.audit import Call, audit_line
 from service.live import Live
 
@@ -214,7 +214,7 @@ def beyond_the_hand(why: str | None) -> str:
     )
 
 
-def recorder(store: Store, clock: Clock) -> Callable[[Step, str], None]:
+def make_step_recorder(store: Store, clock: Clock) -> Callable[[Step, str], None]:
     """Appends steps to the audit of `store`. A step that was taken is taken: a store that is away is only logged."""
 
     def record(step: Step, answered: str) -> None:
@@ -225,7 +225,7 @@ def recorder(store: Store, clock: Clock) -> Callable[[Step, str], None]:
             "value": step.value,
             "id": step.id,
         }
-        call = Call("controller", "the mgr's hand", act("step", said), answered)
+        call = Call("controller", "the mgr's hand", describe_act("step", said), answered)
         try:
             store.add_journal([audit_line(call, clock.now())])
         except (Refusal, OSError) as error:
@@ -234,7 +234,7 @@ def recorder(store: Store, clock: Clock) -> Callable[[Step, str], None]:
     return record
 
 
-def handed(live: Live, hand: Hand, store: Store, clock: Clock) -> Live:
+def delegate_steps(live: Live, hand: Hand, store: Store, clock: Clock) -> Live:
     """A live cluster that only looks by itself."""
-    cluster = HandCluster(live.cluster, hand, store.drains, recorder(store, clock))
+    cluster = HandCluster(live.cluster, hand, store.drains, make_step_recorder(store, clock))
     return replace(live, cluster=cluster, keep=None, lease=None)

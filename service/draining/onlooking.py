@@ -31,9 +31,9 @@ class NeverMine:
     def release(self) -> None:
         """There is nothing to give back."""
 
-    def holder(self) -> LeaseHolder | None:
+    def find_holder(self) -> LeaseHolder | None:
         """See `Lease`."""
-        return None if self.lease is None else self.lease.holder()
+        return None if self.lease is None else self.lease.find_holder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ class PlansOnly:
     def release(self) -> None:
         """There is nothing to give back."""
 
-    def holder(self) -> LeaseHolder | None:
+    def find_holder(self) -> LeaseHolder | None:
         """See `Lease`."""
-        return self.lease.holder()
+        return self.lease.find_holder()
 
 
 def onlooking(live: Live) -> Live:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from service.draining.acting import ActingController, ActingPlace, describe
+from service.draining.acting import ActingController, ActingPlace, describe_acting_controller
 from service.house import House
 from service.requester import Surface, parse_requester
 from service.rest.bodies import Body
@@ -33,7 +33,7 @@ class ActingBody(Body):
 def acting_body(house: House) -> ActingBody:
     """Who acts, by the last look; nobody where no cluster is configured."""
     acting = (
-        house.control.observer.acting()
+        house.control.observer.find_acting_controller()
         if house.has_cluster
         else ActingController(ActingPlace.NOWHERE, why="no cluster is configured.")
     )
@@ -45,7 +45,7 @@ def acting_body(house: House) -> ActingBody:
         pid=owner.pid if owner else None,
         until=acting.until,
         why=acting.why,
-        sentence=describe(acting),
+        sentence=describe_acting_controller(acting),
     )
 
 

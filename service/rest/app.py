@@ -38,7 +38,7 @@ from service.rest import (
 )
 from service.rest.admission import Admission
 from service.rest.caching import PACKING, WORTH_PACKING_BYTES
-from service.rest.caller_classes import budgets
+from service.rest.caller_classes import compute_budgets
 from service.rest.describing import describe
 from service.rest.door import BURST_SECONDS, Door
 from service.rest.forwarding import Forwarding
@@ -68,7 +68,7 @@ def create_app(
     settings, limits = house.settings.service, house.settings.access
     app.state.house, app.state.access = house, _access(house, tokens, host, people or house.clock)
     app.add_middleware(
-        Admission, budgets=budgets(settings.body_limit_bytes), prefix=API, sign_in=session.SIGN_IN
+        Admission, budgets=compute_budgets(settings.body_limit_bytes), prefix=API, sign_in=session.SIGN_IN
     )
     app.add_middleware(
         Recording,

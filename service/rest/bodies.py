@@ -11,7 +11,7 @@ from data.outside_text import TextField, clean_text
 from data.reading import Reading, Smart, Unreadable
 
 
-def cleaned(field: TextField, *, must_remain: bool = False) -> AfterValidator:
+def clean_field(field: TextField, *, must_remain: bool = False) -> AfterValidator:
     """What a request says in this field, cleaned; that it is not too long is for the field's own `max_length`.
 
     must_remain: a text of which nothing remains is refused. An empty pattern, say, would mean everything.

@@ -62,7 +62,7 @@ _BULK = StructureLimits(depth=32, values=1_000_000, items=10_000, item_values=50
 on 8 levels."""
 
 
-def budgets(body_limit_bytes: int) -> Mapping[CallerClass, Budget]:
+def compute_budgets(body_limit_bytes: int) -> Mapping[CallerClass, Budget]:
     """The budget of every class. Threads are fewer than the 40 of the shared pool, so that none waits for the pool.
 
     body_limit_bytes: the largest body of all, which only a collector's delivery may reach.

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from data.outside_text import HALT_WHY, PATTERN
 from service.rest import caching
-from service.rest.bodies import Body, cleaned
+from service.rest.bodies import Body, clean_field
 from service.rest.guarding import Actor, Reader
 from service.rest.once import Once
 from service.rest.outlooks import Cursor, Limit
@@ -75,7 +75,7 @@ class SilencePage(Body):
     next: str | None
 
 
-Pattern = Annotated[str, Field(max_length=PATTERN.limit), cleaned(PATTERN, must_remain=True)]
+Pattern = Annotated[str, Field(max_length=PATTERN.limit), clean_field(PATTERN, must_remain=True)]
 
 
 class SilenceRequest(BaseModel):
@@ -84,7 +84,9 @@ class SilenceRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     hours: float = Field(gt=0, le=24 * 30, description="How long it stands, 30 days at most.")
-    why: Annotated[str, Field(min_length=1, max_length=HALT_WHY.limit), cleaned(HALT_WHY, must_remain=True)]
+    why: Annotated[
+        str, Field(min_length=1, max_length=HALT_WHY.limit), clean_field(HALT_WHY, must_remain=True)
+    ]
     cause: Pattern = Field(default="", description="Pattern of causes' keys: `silent:*`.")
     host: Pattern = Field(default="", description="Pattern of host names.")
     model: Pattern = Field(default="", description="Pattern of drive models.")

@@ -25,7 +25,7 @@ from service.rest.bodies import (
     OutlookBody,
     PointBody,
     UnreadableBody,
-    cleaned,
+    clean_field,
     curve_body,
     outlook_body,
     smart_of,
@@ -125,7 +125,7 @@ class OutcomeRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     fate: Fate
-    note: Annotated[str, Field(max_length=REASON.limit), cleaned(REASON)] = ""
+    note: Annotated[str, Field(max_length=REASON.limit), clean_field(REASON)] = ""
 
 
 class SeriesBody(Body):

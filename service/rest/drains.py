@@ -22,7 +22,7 @@ from service.draining.wishes import PlanMoved
 from service.house import House
 from service.rest import caching
 from service.rest.acting import ActingBody, RequesterBody, acting_body, requester_body
-from service.rest.bodies import Body, cleaned
+from service.rest.bodies import Body, clean_field
 from service.rest.failed_reads import describe_read_errors
 from service.rest.guarding import Actor, Reader
 from service.rest.once import Once
@@ -164,11 +164,11 @@ class DrainRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    target: Annotated[str, cleaned(PATTERN, must_remain=True)] = Field(
+    target: Annotated[str, clean_field(PATTERN, must_remain=True)] = Field(
         min_length=1, max_length=PATTERN.limit, description="`osd.N` or a device id."
     )
     intent: Intent = Intent.REPLACE
-    reason: Annotated[str, Field(max_length=REASON.limit), cleaned(REASON)] = ""
+    reason: Annotated[str, Field(max_length=REASON.limit), clean_field(REASON)] = ""
     spare_reads: bool = Field(
         default=False,
         description="Reading the disk hurts clients: it stops leading PGs before its data leaves.",

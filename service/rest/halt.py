@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from data.outside_text import HALT_WHY
-from service.halting import HALTS, HaltPlace, halting
+from service.halting import HALTS, HaltPlace, describe_halt
 from service.house import House
 from service.rest import caching, problems
-from service.rest.bodies import Body, cleaned
+from service.rest.bodies import Body, clean_field
 from service.rest.guarding import Actor, Reader
 from service.rest.halt_lane import run_blocking
 from service.rest.once import Once
@@ -43,7 +43,7 @@ class HaltRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    why: Annotated[str, Field(max_length=HALT_WHY.limit), cleaned(HALT_WHY)] | None
+    why: Annotated[str, Field(max_length=HALT_WHY.limit), clean_field(HALT_WHY)] | None
 
 
 @router.get("/halt", response_model=HaltBody, responses=caching.polled(401))
@@ -66,6 +66,6 @@ def _body(house: House, why: str | None) -> HaltBody:
     if HaltPlace.MEMORY in kept:
         told.append(UNWRITTEN)
     unreached = " ".join(sentence for sentence in told if sentence) or None
-    if why is None or last is None or last.decided != halting(why):
+    if why is None or last is None or last.decided != describe_halt(why):
         return HaltBody(halted=why, by=None, since=None, unreached=unreached, kept=kept)
     return HaltBody(halted=why, by=last.caller, since=last.at, unreached=unreached, kept=kept)

@@ -11,7 +11,7 @@ from actions.cluster.port import Answer
 from data.outside_text import CLUSTER_WORDS, HALT_WHY, clean_text
 from service.draining.hand import Hand, HandCluster, NobodyWaits
 from service.house import House
-from service.rest.bodies import Body, cleaned
+from service.rest.bodies import Body, clean_field
 from service.rest.guarding import Handler
 from service.rest.problems import Problem, declared
 from service.rest.within import TheHouse
@@ -38,7 +38,7 @@ class AnswerRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     ok: bool
-    text: Annotated[str, Field(max_length=CLUSTER_WORDS.limit), cleaned(CLUSTER_WORDS)]
+    text: Annotated[str, Field(max_length=CLUSTER_WORDS.limit), clean_field(CLUSTER_WORDS)]
     epoch: int | None = Field(default=None, ge=0)
     refused: bool = False
 

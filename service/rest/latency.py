@@ -11,7 +11,7 @@ from data.refusal import Refusal
 from data.wire import decode
 from service.house import House
 from service.rest.guarding import Ingester
-from service.rest.readings import TAKEN_IN, ingested, items_of, own
+from service.rest.readings import TAKEN_IN, answer_delivery, items_of, own
 from service.rest.within import TheHouse
 from service.tokens import Caller
 
@@ -39,4 +39,4 @@ def _take(house: House, body: bytes, caller: Caller) -> Response:
             refused.append((index, refusal))
     told = house.latencies.ingest([batch for _, batch in found])
     refused += [(found[place][0], why) for place, why in told]
-    return ingested(len(items) - len({index for index, _ in refused}), refused)
+    return answer_delivery(len(items) - len({index for index, _ in refused}), refused)

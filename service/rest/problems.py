@@ -70,12 +70,12 @@ def answer(
     status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
 ) -> JSONResponse:
     """A problem as a response."""
-    title, detail = HTTPStatus(status).phrase, shortened(detail, LONGEST_DETAIL)
+    title, detail = HTTPStatus(status).phrase, shorten_text(detail, LONGEST_DETAIL)
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **members}
     return JSONResponse(body, status, media_type=MEDIA_TYPE, headers=headers)
 
 
-def shortened(text: str, most: int) -> str:
+def shorten_text(text: str, most: int) -> str:
     """`text`, or as much of it as `most` characters hold, with an ellipsis where it was cut."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
@@ -85,8 +85,8 @@ def _faults(error: RequestValidationError) -> tuple[list[dict[str, str]], int]:
     all_of_them = error.errors()
     faults = [
         {
-            "where": shortened(".".join(str(part) for part in one["loc"]), LONGEST_PLACE),
-            "what": shortened(one["msg"], LONGEST_FAULT),
+            "where": shorten_text(".".join(str(part) for part in one["loc"]), LONGEST_PLACE),
+            "what": shorten_text(one["msg"], LONGEST_FAULT),
         }
         for one in all_of_them[:MOST_FAULTS]
     ]

@@ -22,7 +22,7 @@ from data.wire import decode as decode_envelope
 from service.house import House
 from service.rest.bodies import Body
 from service.rest.guarding import Ingester
-from service.rest.problems import Problem, declared, shortened
+from service.rest.problems import Problem, declared, shorten_text
 from service.rest.within import TheHouse
 from service.tokens import Caller, ForeignHost
 
@@ -54,7 +54,7 @@ class RefusedBody(Body):
             again = refusal.seconds
         elif isinstance(refusal, ForeignHost):
             again = ENROLLED_ANEW
-        reason = shortened(str(refusal), LONGEST_REASON) if told else NO_REASON
+        reason = shorten_text(str(refusal), LONGEST_REASON) if told else NO_REASON
         return cls(index=index, reason=reason, retry_after=again)
 
 
@@ -65,7 +65,7 @@ class IngestedBody(Body):
     refused: list[RefusedBody]
 
 
-def ingested(accepted: int, refused: Iterable[tuple[int, Refusal]]) -> Response:
+def answer_delivery(accepted: int, refused: Iterable[tuple[int, Refusal]]) -> Response:
     """The answer to a delivery: 207 when some were refused. Made in the thread that took the delivery in, since it may
     be large."""
     listed = [
@@ -130,7 +130,7 @@ def _take(house: House, body: bytes, host: str | None, caller: Caller) -> Respon
     taken = house.ingest([reading for _, reading in found])
     refused += [(found[place][0], reason) for place, reason in taken.refused]
     house.counts["refused"] += len(refused) - len(taken.refused)
-    return ingested(taken.accepted, refused)
+    return answer_delivery(taken.accepted, refused)
 
 
 def own(house: House, caller: Caller, host: str) -> None:

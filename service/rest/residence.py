@@ -66,7 +66,7 @@ def name_home(
     device = DeviceId(id)
     known_device(house.sight(), device)
     residence = house.fleet.residences().get(device)
-    hosts = sorted({residence.home, *residence.apart}) if residence is not None else []
+    hosts = sorted({residence.home, *residence.hosts_apart}) if residence is not None else []
     if named.host not in hosts:
         told = f"Hosts that name it: {', '.join(hosts)}." if hosts else "Only one host names it."
         raise Problem(422, f"No reading of {device} came from {named.host[:64]}. {told}")
@@ -87,7 +87,7 @@ def _residence(house: House, device: DeviceId) -> ResidenceBody:
         listed = frozenset({reading.host}) if reading else frozenset({UNKNOWN_HOST})
     limits = house.settings.forecast.residence_limits
     verdict = decide_residence(known, listed, house.clock.now(), limits)
-    rivals = sorted(known.apart) if known else list(verdict.rivals)
+    rivals = sorted(known.hosts_apart) if known else list(verdict.rivals)
     return ResidenceBody(
         device=device, state=verdict.state, home=verdict.home, rivals=list(rivals), since=verdict.since
     )

@@ -119,18 +119,20 @@ class Residents:
         self._whole = whole
         if not whole:
             return frozenset()
-        claimed = {name_apart(device, host) for device, one in self._known.items() for host in one.apart}
+        claimed = {
+            name_apart(device, host) for device, one in self._known.items() for host in one.hosts_apart
+        }
         return frozenset(device for device in latest if is_apart(device) and device not in claimed)
 
-    def of(self, device: DeviceId) -> Residence:
+    def get_residence(self, device: DeviceId) -> Residence:
         """What is known of a disk that was routed or loaded. Raises KeyError."""
         return self._known[device]
 
-    def known(self, device: DeviceId) -> Residence | None:
+    def find_residence(self, device: DeviceId) -> Residence | None:
         """What is known of a disk; None before its first reading."""
         return self._known.get(device)
 
-    def due(self, now: datetime) -> tuple[tuple[DeviceId, ResidenceVerdict], ...]:
+    def list_settled(self, now: datetime) -> tuple[tuple[DeviceId, ResidenceVerdict], ...]:
         """What the cluster's list or a person has settled since: the host in which each disk lives."""
         if not self._contested:
             return ()
@@ -144,21 +146,21 @@ class Residents:
             residence = self._known[device]
             if device in answers:
                 host = HostName(answers[device].decode())
-                if host in {residence.home, *residence.apart}:
+                if host in {residence.home, *residence.hosts_apart}:
                     found.append((device, ResidenceVerdict(ResidenceState.SETTLED, host, Settler.PERSON)))
                 else:
-                    self.answered(device)  # that host's claim is over
+                    self.clear_answer(device)  # that host's claim is over
                 continue
             verdict = self._decide(device, residence, now)
             if verdict.state is ResidenceState.SETTLED and verdict.home != residence.home:
                 found.append((device, verdict))
         return tuple(found)
 
-    def answered(self, device: DeviceId) -> None:
+    def clear_answer(self, device: DeviceId) -> None:
         """What a person said of a disk was taken over."""
         self._store.note(ANSWERED, {device: None})
 
-    def refile(
+    def refile_readings(
         self, device: DeviceId, verdict: ResidenceVerdict
     ) -> tuple[Residence, list[Reading], tuple[DeviceId, ...]]:
         """Give the disk's history to the host that the verdict names. Returns what is known after that, the readings
@@ -182,7 +184,7 @@ class Residents:
         after = move_home(residence, host, verdict.by, until)
         return after, [replace(one, device=device) for one in came], (apart, elder, device)
 
-    def route(self, readings: Sequence[Reading], now: datetime) -> RoutedReadings:
+    def route_readings(self, readings: Sequence[Reading], now: datetime) -> RoutedReadings:
         """File readings, in the order in which they were accepted, up to one that makes a disk move."""
         routed = RoutedReadings()
         unknown = {one.device for one in readings} - self._known.keys()
@@ -222,7 +224,7 @@ class Residents:
             routed.done = place + 1
         return routed
 
-    def keep(self, residences: Mapping[DeviceId, Residence]) -> None:
+    def keep_residences(self, residences: Mapping[DeviceId, Residence]) -> None:
         """Remember, and write down what does not follow from a disk's newest reading."""
         changes: dict[str, bytes | None] = {}
         for device, residence in residences.items():

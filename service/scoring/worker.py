@@ -151,14 +151,14 @@ class Worker(Generic[State]):
                 self._again()
             self._share = share  # last: what fails is done by the next step
         self._save_checkpoints()
-        due = self._residents.due(self._clock.now())
+        due = self._residents.list_settled(self._clock.now())
         taken: list[Reading] = []
         worked = [self._move(device, verdict, taken) for device, verdict in due]
         if not records:
             return sum_worked(worked)
         judged, letters = self._judge(records)
         while judged:
-            routed = self._residents.route([reading for _, reading in judged], self._clock.now())
+            routed = self._residents.route_readings([reading for _, reading in judged], self._clock.now())
             now = self._clock.now()
             letters += [
                 DeadLetter.of(Topic.READINGS, judged[place][0], why, now) for place, why in routed.refused
@@ -207,30 +207,30 @@ class Worker(Generic[State]):
         over = set(routed.named)
         for device, residence in routed.residences.items():
             over |= self._names_apart(device)
-            over -= {name_apart(device, host) for host in residence.apart}
+            over -= {name_apart(device, host) for host in residence.hosts_apart}
         for name in over:
             self._store.forget_newest(name)
             self._forget_device(name)
-        self._residents.keep(routed.residences)
+        self._residents.keep_residences(routed.residences)
         self._fleet.settle(routed.residences)
 
     def _names_apart(self, device: DeviceId) -> set[DeviceId]:
-        known = self._residents.known(device)
-        return {name_apart(device, host) for host in known.apart} if known else set()
+        known = self._residents.find_residence(device)
+        return {name_apart(device, host) for host in known.hosts_apart} if known else set()
 
     def _move(self, device: DeviceId, verdict: ResidenceVerdict, taken: list[Reading]) -> Worked:
         """Let another host be a disk's home: it takes over the elder home's past, and the disk is judged anew.
 
         Every part may be done again: a crash before the end leaves the residence as it was, and so the move due.
         """
-        before = self._residents.of(device)
-        after, came, concerned = self._residents.refile(device, verdict)
+        before = self._residents.get_residence(device)
+        after, came, concerned = self._residents.refile_readings(device, verdict)
         for name in concerned:
             self._forget_device(name)
-        self._residents.keep({device: after})
+        self._residents.keep_residences({device: after})
         self._fleet.settle({device: after})
         if verdict.by is Settler.PERSON:
-            self._residents.answered(device)
+            self._residents.clear_answer(device)
         if before.home == after.home:
             return Worked(moved=1)
         self._fleet.take(self._store.latest_readings([device]).values(), ())

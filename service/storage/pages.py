@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from data.sqlite_file import find_damage
-from data.store.faults import StoreUnreadable, damaged
+from data.store.faults import StoreUnreadable, describe_damage
 
 CHECKED_AT_START: Final = 32 << 20
 """Bytes of a file that a start waits for: 0.1 s from memory, about 1 s from a slow disk."""
@@ -22,7 +22,7 @@ def check_pages(path: Path) -> None:
     except sqlite3.Error:
         return  # whoever opens it says what is in the way
     if damage is not None:
-        raise StoreUnreadable(damaged(str(path), damage))
+        raise StoreUnreadable(describe_damage(str(path), damage))
 
 
 def check_small(path: Path) -> None:

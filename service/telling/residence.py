@@ -20,7 +20,7 @@ def contested_disks(scene: Scene) -> Iterator[Cause]:
             continue
         listed = view.hosts_of(device) if view is not None else frozenset[HostName]()
         verdict = decide_residence(residence, listed, scene.now, scene.limits)
-        if verdict.doubtful:
+        if verdict.is_contested:
             found[tuple(sorted({verdict.home, *verdict.rivals}))].append((device, verdict))
     for hosts, disks in sorted(found.items()):
         named = " and ".join(hosts)

@@ -90,7 +90,7 @@ class MonInMemory:
         self.owner = None
         return Reply(0, b"", "")
 
-    def lockers(self, pool: str, name: str) -> tuple[Locker, ...]:
+    def list_lockers(self, pool: str, name: str) -> tuple[Locker, ...]:
         assert name
         self._count()
         if pool not in self.pools or self.owner is None or self.now() >= self.expires:

@@ -69,7 +69,7 @@ class LeaseInHand:
     def release(self) -> None:
         self.has = False
 
-    def holder(self) -> LeaseHolder | None:
+    def find_holder(self) -> LeaseHolder | None:
         if self.has:
             return LeaseHolder(parse_owner("ours-1-a"), None)
         return None if self.free else LeaseHolder(parse_owner("theirs-2-b"), None)

@@ -93,11 +93,11 @@ def test_the_lock_of_a_process_that_has_ended_is_broken_at_once_and_no_other() -
     heir = RadosLease(mon, "heir", hand, has_ended=lambda owner: owner.name in gone)
     one.hold()
     assert not heir.hold()
-    holder = heir.holder()
+    holder = heir.find_holder()
     assert holder is not None
     assert holder.owner.name == "one"
     gone.add("one")
-    assert heir.holder() is None
+    assert heir.find_holder() is None
     assert heir.hold()
     assert mon.owner == "heir"
     assert not one.hold()
@@ -106,7 +106,7 @@ def test_the_lock_of_a_process_that_has_ended_is_broken_at_once_and_no_other() -
 def test_a_lock_that_another_controller_took_meanwhile_is_not_broken() -> None:
     _, mon, one, two = world()
     one.hold()
-    (seen,) = mon.lockers("predrain", "lease")
+    (seen,) = mon.list_lockers("predrain", "lease")
     one.release()
     two.hold()
     assert not mon.break_lock("predrain", "lease", seen).ok

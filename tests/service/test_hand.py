@@ -23,7 +23,7 @@ from data.ids import DeviceId, OsdId
 from data.store.port import AUDIT
 from service.cli import main
 from service.cli.client import Client
-from service.draining.hand import PATIENCE_SECONDS, Hand, HandCluster, NoHandKey, recorder
+from service.draining.hand import PATIENCE_SECONDS, Hand, HandCluster, NoHandKey, make_step_recorder
 from service.tokens import Caller, Scope
 from tests.actions.checkers import Watched
 from tests.actions.run import Run
@@ -200,7 +200,7 @@ def test_a_whole_drain_goes_through_the_hand(world: World, site: Site, service: 
 def test_a_disk_that_goes_for_good_is_removed_through_the_hand_as_without_it() -> None:
     with Run(SPEC) as run:
         hand = AtOnce(SimulatedMgr(run.watched), ClusterClock(run.cluster))
-        record = recorder(run.store, ClusterClock(run.cluster))  # type: ignore[arg-type]
+        record = make_step_recorder(run.store, ClusterClock(run.cluster))  # type: ignore[arg-type]
         run.started(HandCluster(run.watched, hand, run.store.drains, record))
         before = places(run)
         mine = {id_ for id_, members in before.items() if 0 in members}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.delivery.spool import BATCH_BYTES, BATCH_RECORDS
-from service.rest.caller_classes import CallerClass, budgets
+from service.rest.caller_classes import CallerClass, compute_budgets
 from service.rest.json_structure import StructureCounter, StructureExcess, StructureLimits
 
 MIB = 1 << 20
@@ -101,13 +101,13 @@ def test_what_stands_in_a_string_counts_for_nothing(text: bytes, size: int) -> N
 
 
 def test_threads_of_all_classes_are_fewer_than_the_pool_has() -> None:
-    shared = {kind: one for kind, one in budgets(16 * MIB).items() if kind is not CallerClass.HALT}
+    shared = {kind: one for kind, one in compute_budgets(16 * MIB).items() if kind is not CallerClass.HALT}
     assert set(shared) | {CallerClass.HALT} == set(CallerClass)
     assert sum(one.threads for one in shared.values()) < 40, "the pool of the web framework has forty"
 
 
 def test_a_collectors_own_batches_fit() -> None:
-    collector = budgets(16 * MIB)[CallerClass.COLLECTOR]
+    collector = compute_budgets(16 * MIB)[CallerClass.COLLECTOR]
     assert collector.body_bytes >= BATCH_BYTES
     assert collector.structure.items >= BATCH_RECORDS
     assert collector.structure.values >= BATCH_RECORDS * 1_514, "the largest of 92 real documents"

@@ -197,7 +197,7 @@ def test_a_restart_in_the_middle_knows_both_histories(place: Place, house: House
     again = place.house()
     again.start()
     try:
-        assert again.sight().residences[DISK].apart == {NEW}
+        assert again.sight().residences[DISK].hosts_apart == {NEW}
         again.ingest([good(4), old(4.5)])
         work(again)
         assert (hosts_of(again), hosts_of(again, APART)) == ([OLD] * 10, [NEW] * 3)

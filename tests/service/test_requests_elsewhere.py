@@ -84,7 +84,7 @@ class LeaseOfOne:
         if self.held():
             self.lock.owner = ""
 
-    def holder(self) -> LeaseHolder | None:
+    def find_holder(self) -> LeaseHolder | None:
         return LeaseHolder(parse_owner(self.lock.owner), None) if self.lock.owner else None
 
 

@@ -13,7 +13,7 @@ from data.store.port import AUDIT
 from data.store.sqlite import SqliteStore
 from service.access.book import Book, Kind
 from service.backup.restoring import restore
-from service.backup.signing import Authority, NotTrusted, Trust, brought, signing_key
+from service.backup.signing import Authority, NotTrusted, Trust, classify_contents, signing_key
 from service.backup.taking import take
 from service.cli import main
 from service.state import StateDir
@@ -151,12 +151,12 @@ def test_what_is_trusted_without_proof_counts_for_nothing_where_a_key_is_named(
 
 
 def test_every_file_of_a_backup_brings_something_that_is_to_be_trusted() -> None:
-    assert brought(["store.sqlite"]) == {Trust.TOKENS, Trust.DRAINS, Trust.HISTORY}
-    assert brought(["log.sqlite", "settings.toml", "bundles/a/trees.txt"]) == {
+    assert classify_contents(["store.sqlite"]) == {Trust.TOKENS, Trust.DRAINS, Trust.HISTORY}
+    assert classify_contents(["log.sqlite", "settings.toml", "bundles/a/trees.txt"]) == {
         Trust.HISTORY,
         Trust.SETTINGS,
         Trust.BUNDLES,
     }
-    assert brought([]) == set()
+    assert classify_contents([]) == set()
     with pytest.raises(NotTrusted):
         Authority().check(b"", None, ["store.sqlite"])

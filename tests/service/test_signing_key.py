@@ -20,7 +20,7 @@ from service import up
 from service.access.audit import AUDIT
 from service.cli import main
 from service.examining import ceph as examined
-from service.live import live
+from service.live import make_live_cluster
 from service.settings import CephTable, ServiceTable, Settings
 from service.signing_key import (
     SigningKeyUnusable,
@@ -129,7 +129,7 @@ def test_a_controller_signs_from_its_first_start_and_a_command_without_a_key_pla
     ceph = CephTable(conf=tmp_path / "ceph.conf")
     settings = Settings(service=ServiceTable(state=state.path), ceph=ceph)
     store = SqliteStore(MEMORY)
-    command = live(ceph, store, lambda: find_signing_key(ceph, state))
+    command = make_live_cluster(ceph, store, lambda: find_signing_key(ceph, state))
     assert command is not None
     assert command.plans_only
     assert command.lease is not None

@@ -16,7 +16,7 @@ from data.ids import HostName
 from data.log.port import Record, Topic
 from data.refusal import Refusal
 from service.rest.problems import LONGEST_FAULT, LONGEST_PLACE, MOST_FAULTS
-from service.rest.readings import MOST_REASONS, NO_REASON, ingested
+from service.rest.readings import MOST_REASONS, NO_REASON, answer_delivery
 from tests.service.access.test_at_the_door import connect
 from tests.service.conftest import (
     INGEST_TOKEN,
@@ -145,7 +145,7 @@ def test_an_answer_names_a_few_faults_in_short_and_never_what_was_sent(site: Sit
 
 
 def test_reasons_of_refused_readings_stay_below_what_a_collector_reads() -> None:
-    answer = ingested(0, [(index, Refusal("x" * 900)) for index in range(10_000)])
+    answer = answer_delivery(0, [(index, Refusal("x" * 900)) for index in range(10_000)])
     assert answer.status_code == 207
     refused = json.loads(answer.body)["refused"]
     assert [one["index"] for one in refused] == list(range(10_000))

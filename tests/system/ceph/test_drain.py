@@ -27,7 +27,7 @@ from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 from data.store.sqlite import SqliteStore
 from service.draining.seals import seal
 from service.house import House, Ports
-from service.live import live
+from service.live import make_live_cluster
 from service.settings import CephTable, ServiceTable, Settings
 from service.up import forecaster_of
 from tests.actions.made_keep import SIGNING_KEY
@@ -148,7 +148,7 @@ def house(whole: MiniCluster, tmp_path: Path) -> Iterator[House]:
     """The service as `predrain up` composes it, with a policy for a small cluster."""
     settings = Settings(service=ServiceTable(state=tmp_path), ceph=ceph_table(whole))
     store = SqliteStore(tmp_path / "store.sqlite")
-    cluster = live(settings.ceph, store, lambda: SIGNING_KEY)
+    cluster = make_live_cluster(settings.ceph, store, lambda: SIGNING_KEY)
     ports = Ports(SqliteLog(tmp_path / "log.sqlite"), store, SystemClock(), forecaster_of(None), cluster)
     policy = replace(Policy(), mode=Mode.PROPOSE, statistics_seconds=1.0, out_share_max=0.3)
     made = House(ports, policy, settings)

@@ -87,20 +87,20 @@ def test_the_holder_is_told_and_the_lock_of_a_killed_process_is_broken_at_once(w
         cookie = holder.stdout.readline().strip()
         ours = RadosLease(world.channel, name_this_process(), time.monotonic, has_ended=has_ended)
         assert not ours.hold()
-        found = ours.holder()
+        found = ours.find_holder()
         assert found is not None
         assert (found.owner.name, found.owner.pid) == (cookie, holder.pid)
         assert found.until is not None
         assert timedelta(minutes=9) < found.until - datetime.now(UTC) < timedelta(minutes=11)
-        (locker,) = world.channel.lockers("predrain", "lease")
+        (locker,) = world.channel.list_lockers("predrain", "lease")
         another = replace(locker, cookie="another")
         assert not world.channel.break_lock("predrain", "lease", another).ok
         assert not ours.hold()
         holder.kill()
-    assert ours.holder() is None
+    assert ours.find_holder() is None
     assert ours.hold(), ours.why
     ours.release()
-    assert world.channel.lockers("predrain", "lease") == ()
+    assert world.channel.list_lockers("predrain", "lease") == ()
 
 
 @pytest.mark.release
