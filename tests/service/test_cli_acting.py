@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from typing import Any
 import pytest
 
 from actions.cluster.lease_owner import parse_owner, write_owner
+from data.store.port import AUDIT
+from data.store.sqlite import SqliteStore
 from service.cli import main
 from service.cli.options import person
 from service.process_identity import has_ended, name_this_process
@@ -112,6 +115,13 @@ def test_without_a_controller_a_command_says_that_nothing_happens_and_how_to_sta
     assert drain["asked_by"] == f"{person()}, key signing_key (command line)"
     code, said, _ = operator.run("drain", "cancel", drain["id"])
     assert (code, said) == (3, f"{drain['id']}: cancelling\n")
+
+
+def test_what_a_command_asks_for_without_a_service_stands_in_the_audit(operator: Operator) -> None:
+    operator.run("drain", "apply", TARGET, "--yes", "--reason", "noisy")
+    with closing(SqliteStore(operator.folder / "state" / "store.sqlite")) as store:
+        lines = [f"{line.caller}: {line.decided}" for line in store.journal(AUDIT)]
+    assert any("POST /api/v1/drains" in line and '"noisy"' in line and person() in line for line in lines), lines
 
 
 def test_every_listing_says_that_nobody_acts(operator: Operator) -> None:
