@@ -5,32 +5,27 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, ViewportSize, expect
+from playwright.sync_api import Browser, ViewportSize, expect
 
-from tests.system.browsing import DESK, PHONE, Opened, chromium, picture, settled, unreadable_text, violations
+from tests.system.browsing import (
+    DESK,
+    PHONE,
+    Opened,
+    answering,
+    picture,
+    settled,
+    unreadable_text,
+    violations,
+)
 
 VIEWS = ("/fleet", "/fleet?table=1", "/drains", "/events", "/alerts", "/forecast")
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def desk(browser: Browser, base_url: str) -> Iterator[Opened]:
-    context = browser.new_context(viewport=DESK)
-    yield Opened(context, base_url)
-    context.close()
 
 
 @pytest.fixture
@@ -276,15 +271,6 @@ def test_every_view_is_accessible_in_light_and_dark(
         found += violations(settled(opened.go(path)))
     context.close()
     assert found == []
-
-
-def answering(page: Page, path: str, body: Any) -> None:
-    """Let the service answer this instead."""
-
-    def fulfil(route: Route) -> None:
-        route.fulfill(status=200, content_type="application/json", body=json.dumps(body))
-
-    page.route(re.compile(rf"/api/v1/{path}(\?.*)?$"), fulfil)
 
 
 def test_the_forecast_says_whose_it_is_and_what_came_of_it(desk: Opened) -> None:

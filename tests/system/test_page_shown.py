@@ -2,60 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
-from tests.system.browsing import DESK, PHONE, Opened, chromium, settled, violations
+from tests.system.browsing import Opened, answering, many_disks, settled, violations
 from tests.system.conftest import Demo
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def desk(browser: Browser, base_url: str) -> Iterator[Opened]:
-    context = browser.new_context(viewport=DESK)
-    yield Opened(context, base_url)
-    context.close()
-
-
-@pytest.fixture
-def phone(browser: Browser, base_url: str) -> Iterator[Opened]:
-    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
-    yield Opened(context, base_url)
-    context.close()
-
-
-def answering(page: Page, path: str, body: Any) -> None:
-    """Let the service answer this instead."""
-
-    def fulfil(route: Route) -> None:
-        route.fulfill(status=200, content_type="application/json", body=json.dumps(body))
-
-    page.route(re.compile(rf"/api/v1/{path}(\?.*)?$"), fulfil)
-
-
-def many(opened: Opened, count: int, a_host: int, **told: Any) -> dict[str, Any]:
-    """So many disks like the first one, so many a host, five hosts a rack."""
-    body: dict[str, Any] = opened.api("osds")
-    first = body["items"][0]
-    body["items"] = [
-        first
-        | {"osd": n, "host": f"stor-{n // a_host:04}", "rack": f"r{n // a_host // 5}", "slot": n % a_host}
-        | told
-        for n in range(count)
-    ]
-    return body
 
 
 def fits(page: Page) -> bool:
@@ -83,7 +38,7 @@ def test_a_phone_that_lost_the_service_still_shows_all_of_its_header(phone: Open
 
 @pytest.mark.parametrize("rack", ["", "?rack=r1"])
 def test_hosts_of_sixty_disks_are_moved_under_a_phone_s_window(phone: Opened, rack: str) -> None:
-    answering(phone.page, "osds", many(phone, 600, 60))
+    answering(phone.page, "osds", many_disks(phone, 600, 60))
     page = settled(phone.go(f"/fleet{rack}"))
     assert fits(page)
     width = "sheet => sheet.getBoundingClientRect().width"
@@ -95,7 +50,7 @@ def test_hosts_of_sixty_disks_are_moved_under_a_phone_s_window(phone: Opened, ra
 
 def test_thousands_of_new_disks_are_counted_and_listed_in_the_table_only(desk: Opened) -> None:
     new = {"status": "unknown", "advice": "nothing", "drain": None, "unreadable": None}
-    answering(desk.page, "osds", many(desk, 6_000, 20, **new))
+    answering(desk.page, "osds", many_disks(desk, 6_000, 20, **new))
     page = settled(desk.go("/fleet"))
     hand = page.locator(".hand")
     hand.get_by_role("button", name="5,996 more").click()
