@@ -55,9 +55,13 @@ class Opened:
         if kind in ("error", "warning"):
             self.complaints.append(text)
 
+    def address(self, path: str) -> str:
+        """Where a view is."""
+        return self._base + path
+
     def go(self, path: str, token: str | None = None) -> Page:
         """Open a view; `token` in the address, as a printed link has it."""
-        self.page.goto(self._base + path + (f"#token={token}" if token else ""))
+        self.page.goto(self.address(path) + (f"#token={token}" if token else ""))
         expect(self.page.locator("h1")).to_be_visible()
         return self.page
 

@@ -164,29 +164,27 @@ def test_the_address_keeps_what_is_coloured_and_filtered(desk: Opened) -> None:
 
 def test_without_the_token_a_button_that_acts_is_there_but_off(desk: Opened) -> None:
     page = settled(desk.go("/drains"))
-    hold = page.get_by_role("button", name="Hold all drains").first
-    expect(hold).to_have_attribute("aria-disabled", "true")
-    expect(hold).to_have_attribute("title", "sign in to act")
-    hold.click(force=True)
+    halt = page.get_by_role("button", name="Halt all drains")
+    expect(halt).to_have_attribute("aria-disabled", "true")
+    expect(halt).to_have_attribute("title", "sign in to act")
+    halt.click(force=True)
     assert desk.api("halt")["halted"] is None
 
 
 def test_the_token_leaves_the_address_at_once(desk: Opened, token: str) -> None:
     page = settled(desk.go("/fleet", token))
     assert "token" not in page.url
-    expect(page.get_by_role("button", name="Hold all drains").first).not_to_have_attribute(
-        "aria-disabled", "true"
-    )
+    expect(page.get_by_role("button", name="Halt all drains")).not_to_have_attribute("aria-disabled", "true")
 
 
-def test_one_click_holds_all_drains_and_lifting_asks_first(desk: Opened, token: str) -> None:
+def test_one_click_halts_all_drains_and_lifting_asks_first(desk: Opened, token: str) -> None:
     page = settled(desk.go("/drains", token))
-    page.get_by_role("button", name="Hold all drains").first.click()
+    page.get_by_role("button", name="Halt all drains").click()
     expect(page.locator(".banner.halted")).to_be_visible()
     assert desk.api("halt")["halted"]
-    page.get_by_role("button", name="Lift the hold").click()
+    page.get_by_role("button", name="Lift the halt").click()
     assert desk.api("halt")["halted"], "the question alone must not lift it"
-    page.get_by_role("dialog").get_by_role("button", name="Lift the hold").click()
+    page.get_by_role("dialog").get_by_role("button", name="Lift the halt").click()
     expect(page.locator(".banner.halted")).to_have_count(0)
     assert desk.api("halt")["halted"] is None
 
@@ -231,9 +229,7 @@ def test_a_lost_service_is_said_and_what_acts_goes_off(desk: Opened, token: str)
     page = settled(desk.go("/drains", token))
     page.route("**/api/v1/**", lambda route: route.abort())
     expect(page.locator(".live.lost")).to_contain_text("Not live", timeout=30_000)
-    expect(page.get_by_role("button", name="Hold all drains").first).to_have_attribute(
-        "aria-disabled", "true"
-    )
+    expect(page.get_by_role("button", name="Halt all drains")).to_have_attribute("aria-disabled", "true")
     page.unroute("**/api/v1/**")
     expect(page.locator(".live.live")).to_be_visible(timeout=60_000)
 

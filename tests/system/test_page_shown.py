@@ -60,7 +60,7 @@ def test_thousands_of_new_disks_are_counted_and_listed_in_the_table_only(desk: O
 
 def test_a_button_that_is_off_says_why_to_a_finger_too(phone: Opened) -> None:
     page = settled(phone.go("/fleet"))
-    page.get_by_role("button", name="Hold all drains").first.click(force=True)
+    page.get_by_role("button", name="Halt all drains").click(force=True)
     expect(page.locator(".banner.refused")).to_have_text(re.compile("Nothing was done: sign in to act\\."))
     expect(page.locator(".banner.refused")).to_be_in_viewport(ratio=1)
     assert phone.api("halt")["halted"] is None
@@ -258,14 +258,14 @@ def test_events_of_one_disk_are_told_however_many_drains_came_after_its_own(desk
     expect(page.locator(f'.happenings a[href="/drains/{mine["id"]}"]').first).to_be_visible()
 
 
-def test_a_cluster_that_does_not_answer_is_no_hold_that_a_person_could_lift(desk: Opened, token: str) -> None:
+def test_a_cluster_that_does_not_answer_is_no_halt_that_a_person_could_lift(desk: Opened, token: str) -> None:
     why = "whether the cluster says halt cannot be read (no answer from the cluster)"
     answering(desk.page, "status", desk.api("status") | {"halted": why, "halt_passes": True, "demo": None})
     answering(desk.page, "osds", desk.api("osds") | {"items": []})
     page = settled(desk.go("/fleet", token))
     expect(page.locator(".banner.halted")).to_contain_text("go on by themselves when it answers")
     expect(page.locator("main")).not_to_contain_text("until a person lifts this")
-    expect(page.get_by_role("button", name="Lift the hold")).to_have_count(0)
+    expect(page.get_by_role("button", name="Lift the halt")).to_have_count(0)
     expect(page.locator("h1")).to_have_text("The cluster has not answered yet")
     expect(page.locator("main")).not_to_contain_text("[ceph]")
     page = settled(desk.go("/osds/3"))
