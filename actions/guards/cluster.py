@@ -13,7 +13,7 @@ from data.ids import OsdId
 
 
 def halt(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
-    """A person's word stops everything until a person lifts it."""
+    """A person halted everything, until a person lifts the halt."""
     if context.halted is None:
         return Pass("no halt stands")
     return Refuse("halt", f"Halted: {context.halted}. Lift it with `predrain unhalt`.")

@@ -69,7 +69,7 @@ def _only_here(where: Where, why: str | None, refused: Refusal) -> str:
     )
     if why is None:
         return f"{store} A halt in the cluster, if there is one, stands: ceph config-key rm predrain/halt."
-    return f"{store} A controller that keeps another store goes on: ceph config-key set predrain/halt WHY stops all."
+    return f"{store} A controller that keeps another store goes on: ceph config-key set predrain/halt WHY halts it."
 
 
 def _store(where: Where, why: str | None) -> str | None:

@@ -290,7 +290,7 @@ WISHED: dict[str, Any] = {
 
 @router.post("/drains/{id}/pause", **WISHED)
 def pause(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
-    """Hold it until it is resumed; what is on its way arrives."""
+    """Pause it until it is resumed; what is on its way arrives."""
     _known(house, id)
     return once.answer(lambda: _wished(house, lambda control, now: control.pause(id, caller.name, now)))
 

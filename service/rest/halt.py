@@ -1,4 +1,4 @@
-"""`halt`: one word stops every command to the cluster and stays until a person lifts it."""
+"""`halt`: no command is sent to the cluster until a person lifts the halt."""
 
 from __future__ import annotations
 

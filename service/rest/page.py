@@ -1,4 +1,4 @@
-"""The page at `/`: one index for all its addresses, its assets, or a plain word on how to build it."""
+"""The page at `/`: one index for all its addresses and for a browser's wrong ones, its assets, or how to build it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
+from starlette.datastructures import Headers
 from starlette.responses import Response
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
 
 DIST = Path(__file__).parents[1] / "page" / "dist"
 ADDRESSES = (
@@ -20,7 +23,7 @@ def install(app: FastAPI, dist: Path = DIST) -> None:
     """Serve what Vite built in `dist`; the folder may appear later."""
     router = APIRouter(include_in_schema=False)
 
-    def index() -> Response:
+    def index(status: int = 200) -> Response:
         file = dist / "index.html"
         if not file.is_file():
             return PlainTextResponse(
@@ -28,14 +31,31 @@ def install(app: FastAPI, dist: Path = DIST) -> None:
                 "The API answers at /api/v1.\n",
                 503,
             )
-        return FileResponse(file, headers={"Cache-Control": "no-cache"})
+        return FileResponse(file, status_code=status, headers={"Cache-Control": "no-cache"})
+
+    def known_address() -> Response:
+        return index()
 
     for address in ADDRESSES:
-        router.add_api_route(address, index, methods=["GET", "HEAD"])
+        router.add_api_route(address, known_address, methods=["GET", "HEAD"])
     app.include_router(router)
+    refuse = app.router.default
+
+    async def unknown_address(scope: AsgiScope, receive: Receive, send: Send) -> None:
+        shown = index(404) if _is_asked_by_browser(scope) else refuse
+        await shown(scope, receive, send)
+
+    app.router.default = unknown_address
     app.mount("/assets", StaticFiles(directory=dist / "assets", check_dir=False), name="assets")
 
     @app.get("/favicon.ico", include_in_schema=False)
     def favicon() -> Response:
         """No icon there; the page names its own."""
         return Response(status_code=204)
+
+
+def _is_asked_by_browser(scope: AsgiScope) -> bool:
+    """Whether a person's browser asks for a page, and not a program for an answer of the interface."""
+    if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or scope["path"].startswith("/api/"):
+        return False
+    return "text/html" in Headers(scope=scope).get("accept", "")

@@ -71,6 +71,16 @@ def test_the_page_is_served_at_all_its_addresses_under_a_strict_policy(site: Sit
     assert site.client.get("/assets/../settings.py").status_code == 404
 
 
+def test_a_browser_at_an_unknown_address_gets_the_page_and_a_program_the_problem(site: Site) -> None:
+    browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    shown = site.client.get("/drainz", headers=browser)
+    assert shown.status_code in (404, 503)
+    assert "make setup" in shown.text if shown.status_code == 503 else "<html" in shown.text
+    for answer in (site.client.get("/drainz"), site.client.get("/api/v1/drainz", headers=browser)):
+        assert answer.status_code == 404
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
 def test_every_route_is_described_with_its_problems(site: Site) -> None:
     document = site.client.get("/api/v1/openapi.json").json()
     for path in ("status", "osds", "devices", "outlooks", "drains", "halt", "readings", "events", "alerts"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, ViewportSize, expect, sync_playwright
 
 CHROMIUM = Path("/usr/bin/chromium")
 AXE = Path(__file__).parents[2] / "service" / "page" / "node_modules" / "axe-core" / "axe.min.js"
@@ -54,9 +55,13 @@ class Opened:
         if kind in ("error", "warning"):
             self.complaints.append(text)
 
+    def address(self, path: str) -> str:
+        """Where a view is."""
+        return self._base + path
+
     def go(self, path: str, token: str | None = None) -> Page:
         """Open a view; `token` in the address, as a printed link has it."""
-        self.page.goto(self._base + path + (f"#token={token}" if token else ""))
+        self.page.goto(self.address(path) + (f"#token={token}" if token else ""))
         expect(self.page.locator("h1")).to_be_visible()
         return self.page
 
@@ -72,6 +77,28 @@ def settled(page: Page) -> Page:
     expect(page.locator(".live.live")).to_be_visible()
     expect(page.locator(".loading")).to_have_count(0)
     return page
+
+
+def answering(page: Page, path: str, body: Any) -> None:
+    """Let the service answer this instead."""
+
+    def fulfil(route: Route) -> None:
+        route.fulfill(status=200, content_type="application/json", body=json.dumps(body))
+
+    page.route(re.compile(rf"/api/v1/{path}(\?.*)?$"), fulfil)
+
+
+def many_disks(opened: Opened, count: int, a_host: int, **told: Any) -> dict[str, Any]:
+    """So many disks like the first one, so many a host, five hosts a rack."""
+    body: dict[str, Any] = opened.api("osds")
+    first = body["items"][0]
+    body["items"] = [
+        first
+        | {"osd": n, "host": f"stor-{n // a_host:04}", "rack": f"r{n // a_host // 5}", "slot": n % a_host}
+        | told
+        for n in range(count)
+    ]
+    return body
 
 
 def unreadable_text(page: Page) -> list[str]:

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
 from tests.deadlines import idle_seconds
+from tests.system.browsing import DESK, PHONE, Opened, chromium
 
 PREDRAIN = Path(sys.executable).parent / "predrain"
 
@@ -94,3 +96,26 @@ def base_url(finished: Demo) -> str:
 def token(finished: Demo) -> str:
     """A token that may act there."""
     return finished.token
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for the tests of a module."""
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def desk(browser: Browser, base_url: str) -> Iterator[Opened]:
+    """The finished demo on a desk."""
+    context = browser.new_context(viewport=DESK)
+    yield Opened(context, base_url)
+    context.close()
+
+
+@pytest.fixture
+def phone(browser: Browser, base_url: str) -> Iterator[Opened]:
+    """The finished demo on a phone."""
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    yield Opened(context, base_url)
+    context.close()

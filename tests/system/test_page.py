@@ -5,32 +5,27 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, ViewportSize, expect
+from playwright.sync_api import Browser, ViewportSize, expect
 
-from tests.system.browsing import DESK, PHONE, Opened, chromium, picture, settled, unreadable_text, violations
+from tests.system.browsing import (
+    DESK,
+    PHONE,
+    Opened,
+    answering,
+    picture,
+    settled,
+    unreadable_text,
+    violations,
+)
 
 VIEWS = ("/fleet", "/fleet?table=1", "/drains", "/events", "/alerts", "/forecast")
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def desk(browser: Browser, base_url: str) -> Iterator[Opened]:
-    context = browser.new_context(viewport=DESK)
-    yield Opened(context, base_url)
-    context.close()
 
 
 @pytest.fixture
@@ -169,29 +164,27 @@ def test_the_address_keeps_what_is_coloured_and_filtered(desk: Opened) -> None:
 
 def test_without_the_token_a_button_that_acts_is_there_but_off(desk: Opened) -> None:
     page = settled(desk.go("/drains"))
-    hold = page.get_by_role("button", name="Hold all drains").first
-    expect(hold).to_have_attribute("aria-disabled", "true")
-    expect(hold).to_have_attribute("title", "sign in to act")
-    hold.click(force=True)
+    halt = page.get_by_role("button", name="Halt all drains")
+    expect(halt).to_have_attribute("aria-disabled", "true")
+    expect(halt).to_have_attribute("title", "sign in to act")
+    halt.click(force=True)
     assert desk.api("halt")["halted"] is None
 
 
 def test_the_token_leaves_the_address_at_once(desk: Opened, token: str) -> None:
     page = settled(desk.go("/fleet", token))
     assert "token" not in page.url
-    expect(page.get_by_role("button", name="Hold all drains").first).not_to_have_attribute(
-        "aria-disabled", "true"
-    )
+    expect(page.get_by_role("button", name="Halt all drains")).not_to_have_attribute("aria-disabled", "true")
 
 
-def test_one_click_holds_all_drains_and_lifting_asks_first(desk: Opened, token: str) -> None:
+def test_one_click_halts_all_drains_and_lifting_asks_first(desk: Opened, token: str) -> None:
     page = settled(desk.go("/drains", token))
-    page.get_by_role("button", name="Hold all drains").first.click()
+    page.get_by_role("button", name="Halt all drains").click()
     expect(page.locator(".banner.halted")).to_be_visible()
     assert desk.api("halt")["halted"]
-    page.get_by_role("button", name="Lift the hold").click()
+    page.get_by_role("button", name="Lift the halt").click()
     assert desk.api("halt")["halted"], "the question alone must not lift it"
-    page.get_by_role("dialog").get_by_role("button", name="Lift the hold").click()
+    page.get_by_role("dialog").get_by_role("button", name="Lift the halt").click()
     expect(page.locator(".banner.halted")).to_have_count(0)
     assert desk.api("halt")["halted"] is None
 
@@ -236,9 +229,7 @@ def test_a_lost_service_is_said_and_what_acts_goes_off(desk: Opened, token: str)
     page = settled(desk.go("/drains", token))
     page.route("**/api/v1/**", lambda route: route.abort())
     expect(page.locator(".live.lost")).to_contain_text("Not live", timeout=30_000)
-    expect(page.get_by_role("button", name="Hold all drains").first).to_have_attribute(
-        "aria-disabled", "true"
-    )
+    expect(page.get_by_role("button", name="Halt all drains")).to_have_attribute("aria-disabled", "true")
     page.unroute("**/api/v1/**")
     expect(page.locator(".live.live")).to_be_visible(timeout=60_000)
 
@@ -276,15 +267,6 @@ def test_every_view_is_accessible_in_light_and_dark(
         found += violations(settled(opened.go(path)))
     context.close()
     assert found == []
-
-
-def answering(page: Page, path: str, body: Any) -> None:
-    """Let the service answer this instead."""
-
-    def fulfil(route: Route) -> None:
-        route.fulfill(status=200, content_type="application/json", body=json.dumps(body))
-
-    page.route(re.compile(rf"/api/v1/{path}(\?.*)?$"), fulfil)
 
 
 def test_the_forecast_says_whose_it_is_and_what_came_of_it(desk: Opened) -> None:

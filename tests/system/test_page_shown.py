@@ -2,60 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
-from tests.system.browsing import DESK, PHONE, Opened, chromium, settled, violations
+from tests.system.browsing import Opened, answering, many_disks, settled, violations
 from tests.system.conftest import Demo
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def desk(browser: Browser, base_url: str) -> Iterator[Opened]:
-    context = browser.new_context(viewport=DESK)
-    yield Opened(context, base_url)
-    context.close()
-
-
-@pytest.fixture
-def phone(browser: Browser, base_url: str) -> Iterator[Opened]:
-    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
-    yield Opened(context, base_url)
-    context.close()
-
-
-def answering(page: Page, path: str, body: Any) -> None:
-    """Let the service answer this instead."""
-
-    def fulfil(route: Route) -> None:
-        route.fulfill(status=200, content_type="application/json", body=json.dumps(body))
-
-    page.route(re.compile(rf"/api/v1/{path}(\?.*)?$"), fulfil)
-
-
-def many(opened: Opened, count: int, a_host: int, **told: Any) -> dict[str, Any]:
-    """So many disks like the first one, so many a host, five hosts a rack."""
-    body: dict[str, Any] = opened.api("osds")
-    first = body["items"][0]
-    body["items"] = [
-        first
-        | {"osd": n, "host": f"stor-{n // a_host:04}", "rack": f"r{n // a_host // 5}", "slot": n % a_host}
-        | told
-        for n in range(count)
-    ]
-    return body
 
 
 def fits(page: Page) -> bool:
@@ -83,7 +38,7 @@ def test_a_phone_that_lost_the_service_still_shows_all_of_its_header(phone: Open
 
 @pytest.mark.parametrize("rack", ["", "?rack=r1"])
 def test_hosts_of_sixty_disks_are_moved_under_a_phone_s_window(phone: Opened, rack: str) -> None:
-    answering(phone.page, "osds", many(phone, 600, 60))
+    answering(phone.page, "osds", many_disks(phone, 600, 60))
     page = settled(phone.go(f"/fleet{rack}"))
     assert fits(page)
     width = "sheet => sheet.getBoundingClientRect().width"
@@ -95,7 +50,7 @@ def test_hosts_of_sixty_disks_are_moved_under_a_phone_s_window(phone: Opened, ra
 
 def test_thousands_of_new_disks_are_counted_and_listed_in_the_table_only(desk: Opened) -> None:
     new = {"status": "unknown", "advice": "nothing", "drain": None, "unreadable": None}
-    answering(desk.page, "osds", many(desk, 6_000, 20, **new))
+    answering(desk.page, "osds", many_disks(desk, 6_000, 20, **new))
     page = settled(desk.go("/fleet"))
     hand = page.locator(".hand")
     hand.get_by_role("button", name="5,996 more").click()
@@ -105,7 +60,7 @@ def test_thousands_of_new_disks_are_counted_and_listed_in_the_table_only(desk: O
 
 def test_a_button_that_is_off_says_why_to_a_finger_too(phone: Opened) -> None:
     page = settled(phone.go("/fleet"))
-    page.get_by_role("button", name="Hold all drains").first.click(force=True)
+    page.get_by_role("button", name="Halt all drains").click(force=True)
     expect(page.locator(".banner.refused")).to_have_text(re.compile("Nothing was done: sign in to act\\."))
     expect(page.locator(".banner.refused")).to_be_in_viewport(ratio=1)
     assert phone.api("halt")["halted"] is None
@@ -303,14 +258,14 @@ def test_events_of_one_disk_are_told_however_many_drains_came_after_its_own(desk
     expect(page.locator(f'.happenings a[href="/drains/{mine["id"]}"]').first).to_be_visible()
 
 
-def test_a_cluster_that_does_not_answer_is_no_hold_that_a_person_could_lift(desk: Opened, token: str) -> None:
+def test_a_cluster_that_does_not_answer_is_no_halt_that_a_person_could_lift(desk: Opened, token: str) -> None:
     why = "whether the cluster says halt cannot be read (no answer from the cluster)"
     answering(desk.page, "status", desk.api("status") | {"halted": why, "halt_passes": True, "demo": None})
     answering(desk.page, "osds", desk.api("osds") | {"items": []})
     page = settled(desk.go("/fleet", token))
     expect(page.locator(".banner.halted")).to_contain_text("go on by themselves when it answers")
     expect(page.locator("main")).not_to_contain_text("until a person lifts this")
-    expect(page.get_by_role("button", name="Lift the hold")).to_have_count(0)
+    expect(page.get_by_role("button", name="Lift the halt")).to_have_count(0)
     expect(page.locator("h1")).to_have_text("The cluster has not answered yet")
     expect(page.locator("main")).not_to_contain_text("[ceph]")
     page = settled(desk.go("/osds/3"))

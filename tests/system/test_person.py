@@ -108,12 +108,12 @@ def test_a_person_finds_the_worst_disk_and_drains_it_from_the_page(waiting: Demo
     assert known["reweight"] == 1.0
 
     page.goto(f"{waiting.url}/drains")
-    hold = page.get_by_role("button", name="Hold all drains").first
-    expect(hold).not_to_have_attribute("aria-disabled", "true")
+    halt = page.get_by_role("button", name="Halt all drains")
+    expect(halt).not_to_have_attribute("aria-disabled", "true")
     sign_out(page)
-    expect(hold).to_have_attribute("aria-disabled", "true")
+    expect(halt).to_have_attribute("aria-disabled", "true")
     page.reload()
-    expect(hold).to_have_attribute("aria-disabled", "true")
+    expect(halt).to_have_attribute("aria-disabled", "true")
     assert found == []
     assert person.complaints == []
 

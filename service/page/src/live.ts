@@ -67,6 +67,10 @@ async function fetchPart(part: Part): Promise<() => void> {
 async function refresh(): Promise<void> {
   const parts = [...wanted];
   wanted.clear();
+  if (state.heardAt.value !== null && Date.now() - state.heardAt.value > STALE_MS) {
+    forgetAnswers();
+    osds.forget();
+  }
   const started = performance.now();
   const results = await Promise.allSettled(parts.map(fetchPart));
   restUntil = performance.now() + Math.min(10_000, Math.max(PAINT_MS, 4 * (performance.now() - started)));
@@ -84,6 +88,7 @@ async function refresh(): Promise<void> {
       }
     });
     if (JSON.stringify(down) !== JSON.stringify(state.partsDown.value)) state.partsDown.value = down;
+    if (results.length > 0) state.answers.value = unanswered.length < results.length;
     if (unanswered.length < results.length) {
       state.heardAt.value = Date.now();
       state.round.value += 1;
@@ -113,14 +118,11 @@ function lose(): void {
   failures += 1;
   state.stream.value = { kind: "lost", retryAt: Date.now() + wait };
   setTimeout(open, wait);
+  want(); // the stream may be down where the service is not
 }
 
 function open(): void {
   if (source) return;
-  if (state.heardAt.value !== null && Date.now() - state.heardAt.value > STALE_MS) {
-    forgetAnswers();
-    osds.forget();
-  }
   const stream = new EventSource(`${BASE}events`);
   source = stream;
   stream.onopen = () => {

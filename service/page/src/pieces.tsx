@@ -46,7 +46,7 @@ export function Refused({ sentence }: { sentence: string }) {
 export function Acting(props: {
   children: ComponentChildren;
   onPress: () => void;
-  kind?: "primary" | "plain" | "link";
+  kind?: "primary" | "plain" | "link" | "halt";
   off?: string | null;
 }) {
   const off = props.off ?? actingOff.value;

@@ -15,6 +15,9 @@ export type Stream =
 
 export const stream = signal<Stream>({ kind: "opening" });
 
+/** Whether the service answered when it was last asked; it may, while its stream is down. */
+export const answers = signal(true);
+
 /** When the service was last heard, in milliseconds of the reader's clock. */
 export const heardAt = signal<number | null>(null);
 
@@ -44,7 +47,7 @@ export const mayAct = computed(() => session.value?.scopes.some((scope) => scope
 
 /** Why a button that acts is off now, or null when it may be pressed. */
 export const actingOff = computed<string | null>(() => {
-  if (stream.value.kind === "lost") return "not live: nothing can be asked of the cluster now";
+  if (!answers.value) return "not live: nothing can be asked of the service now";
   if (!mayAct.value) return session.value?.name ? `${session.value.name} may not act` : "sign in to act";
   return null;
 });

@@ -2,7 +2,6 @@
 import type { Device as DeviceFacts, History, Osd, Outlook } from "../api/contract.ts";
 import { condition, isGone, whenDown, type Condition } from "../condition.ts";
 import { evenOdds, life, percent, seconds, sentence, span, within30 } from "../format.ts";
-import { HoldAll } from "../frame/halt.tsx";
 import { Acting, At, Loading, Refused, WhyOff } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
 import { drainLink, hostLink } from "../links.ts";
@@ -132,7 +131,6 @@ function Buttons({ osd, status }: { osd: Osd | null; status: string | null }) {
   if (drain && drain.state !== "cancelled" && drain.state !== "handed_over") {
     return (
       <div class="buttons">
-        <HoldAll />
         <a class="button primary" href={drainLink(drain.id)}>
           {drain.state === "proposed" ? "Review drain" : "See the drain"}
         </a>

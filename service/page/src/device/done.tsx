@@ -82,7 +82,7 @@ export function Next({ facts, outlook, osd, drain }: { facts: Device; outlook: O
 
 function nextSentence(outlook: Outlook | null, osd: Osd | null, drain: Drain | null): string {
   const known = osd?.drain;
-  const halted = status.value?.halted ? " All drains are held now." : "";
+  const halted = status.value?.halted ? " All drains are halted now." : "";
   if (known && !empties(known)) {
     const what = known.intent === "quarantine" ? "It is slow, so it is to lead no PGs until it answers like its peers again; no data moves" : "A new disk is filled a few PGs at a time";
     return `${what}. The ${known.intent} is ${known.state_words ?? known.state}${remaining(drain)}.${halted}`;

@@ -32,7 +32,7 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
   const refusals = [...new Set([...(plan?.refusals ?? []), ...standing])];
   const waits = refusing.filter((guard) => PASSING.has(guard.code)).map((guard) => guard.sentence);
   const anew = opened.current ? difference(opened.current, plan) : [];
-  const off = !plan ? "there is no plan yet" : (refusals[0] ?? (status.value?.halted ? "all drains are held" : null));
+  const off = !plan ? "there is no plan yet" : (refusals[0] ?? (status.value?.halted ? "all drains are halted" : null));
 
   const approve = async (): Promise<void> => {
     const answer = await drainVerb(drain.id, "approve", `Approved: the ${CALLED[drain.intent].noun} of ${target} goes on as its guards allow.`, drain.etag);

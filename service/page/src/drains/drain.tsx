@@ -2,7 +2,6 @@
 import type { DrainWhole } from "../api/contract.ts";
 import { Loading, Refused } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
-import { HoldAll } from "../frame/halt.tsx";
 import { Approve } from "./approve.tsx";
 import { targetOf } from "./naming.ts";
 import { Journal } from "./journal.tsx";
@@ -11,12 +10,9 @@ import { Progress } from "./progress.tsx";
 export function DrainView({ id }: { id: string }) {
   return (
     <section class="view drains">
-      <div class="crumb-line">
-        <p class="crumbs">
-          <a href="/drains">Drains</a> / {id}
-        </p>
-        <HoldAll />
-      </div>
+      <p class="crumbs">
+        <a href="/drains">Drains</a> / {id}
+      </p>
       <DrainPanel id={id} journal={null} heading />
     </section>
   );

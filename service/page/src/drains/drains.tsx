@@ -1,7 +1,6 @@
 /** All drains: those that wait for a person, those that run, those that ended. */
 import type { Drain, DrainState } from "../api/contract.ts";
 import { empties, isOpen, movedText } from "../condition.ts";
-import { HoldAll } from "../frame/halt.tsx";
 import { about, cut, sentence, span, statement, tib } from "../format.ts";
 import { At, Loading } from "../pieces.tsx";
 import { deviceLink, drainLink } from "../links.ts";
@@ -29,7 +28,6 @@ export function Drains() {
       <div class="headline">
         <h1 id="drains-head">{all === null ? "Drains" : headline(open)}</h1>
         <p class="lead">{lead()}</p>
-        <HoldAll />
       </div>
       {all === null && <Loading lines={5} />}
       {all?.length === 0 && (

@@ -1,6 +1,6 @@
 /** Colour-by, and the counts that are legend and filter at once. */
-import { useEffect, useState } from "preact/hooks";
-import { COLOURINGS, go, route, withQuery, type Colouring } from "../route.ts";
+import { COLOURINGS, go, withQuery, type Colouring } from "../route.ts";
+import { SearchBox } from "../searchbox.tsx";
 import { Shape } from "../shape.tsx";
 import { count } from "../format.ts";
 import type { Bucket } from "./colouring.ts";
@@ -44,7 +44,7 @@ export function Legend({ by, buckets, chosen, asTable }: { by: Colouring; bucket
       </div>
       <div class="filter">
         <a href={withQuery({ table: asTable ? null : "1" })}>{asTable ? "As a map" : "As a table"}</a>
-        <FilterBox />
+        <SearchBox label="Host, model or rack" placeholder="host, model, rack" />
       </div>
     </div>
   );
@@ -56,26 +56,4 @@ function Mark({ bucket }: { bucket: Bucket }) {
   if ("letter" in mark) return <span class="letter">{mark.letter}</span>;
   if ("hollow" in mark) return <span class="swatch hollow" />;
   return <span class={`swatch step-${mark.step}`} />;
-}
-
-function FilterBox() {
-  const asked = route.value.query.get("q") ?? "";
-  const [text, setText] = useState(asked);
-  useEffect(() => setText(asked), [asked]);
-  return (
-    <label>
-      <span class="unseen">Host, model or rack</span>
-      <input
-        type="search"
-        placeholder="host, model, rack"
-        value={text}
-        spellcheck={false}
-        onInput={(event) => {
-          const value = event.currentTarget.value;
-          setText(value);
-          go(withQuery({ q: value.trim() || null }), true);
-        }}
-      />
-    </label>
-  );
 }

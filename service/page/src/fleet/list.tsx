@@ -1,6 +1,5 @@
 /** The list of what needs a person: a table on a desk, cards on a phone; below it, in one line, what is in hand. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { HoldAll } from "../frame/halt.tsx";
 import { count } from "../format.ts";
 import { lettersOn, onLetter } from "../keys.ts";
 import { withQuery } from "../route.ts";
@@ -53,7 +52,7 @@ export function NeedsList({ needs, inHand }: { needs: Need[]; inHand: InHand[] }
               <th scope="col">How sure</th>
               <th scope="col">What happens next</th>
               <th scope="col" class="number">
-                <HoldAll kind="link" />
+                <span class="unseen">Look</span>
               </th>
             </tr>
           </thead>
@@ -87,7 +86,6 @@ export function NeedsList({ needs, inHand }: { needs: Need[]; inHand: InHand[] }
           </button>
         )}
         <InHandList items={inHand} />
-        {rows.length === 0 && <HoldAll kind="link" />}
       </div>
     </section>
   );

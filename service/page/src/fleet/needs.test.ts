@@ -29,7 +29,7 @@ test("a proposed drain comes first and leads to its plan", () => {
   assert.equal(headline(needs), "2 disks need you");
 });
 
-test("in mode act a drain starts by itself and needs nobody, unless all is held", () => {
+test("in mode act a drain starts by itself and needs nobody, unless all is halted", () => {
   const disks = [osd(2, { ...bad, drain: drain("proposed") })];
   assert.equal(seen(disks, inMode("act")).needs.length, 0);
   assert.equal(seen(disks, inMode("act")).inHand.length, 1);

@@ -242,7 +242,7 @@ function proposed(osd: Osd, drain: Drain | null): Partial<Need> {
 
 function nothingProposed(osd: Osd, status: ClusterStatus | null): string {
   const what = osd.prescription ? sentence(osd.prescription) : "";
-  if (status?.halted) return `${what} All drains are held, nothing is proposed.`.trim();
+  if (status?.halted) return `${what} All drains are halted, nothing is proposed.`.trim();
   if (status?.mode === "observe") return `${what} In mode observe nothing is proposed.`.trim();
   // "Drain it now" beside this would say the opposite: what is prescribed is what will be proposed.
   return "A drain is proposed once further readings confirm it.";

@@ -1,6 +1,5 @@
 /** How good the forecast is: whose it is and since when, whether it was right, what it expects, what it cannot see. */
 import type { ForecastHealth, Osd } from "../api/contract.ts";
-import { HoldAll } from "../frame/halt.tsx";
 import { count, expected, plural, statement } from "../format.ts";
 import { At, Loading, Refused } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
@@ -22,9 +21,6 @@ export function Forecast() {
       <div class="headline">
         <h1 id="forecast-head">{all === null ? "What to expect is not reported" : `Expect ${expected(all)} failures in 30 days`}</h1>
         <p class="lead">{silent === null ? "" : `${expected(silent)} of them without any sign beforehand.`}</p>
-        <span class="narrow-only">
-          <HoldAll />
-        </span>
       </div>
       {health.refused && <Refused sentence={health.refused} />}
       {health.data === null ? (

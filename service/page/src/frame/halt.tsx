@@ -1,42 +1,50 @@
-/** The stop: one click holds every drain and needs no question, since stopping is safe; lifting it asks. */
+/** The halt: its button stands in the header of every view. One click halts all drains without a question, since halting is
+ * safe; lifting it asks. */
 import { useState } from "preact/hooks";
-import { holdAll, liftHold } from "../act.ts";
-import { Acting, Question, WhyOff } from "../pieces.tsx";
+import { haltAll, liftHalt } from "../act.ts";
+import { Acting, Question } from "../pieces.tsx";
 import { status } from "../state.ts";
 
-export function HoldAll({ kind = "plain" }: { kind?: "plain" | "link" }) {
-  if (!status.value || status.value.halted !== null) return null;
-  return (
-    <Acting kind={kind} onPress={() => void holdAll()}>
-      Hold all drains
-    </Acting>
-  );
-}
+/** Why a person has halted everything; null where nobody has. That the cluster does not answer is no person's halt. */
+const haltedBecause = (): string | null => (status.value?.halt_passes ? null : (status.value?.halted ?? null));
 
-export function Halted() {
+export function HaltButton() {
   const [asking, setAsking] = useState(false);
-  const why = status.value?.halted ?? null;
-  if (why === null) return null;
-  if (status.value?.halt_passes) {
+  if (haltedBecause() === null) {
     return (
-      <div class="banner halted" role="status">
-        <span>
-          <b>The cluster does not answer, so nothing moves:</b> {why}. Drains go on by themselves when it answers; what disks say is read and judged all the same.
-        </span>
-      </div>
+      <Acting kind="halt" onPress={() => void haltAll()}>
+        Halt<span class="beside"> all drains</span>
+      </Acting>
     );
   }
   return (
-    <div class="banner halted" role="status">
-      <span>
-        <b>All drains are held:</b> {why}. No command is sent to the cluster until a person lifts this.
-      </span>
-      <Acting onPress={() => setAsking(true)}>Lift the hold</Acting>
-      <WhyOff />
+    <>
+      <Acting kind="halt" onPress={() => setAsking(true)}>
+        Lift<span class="beside"> the</span> halt
+      </Acting>
       {asking && (
-        <Question title="Lift the hold?" yes="Lift the hold" onYes={() => void liftHold()} onClose={() => setAsking(false)}>
+        <Question title="Lift the halt?" yes="Lift the halt" onYes={() => void liftHalt()} onClose={() => setAsking(false)}>
           <p>Drains that were running go on as soon as their guards pass. Nothing that waits for approval starts by this.</p>
         </Question>
+      )}
+    </>
+  );
+}
+
+/** What the halt means, on every view while it stands. */
+export function Halted() {
+  const known = status.value;
+  if (known?.halted == null) return null;
+  return (
+    <div class="banner halted" role="status">
+      {known.halt_passes ? (
+        <span>
+          <b>The cluster does not answer, so nothing moves:</b> {known.halted}. Drains go on by themselves when it answers; what disks say is read and judged all the same.
+        </span>
+      ) : (
+        <span>
+          <b>All drains are halted:</b> {known.halted}. No command is sent to the cluster until a person lifts the halt.
+        </span>
       )}
     </div>
   );

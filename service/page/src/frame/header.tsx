@@ -4,6 +4,7 @@ import { clockOf, span } from "../format.ts";
 import { findOpen, helpOpen } from "../keys.ts";
 import { route } from "../route.ts";
 import { alerts, clock, drains, heardAt, now, osds, status, stream } from "../state.ts";
+import { HaltButton } from "./halt.tsx";
 import { SignedIn } from "./signin.tsx";
 
 interface Room {
@@ -54,6 +55,7 @@ export function Header() {
       </nav>
       <span class={`health ${health === "HEALTH_OK" || health === null ? "" : "warn"}`}>{health ?? ""}</span>
       <Live />
+      <HaltButton />
       <button type="button" class="button link find" onClick={() => (findOpen.value = true)}>
         Find <kbd>/</kbd>
       </button>

@@ -16,11 +16,11 @@ const SPANS: readonly { hours: number; said: string }[] = [
 export function Causes() {
   const causes = useResource<{ items: Cause[] }>("causes");
   const silences = useResource<{ items: Silence[] }>("silences");
-  if (causes.refused) return <Refused sentence={causes.refused} />;
-  if (causes.data === null) return <Loading lines={3} />;
+  if (causes.data === null) return causes.refused ? <Refused sentence={causes.refused} /> : <Loading lines={3} />;
   const standing = causes.data.items;
   return (
     <>
+      {causes.refused && <Refused sentence={causes.refused} />}
       {standing.length === 0 ? (
         <div class="card empty">
           <p>Nothing stands: no disk and no part of predrain needs a person.</p>
