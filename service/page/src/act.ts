@@ -78,13 +78,13 @@ export const liftSilence = (id: string): Promise<Answer> =>
   answered(remove(`silences/${encodeURIComponent(id)}`), "The silence is lifted: what still stands is told.");
 
 /** A halt, or its lifting, that did not come everywhere must not look as if it had. */
-async function sayHalt(why: string | null, said: string | null): Promise<Answer> {
+async function setHalt(why: string | null, said: string | null): Promise<Answer> {
   const answer = await ask("halt", { why }, said);
   const unreached = answer.done ? await get<Halt>("halt").then((halt) => halt.unreached, () => null) : null;
   if (unreached !== null) notice.value = { kind: "refused", text: `Only here: ${unreached}` };
   return answer;
 }
 
-export const haltAll = (): Promise<Answer> => sayHalt("halted by a person on the page", null);
+export const haltAll = (): Promise<Answer> => setHalt("halted by a person on the page", null);
 
-export const liftHalt = (): Promise<Answer> => sayHalt(null, "The halt is lifted; drains go on when their guards pass.");
+export const liftHalt = (): Promise<Answer> => setHalt(null, "The halt is lifted; drains go on when their guards pass.");

@@ -16,7 +16,7 @@ export function SearchBox({ label, placeholder }: { label: string; placeholder: 
     if (waiting.current !== null) clearTimeout(waiting.current);
     waiting.current = null;
   };
-  /** What is typed goes into the address; */
+  /** The text of the box goes into the address. */
   const follow = (): void => {
     forget();
     const text = box.current?.value.trim() ?? "";
