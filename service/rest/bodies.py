@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from data.outlook import GRID_DAYS, Advice, Life, Outlook, Status
 from data.outside_text import TextField, clean_text
 from data.reading import Reading, Smart, Unreadable
+from data.unreadable import UnreadableCause
 
 
 def clean_field(field: TextField, *, must_remain: bool = False) -> AfterValidator:
@@ -80,9 +81,12 @@ class OutlookBody(Body):
 
 
 class UnreadableBody(Body):
-    """Since when and why a disk cannot be read."""
+    """Since when and why a disk cannot be read: a program decides by `cause`, `why` is for people."""
 
     since: datetime
+    cause: UnreadableCause
+    blames_host: bool
+    """Whether the host is at fault, so that the failed probe says nothing against the disk."""
     why: str
 
 
@@ -128,7 +132,10 @@ def unreadable_body(reading: Reading | None) -> UnreadableBody | None:
     """Null unless the newest probe failed."""
     if reading is None or not isinstance(reading.seen, Unreadable):
         return None
-    return UnreadableBody(since=reading.seen.since, why=reading.seen.why)
+    seen = reading.seen
+    return UnreadableBody(
+        since=seen.since, cause=seen.cause, blames_host=seen.cause.blames_host, why=seen.why
+    )
 
 
 def smart_of(reading: Reading | None) -> Smart | None:

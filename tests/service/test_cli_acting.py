@@ -121,7 +121,9 @@ def test_what_a_command_asks_for_without_a_service_stands_in_the_audit(operator:
     operator.run("drain", "apply", TARGET, "--yes", "--reason", "noisy")
     with closing(SqliteStore(operator.folder / "state" / "store.sqlite")) as store:
         lines = [f"{line.caller}: {line.decided}" for line in store.journal(AUDIT)]
-    assert any("POST /api/v1/drains" in line and '"noisy"' in line and person() in line for line in lines), lines
+    assert any("POST /api/v1/drains" in line and '"noisy"' in line and person() in line for line in lines), (
+        lines
+    )
 
 
 def test_every_listing_says_that_nobody_acts(operator: Operator) -> None:

@@ -6,8 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
+import pytest
+
 from data.device_id import device_id
-from tests.service.conftest import Place, Serve, Site, shut, smart_reading, week_of
+from data.reading import Unreadable
+from data.unreadable import UnreadableCause
+from tests.service.conftest import NOON, Place, Serve, Site, shut, smart_reading, week_of
 from tests.service.test_worker import work
 
 
@@ -38,6 +42,18 @@ def test_a_disk_with_a_slash_in_its_name_is_found_by_it(site: Site) -> None:
     said = site.client.post(f"{path}/outcome", json={"fate": "failed"}, headers=site.acting)
     assert said.status_code == 201
     assert site.client.get("/api/v1/devices/ST4000DM000_A/history").json()["device"] == "ST4000DM000_A"
+
+
+@pytest.mark.parametrize(
+    ("cause", "blames_host"), [(UnreadableCause.TOOL_MISSING, True), (UnreadableCause.IO_ERROR, False)]
+)
+def test_a_disk_that_cannot_be_read_tells_programs_the_cause(
+    site: Site, cause: UnreadableCause, blames_host: bool
+) -> None:
+    site.house.ingest([replace(smart_reading("A"), seen=Unreadable(NOON, "in some words", cause))])
+    work(site.house)
+    told = site.client.get("/api/v1/devices/ST4000DM000_A").json()["unreadable"]
+    assert (told["cause"], told["blames_host"]) == (cause.value, blames_host)
 
 
 def test_readiness_waits_for_the_forecaster(place: Place, serve: Serve) -> None:

@@ -115,7 +115,7 @@ export interface Osd {
   as_of: string | null;
   age_days: number | null;
   latency_ratio: number | null;
-  unreadable: { since: string; why: string } | null;
+  unreadable: { since: string; cause: string; blames_host: boolean; why: string } | null;
   drain: OsdDrain | null;
 }
 
@@ -174,7 +174,7 @@ export interface Device {
   } | null;
   power_on_hours: number | null;
   passed: boolean | null;
-  unreadable: { since: string; why: string } | null;
+  unreadable: { since: string; cause: string; blames_host: boolean; why: string } | null;
   outlook: Outlook | null;
   drains: { id: string; state: DrainState; created_at: string }[];
   outcomes: { at: string; fate: string; source: string; note: string }[];

@@ -13,7 +13,8 @@ export function Why({ facts, outlook }: { facts: Device; outlook: Outlook | null
           <b>
             No reading since <At time={facts.unreadable.since} />.
           </b>{" "}
-          {sentence(facts.unreadable.why)} A failed probe is evidence, not a gap.
+          {sentence(facts.unreadable.why)}{" "}
+          {facts.unreadable.blames_host ? "The host is at fault: this says nothing against the disk." : "A failed probe is evidence, not a gap."}
         </p>
       )}
       {outlook === null || outlook.reasons.length === 0 ? (

@@ -76,7 +76,7 @@ test("a drain that holds for more than a day needs a person", () => {
 });
 
 test("a disk that cannot be read needs a person, and no probability is claimed for it", () => {
-  const { needs } = seen([...fleet(20), osd(88, { status: "unknown", p_fail_30d: null, unreadable: { since: "2026-11-21T02:14:00Z", why: "6 probes failed" } })]);
+  const { needs } = seen([...fleet(20), osd(88, { status: "unknown", p_fail_30d: null, unreadable: { since: "2026-11-21T02:14:00Z", cause: "open_failed", blames_host: false, why: "6 probes failed" } })]);
   assert.equal(needs[0]?.sure, "Unknown");
   assert.match(needs[0]?.why ?? "", /No reading since 02:14: 6 probes failed\./);
 });
