@@ -1,12 +1,13 @@
-"""Two learners: a forest on the raw five counters, and LightGBM's defaults on every raw value and its changes."""
+"""Learners: a forest on the raw five counters, and a small LightGBM on every raw value and its changes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.evaluate.arrays import Floats, Ints
 from models.evaluate.cohort import gather
@@ -14,17 +15,33 @@ from models.evaluate.truth import Truth
 from models.peers.rows import Rows
 from models.peers.verdict import NotComputable, Verdict
 
+if TYPE_CHECKING:
+    import lightgbm as lgb
+
+Floats32 = NDArray[np.float32]
+
 BACK: Final = (1, 7, 30)
-"""Days over which `lgbm_plain` sees differences."""
+"""Days over which the boosters see differences."""
 HORIZON: Final = 30
 WEEK: Final = 7
 HEALTHY_A_FAILURE: Final = 20
-"""Healthy rows a failing one that learners see; LightGBM's defaults come apart when they see them all."""
+"""Healthy rows that a learner sees for each failing one."""
+TREES: Final = 150
+LEAVES: Final = 8
+BOOSTERS: Final = 3
+"""Boosters whose chances are averaged; each has its own seed and draws its own healthy rows."""
+DAYS_BETWEEN_ROWS: Final = 3
+"""Days between the landmarks that the boosters learn from."""
+LEAF_HESSIAN: Final = 0.001
+"""Least sum of hessians in a leaf: LightGBM's default."""
+LEAF_HESSIAN_OF_ALL_ROWS: Final = 1.0
+"""The same where every healthy row is seen. 20 rows of a sample add up to about 1, 20 of all rows to less than 0.05:
+with LightGBM's default the first trees make leaves of few rows with steps that later trees do not undo."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Weekly rows whose fate was known on the split day: days to death or, for the living, days seen alive."""
+    """Rows whose fate was known on the split day: days to death or, for the living, days seen alive."""
 
     rows: Rows
     died: np.ndarray
@@ -41,10 +58,13 @@ class Lesson:
     seed: int
     threads: int
 
-    def known(self, horizon: int) -> Known:
-        """Rows at landmarks a horizon before the split or earlier, left out where the fate stays unknown."""
+    def known(self, horizon: int, every: int = WEEK) -> Known:
+        """Rows at landmarks a horizon before the split or earlier, left out where the fate stays unknown.
+
+        every: days between the landmarks.
+        """
         history = self.asked.history
-        days = np.arange(int(history.day.min()), self.split - horizon + 1, WEEK, dtype=np.int64)
+        days = np.arange(int(history.day.min()), self.split - horizon + 1, every, dtype=np.int64)
         cohort = gather(self.truth, days)
         number = {str(serial): place for place, serial in enumerate(history.serials)}
         known_as = np.array(
@@ -60,81 +80,103 @@ class Lesson:
 
 
 def sampled(
-    failing: np.ndarray, rng: np.random.Generator, each: int, most: int | None = None
+    failing: np.ndarray, rng: np.random.Generator, each: int | None, most: int | None = None
 ) -> tuple[Ints, float]:
     """Every failing row and `each` healthy ones to it, ascending, and the share of healthy rows that are in.
 
-    most: healthy rows at most. Raises NotComputable.
+    each: None takes every healthy row. most: healthy rows at most. Raises NotComputable.
     """
     failed, healthy = np.flatnonzero(failing), np.flatnonzero(~failing)
     if not len(failed) or not len(healthy):
         raise NotComputable("no failure is known by the split; split later or give more history")
-    drawn = rng.permutation(healthy)[: len(failed) * each][:most]
+    wanted = len(healthy) if each is None else len(failed) * each
+    drawn = rng.permutation(healthy)[:wanted][:most]
     return np.sort(np.concatenate([failed, drawn])), len(drawn) / len(healthy)
 
 
 def rf5(lesson: Lesson) -> Verdict:
     """RandomForest(300, min_leaf 20, balanced_subsample) on the raw five."""
-    return _learn("rf5", Rows.five, _forest, lesson)
+    from sklearn.ensemble import RandomForestClassifier
+
+    known = lesson.known(HORIZON)
+    chosen, _ = sampled(known.died, np.random.default_rng(lesson.seed), HEALTHY_A_FAILURE)
+    forest = RandomForestClassifier(
+        300,
+        min_samples_leaf=20,
+        class_weight="balanced_subsample",
+        random_state=lesson.seed,
+        n_jobs=lesson.threads,
+    ).fit(known.rows.only(chosen).five(), known.died[chosen].astype(np.int64))
+    p = np.asarray(forest.predict_proba(lesson.asked.five()), dtype=np.float64)[:, 1]
+    # The forest weighs both classes alike, so that its odds are those of equal numbers.
+    return Verdict(lower_odds(p, int(known.died.sum()) / int((~known.died).sum())))
 
 
 def lgbm_plain(lesson: Lesson) -> Verdict:
-    """LightGBM's defaults (500 x 0.05, 31 leaves) on every raw value and its 1, 7 and 30-day difference."""
-    return _learn("lgbm_plain", everything, _boosting, lesson)
+    """LightGBM (150 trees of 8 leaves) on every raw value and its changes, 20 healthy rows for each failing one."""
+    return Verdict(average_boosters(lesson, HEALTHY_A_FAILURE, LEAF_HESSIAN))
 
 
-LEARNERS: Final[Mapping[str, Callable[[Lesson], Verdict]]] = {"rf5": rf5, "lgbm_plain": lgbm_plain}
+def lgbm_all_rows(lesson: Lesson) -> Verdict:
+    """The same on every healthy row, with a larger least sum of hessians in a leaf."""
+    return Verdict(average_boosters(lesson, None, LEAF_HESSIAN_OF_ALL_ROWS))
 
 
-def everything(rows: Rows) -> Floats:
+LEARNERS: Final[Mapping[str, Callable[[Lesson], Verdict]]] = {
+    "rf5": rf5,
+    "lgbm_plain": lgbm_plain,
+    "lgbm_all_rows": lgbm_all_rows,
+}
+
+
+def everything(rows: Rows) -> Floats32:
     """(rows, 4 x values) every raw value that the history keeps and its differences over 1, 7, 30 days."""
-
-    def values(ago: int) -> Floats:
-        place = rows.place(ago)
-        return np.stack([rows.raw(smart_id, place) for smart_id in rows.history.raw], axis=1)
-
-    now = values(0)
-    return np.concatenate([now, *(now - values(ago) for ago in BACK)], axis=1)
-
-
-_Grow = Callable[[Floats, Ints, int, int], Callable[[Floats], Floats]]
-"""(x, y, seed, threads) -> a function from x to chances."""
+    values = tuple(rows.history.raw)
+    places = [rows.place(ago) for ago in (0, *BACK)]
+    found = np.empty((len(rows.drive), len(places), len(values)), dtype=np.float32)
+    for column, smart_id in enumerate(values):
+        now = rows.raw(smart_id, places[0])
+        found[:, 0, column] = now
+        for number, place in enumerate(places[1:], start=1):
+            found[:, number, column] = now - rows.raw(smart_id, place)
+    return found.reshape(len(rows.drive), -1)
 
 
-def _learn(name: str, inputs: Callable[[Rows], Floats], grow: _Grow, lesson: Lesson) -> Verdict:
-    known = lesson.known(HORIZON)
-    failing = known.died
-    chosen, kept = sampled(failing, np.random.default_rng(lesson.seed), HEALTHY_A_FAILURE)
-    label = failing[chosen].astype(np.int64)
-    p = grow(inputs(known.rows.only(chosen)), label, lesson.seed, lesson.threads)(inputs(lesson.asked))
-    # The learner saw fewer healthy rows than there are (the forest weighs both classes alike): odds come down
-    # by that share.
-    healthy = int((~failing).sum())
-    share = int(failing.sum()) / healthy if name == "rf5" else kept
-    return Verdict(np.asarray(share * p / (share * p + 1.0 - p), dtype=np.float64))
+def average_boosters(lesson: Lesson, healthy_a_failure: int | None, leaf_hessian: float) -> Floats:
+    """(rows asked) the mean chance of the boosters, on the true odds. Raises NotComputable."""
+    known = lesson.known(HORIZON, DAYS_BETWEEN_ROWS)
+    asked = everything(lesson.asked)
+    total = np.zeros(len(asked))
+    for number in range(BOOSTERS):
+        seed = lesson.seed * BOOSTERS + number
+        chosen, kept = sampled(known.died, np.random.default_rng(seed), healthy_a_failure)
+        rows = everything(known.rows.only(chosen))
+        booster = grow_booster(rows, known.died[chosen], seed, lesson.threads, leaf_hessian=leaf_hessian)
+        # The booster saw only this share of the healthy rows.
+        total += lower_odds(np.asarray(booster.predict(asked, num_threads=lesson.threads)), kept)
+    return total / BOOSTERS
 
 
-def _forest(x: Floats, y: Ints, seed: int, threads: int) -> Callable[[Floats], Floats]:
-    from sklearn.ensemble import RandomForestClassifier
-
-    forest = RandomForestClassifier(
-        300, min_samples_leaf=20, class_weight="balanced_subsample", random_state=seed, n_jobs=threads
-    ).fit(x, y)
-    return lambda rows: np.asarray(forest.predict_proba(rows), dtype=np.float64)[:, 1]
-
-
-def _boosting(x: Floats, y: Ints, seed: int, threads: int) -> Callable[[Floats], Floats]:
+def grow_booster(
+    x: Floats32, died: np.ndarray, seed: int, threads: int, *, leaf_hessian: float = LEAF_HESSIAN
+) -> lgb.Booster:
+    """150 trees of 8 leaves with a learning rate of 0.05; all else is LightGBM's default."""
     import lightgbm as lgb
 
     settings = {
         "objective": "binary",
         "learning_rate": 0.05,
-        "num_leaves": 31,
+        "num_leaves": LEAVES,
+        "min_sum_hessian_in_leaf": leaf_hessian,
         "num_threads": threads,
         "seed": seed,
         "deterministic": True,
         "force_col_wise": True,
         "verbosity": -1,
     }
-    booster = lgb.train(settings, lgb.Dataset(x, y), num_boost_round=500)
-    return lambda rows: np.asarray(booster.predict(rows), dtype=np.float64)
+    return lgb.train(settings, lgb.Dataset(x, died.astype(np.float32)), num_boost_round=TREES)
+
+
+def lower_odds(p: Floats, share: float) -> Floats:
+    """Chances whose odds are multiplied by a share."""
+    return np.asarray(share * p / (share * p + 1.0 - p), dtype=np.float64)

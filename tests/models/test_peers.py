@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -18,7 +19,15 @@ from models.peers import NAMES, UnknownPeer, peer_scores
 from models.peers.columns import further
 from models.peers.counters import any4, any5, any5_rise, smart_197
 from models.peers.hdsentinel import hdsentinel, hdsentinel_strict
-from models.peers.learned import everything
+from models.peers.learned import (
+    Lesson,
+    everything,
+    grow_booster,
+    lgbm_all_rows,
+    lgbm_plain,
+    lower_odds,
+    sampled,
+)
 from models.peers.redhat import statistics
 from models.peers.rows import Rows
 from models.peers.scrutiny import scrutiny
@@ -162,7 +171,7 @@ def test_the_learners_learn_and_say_probabilities_of_about_the_true_size(
 ) -> None:
     truth = pd.read_parquet(fleet)
     deaths = truth[truth.failure == 1].set_index("serial_number").date.to_dict()
-    for name in ("rf5", "lgbm_plain"):
+    for name in ("rf5", "lgbm_plain", "lgbm_all_rows"):
         table = whole[name]
         left = np.array(
             [
@@ -186,6 +195,62 @@ def test_no_peer_sees_a_row_or_a_death_after_its_landmark_or_its_split(
     cut = scores(tmp_path / "cut.parquet", tmp_path / "known.parquet")
     for name in ALL:
         assert whole[name].reset_index(drop=True).equals(cut[name].reset_index(drop=True)), name
+
+
+@pytest.fixture
+def lesson(fleet: Path) -> Lesson:
+    """What is known of the small fleet on its 100th day, asked about all drives on day 105."""
+    history = HistoryFiles([fleet], threads=1).read()
+    drive = np.arange(history.drives)
+    asked = Rows.of(history, drive, np.full(history.drives, DAY0 + 105))
+    return Lesson(asked, read_truth([fleet]), split=DAY0 + 100, seed=7, threads=1)
+
+
+@pytest.mark.slow
+def test_a_booster_has_150_trees_of_at_most_8_leaves() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.random((2000, 4), dtype=np.float32)
+    booster = grow_booster(x, rng.random(2000) < x[:, 0] * x[:, 1], seed=1, threads=1)
+    assert booster.num_trees() == 150
+    assert max(tree["num_leaves"] for tree in booster.dump_model()["tree_info"]) == 8
+
+
+def test_rows_are_known_every_third_day_where_three_days_are_asked_for(lesson: Lesson) -> None:
+    days = np.unique(lesson.known(30, every=3).rows.day)
+    assert days.tolist() == list(range(DAY0, DAY0 + 71, 3))
+
+
+def test_a_sample_holds_20_healthy_rows_for_each_failing_one_or_every_healthy_row() -> None:
+    failing = np.arange(1000) % 100 == 0
+    chosen, share = sampled(failing, np.random.default_rng(1), 20)
+    assert (failing[chosen].sum(), (~failing[chosen]).sum()) == (10, 200)
+    assert share == 200 / 990
+    chosen, share = sampled(failing, np.random.default_rng(1), None)
+    assert chosen.tolist() == list(range(1000))
+    assert share == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("peer", "healthy", "leaf_hessian"), [(lgbm_plain, 20, 0.001), (lgbm_all_rows, None, 1.0)]
+)
+def test_a_boosted_peer_is_the_mean_of_three_seeds_on_rows_of_every_third_day(
+    lesson: Lesson, peer: Callable[[Lesson], Verdict], healthy: int | None, leaf_hessian: float
+) -> None:
+    known, chances = lesson.known(30, every=3), []
+    for seed in (21, 22, 23):
+        chosen, share = sampled(known.died, np.random.default_rng(seed), healthy)
+        rows = everything(known.rows.only(chosen))
+        booster = grow_booster(rows, known.died[chosen], seed, threads=1, leaf_hessian=leaf_hessian)
+        chances.append(lower_odds(np.asarray(booster.predict(everything(lesson.asked))), share))
+    assert peer(lesson).score.tolist() == pytest.approx(np.mean(chances, axis=0).tolist())
+
+
+@pytest.mark.slow
+def test_lgbm_plain_answers_the_same_for_the_same_seed_and_otherwise_for_another(lesson: Lesson) -> None:
+    first, again = lgbm_plain(lesson).score, lgbm_plain(lesson).score
+    assert first.tolist() == again.tolist()
+    assert first.tolist() != lgbm_plain(replace(lesson, seed=8)).score.tolist()
 
 
 @pytest.mark.slow
