@@ -7,6 +7,9 @@ PORT ?= 8080
 ARGS ?=
 SEED ?=
 HOURS ?=
+MINUTES ?=
+RATE ?=
+WAY ?=
 RANDOM_SEEDS ?= 200
 RELEASE ?= pacific
 ONLY ?=
@@ -113,7 +116,7 @@ test-all: begin-times .venv/.dev $(PAGE)/dist/index.html ## every test but the n
 	@$(PARTS) --last --minutes 60 reef='CEPH_UNDER_TEST=reef $(CEPH_TESTS) -n 2 -m "ceph and release"' \
 	  tentacle='CEPH_UNDER_TEST=tentacle $(CEPH_TESTS) -n 2 -m "ceph and release"'
 
-test-nightly: test-install attack bench chaos ## what is slow and shown once: machines and images, attacks, benchmarks, faults
+test-nightly: test-install attack bench endure chaos ## what is slow and shown once: machines and images, attacks, benchmarks, faults
 
 test-install: .venv/.dev $(PAGE)/dist/index.html ## packages and images, built and started on machines of their own (root, systemd)
 	@.ci/apt --asleep systemd-container debootstrap buildah runc python3-ceph-common
@@ -148,9 +151,12 @@ sim: .venv/.dev ## random fault schedules on the simulated cluster (SEED=n repla
 	@if [ -n "$(HOURS)" ]; then $(PY) -m tests.properties.hours $(HOURS) $(ARGS); else \
 	  PREDRAIN_SIM_SEED=$(SEED) PREDRAIN_SIM_SEEDS=$(RANDOM_SEEDS) .venv/bin/pytest tests/properties -n 2 --dist loadfile; fi
 
-chaos: .venv/.dev ## brokers, workers, collectors, database killed in turn for ten minutes: nothing is lost (SEED=n, MINUTES=n)
+chaos: .venv/.dev ## everything killed, frozen and cut off while 1,000 readings a second come, over Kafka and over HTTP (SEED=n, MINUTES=n, RATE=n, WAY=kafka|http)
 	@.ci/apt --asleep $(KAFKA_AND_POSTGRES)
-	@$(PY) -m tests.chaos --seed $(or $(SEED),1) --minutes $(or $(MINUTES),10) $(ARGS)
+	@$(PY) -m tests.chaos --seed $(or $(SEED),1) --minutes $(or $(MINUTES),10) --rate $(or $(RATE),1000) $(if $(WAY),--way $(WAY)) $(ARGS)
+
+endure: .venv/.dev ## 500 readings a second and 50 event streams at one service: memory and descriptors stay flat (MINUTES=n, RATE=n)
+	@$(PY) -m tests.endure --minutes $(or $(MINUTES),10) --rate $(or $(RATE),500) $(ARGS)
 
 # The times of one run begin here: downloads and set-up are prerequisites of the targets that print them.
 begin-times: ## begin to measure what a target takes
@@ -162,4 +168,4 @@ attack: .venv/.dev ## attacks on services of their own: what was tried, refused,
 clean: ## remove what was built
 	@rm -rf .times .times.began .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: begin-times help setup demo deb docs format lint check test test-all test-nightly test-install test-ceph bench bench-ceph bench-forecast bench-rules train sim chaos attack clean
+.PHONY: begin-times help setup demo deb docs format lint check test test-all test-nightly test-install test-ceph bench bench-ceph bench-forecast bench-rules train sim chaos endure attack clean

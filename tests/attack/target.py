@@ -31,6 +31,11 @@ class Target:
     token: str
     pid: int
 
+    @property
+    def address(self) -> str:
+        """`HOST:PORT`."""
+        return f"{self.host}:{self.port}"
+
     def connect(self, seconds: float = 60.0) -> socket.socket:
         """A connection on which nothing was sent yet."""
         return socket.create_connection((self.host, self.port), timeout=seconds)

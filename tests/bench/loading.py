@@ -84,23 +84,23 @@ class Service:
 class Hosts:
     """They send: A_SECOND readings a second in posts of A_POST, each reading with its own time."""
 
-    def __init__(self, service: Service, devices: int = DEVICES) -> None:
+    def __init__(self, address: str, token: str, devices: int = DEVICES) -> None:
         sender = Sender("bench", SystemClock())
         made = [sender.seal(reading(number, smart, NOW)) for number, smart in enumerate(drives(devices))]
         if not all(STAMP in one for one in made):
             raise ValueError("an envelope does not say when it was taken as it did once")
         self._parts = [one.split(STAMP) for one in made]
-        self._service, self._sent, self.accepted = service, 0, 0
+        self._address, self._token, self._sent, self.accepted = address, token, 0, 0
         self._connection = self._connected()
 
-    def once(self) -> None:
-        """Everything at once, until it is judged."""
+    def once(self, service: Service) -> None:
+        """Everything at once, until `service` has judged it."""
         while self._sent < len(self._parts):
             self.post()
-        _until(lambda: self._service.worked() >= self.accepted)
+        _until(lambda: service.worked() >= self.accepted)
 
     def _connected(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self._service.address, timeout=120)
+        return http.client.HTTPConnection(self._address, timeout=120)
 
     def post(self) -> None:
         """The next ones."""
@@ -108,7 +108,7 @@ class Hosts:
         for place in range(A_POST):
             stamp = (now - timedelta(microseconds=A_POST - place)).isoformat().replace("+00:00", "Z").encode()
             bodies.append(stamp.join(self._parts[(self._sent + place) % len(self._parts)]))
-        headers = {"Authorization": f"Bearer {self._service.token}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         self._connection.request("POST", "/api/v1/readings", b"[" + b",".join(bodies) + b"]", headers)
         answer = json.loads(self._connection.getresponse().read())
         if answer.get("accepted") != A_POST:
@@ -148,8 +148,8 @@ class Held:
 def loaded(seconds: float) -> Work:
     """All at once, for so long."""
     with serving() as service:
-        hosts = Hosts(service)
-        hosts.once()
+        hosts = Hosts(service.address, service.token)
+        hosts.once(service)
         held, spawn = Held(service), multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
         readers = spawn.Process(target=_read, args=(service.address, seconds, theirs), daemon=True)
@@ -184,7 +184,7 @@ def loaded(seconds: float) -> Work:
 def alone() -> Work:
     """The same question to a service that has nothing else to do."""
     with serving() as service:
-        Hosts(service).once()
+        Hosts(service.address, service.token).once(service)
         waits = _asked(service, time.monotonic() + 10)
     return Work(1, quantile(waits, 0.99), note=f"devices p50 {_ms(waits, 0.5)}, p99 {_ms(waits, 0.99)}")
 

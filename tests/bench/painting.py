@@ -227,8 +227,8 @@ def _unreadable(service: Service, number: int) -> float:
 def _told(devices: int) -> Iterator[tuple[Service, Hosts]]:
     """A service that has judged every disk once."""
     with serving(devices) as service:
-        hosts = Hosts(service, devices)
-        hosts.once()
+        hosts = Hosts(service.address, service.token, devices)
+        hosts.once(service)
         yield service, hosts
 
 

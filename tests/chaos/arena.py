@@ -1,199 +1,213 @@
-"""The real things that are broken: a broker, a database, workers and hosts with collectors, each started and killed.
+"""The real things that are broken, for each way of delivery, with a proxy on each network between them.
 
-What is started here dies with the thread that started it.
+Processes that are started here die with the thread that started them.
 """
 
 from __future__ import annotations
 
-import errno
-import os
-import signal
+import contextlib
 import sqlite3
-import subprocess
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from random import Random
-from threading import Lock
+from typing import Protocol
 
-from data.ids import HostName
-from tests.chaos.cabinet import Cabinet
-from tests.collector.latency.fake_osd import FakeOsd, answers_of, looks
+from data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+from data.log.port import Log, Topic
+from data.log.sqlite import SqliteLog
+from data.store.port import Store
+from data.store.postgres import PostgresStore, migrated
+from data.store.sqlite import SqliteStore
+from tests.chaos.program import Program
+from tests.chaos.proxy import TcpProxy
+from tests.chaos.schedule import Part, Way
+from tests.chaos.spool_host import CollectorHost, Delivery, LoadHost, SpoolHost
+from tests.system.kafka import broker as kafka_server
+from tests.system.kafka.broker import Broker as KafkaServer
+from tests.system.kafka.broker import free_ports
+from tests.system.postgres.server import Server
 
 PREFIX = "chaos."
-OSDS = 2
-"""On each host."""
-SPOOL_DISK_BYTES = 32 << 20
-_SETTINGS = """
-[service]
-state = "{state}"
+PARTITIONS, WORKERS, LOAD_HOSTS = 6, 2, 2
+SECONDS_A_TURN = 20
+"""Each made-up drive is read as often as this."""
+PREDRAIN = Path(sys.executable).parent / "predrain"
+_KAFKA = """
 [kafka]
-bootstrap = ["{kafka}"]
+bootstrap = ["127.0.0.1:{port}"]
 prefix = "{prefix}"
 replicas = 1
 in_sync = 1
 """
-_OF_WORKERS = """
-[store]
-url = "{database}"
-"""
-_OF_HOSTS = """
-[collector]
-host = "{host}"
-smartctl = "{smartctl}"
-smartctl_seconds = 3
-parallel = 4
-sample_seconds = 5
-"""
-_ENDING_SECONDS = 60.0
 
 
-class Program:
-    """A process that is started again and again; what it says is in `log`."""
+class Breakable(Protocol):
+    """What can be killed and frozen."""
 
-    def __init__(self, command: Sequence[str | Path], log: Path) -> None:
-        self._command, self.log = ["setpriv", "--pdeathsig", "KILL", *command], log
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lock = Lock()
-        self._wanted = False
-        self.revived = 0
-        """How often it was started again because it had ended by itself."""
+    def kill(self) -> None: ...
 
-    def start(self) -> None:
-        """From now on it shall run; where it does already, nothing is done."""
-        with self._lock:
-            self._wanted = True
-            if self._process is None or self._process.poll() is not None:
-                self._begin()
+    def start(self) -> object: ...
 
-    def revive(self) -> str | None:
-        """Start it again when it has ended by itself, as its unit of systemd does: one that finds no server when it
-        starts says so and ends. A sentence when it ended in another way.
-        """
-        with self._lock:
-            if not self._wanted or self._process is None or (status := self._process.poll()) is None:
-                return None
-            self.revived += 1
-            self._begin()
-            return None if status == 1 else f"a process ended by itself with {status}: see {self.log}"
-
-    def _begin(self) -> None:
-        with self.log.open("ab") as said:
-            self._process = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
-            )
-
-    def kill(self) -> None:
-        """kill -9."""
-        with self._lock:
-            self._wanted = False
-            if self._process is not None:
-                self._process.kill()
-                self._process.wait()
-
-    def stop(self) -> bool:
-        """SIGTERM; whether it ended in order, and soon. One that has only begun may end before it has heard of it."""
-        with self._lock:
-            self._wanted = False
-            assert self._process is not None
-            self._process.send_signal(signal.SIGTERM)
-            try:
-                return self._process.wait(_ENDING_SECONDS) in (0, -signal.SIGTERM)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-                return False
+    def freeze(self, frozen: bool) -> None: ...
 
 
-def worker(folder: Path, number: int, kafka: str, database: str) -> Program:
-    """`predrain work`."""
+@dataclass(frozen=True, slots=True)
+class FleetSize:
+    """Hosts with a collector, drives of each, and readings a second of all made-up drives together."""
+
+    collectors: int = 3
+    drives: int = 20
+    readings_per_second: float = 1_000.0
+
+    @property
+    def made_up_drives(self) -> int:
+        """Drives without a collector, over all load generators."""
+        return round(self.readings_per_second * SECONDS_A_TURN)
+
+
+@dataclass(frozen=True)
+class Arena:
+    """All that runs."""
+
+    way: Way
+    folder: Path
+    parts: Mapping[Part, Sequence[Breakable]]
+    networks: Sequence[TcpProxy]
+    consumers: Sequence[Program]
+    """They take what was delivered: the workers, or the service."""
+    collectors: Sequence[CollectorHost]
+    loads: Sequence[LoadHost]
+    open_log: Callable[[], Log]
+    open_store: Callable[[], Store]
+    """Log and store as they stand, once the consumers have ended."""
+    count_rows: Callable[[str], int]
+    """Rows of a table of the store, while all runs."""
+    broker: Broker | None
+    """Where poison is sent by another way than the hosts'; None where there is no broker."""
+
+    @property
+    def hosts(self) -> Sequence[SpoolHost]:
+        """All that deliver."""
+        return (*self.collectors, *self.loads)
+
+    @property
+    def programs(self) -> Sequence[Program]:
+        """All of our processes."""
+        return (*self.consumers, *(host.program for host in self.hosts))
+
+
+@contextmanager
+def open_arena(way: Way, folder: Path, size: FleetSize, random: Random) -> Iterator[Arena]:
+    """Servers run, tables and topics are there; the programs are not started yet."""
+    with ExitStack() as closing:
+        build = _build_kafka if way is Way.KAFKA else _build_http
+        arena = build(folder, size, random, closing)
+        for one in arena.consumers:
+            closing.callback(one.kill)
+        yield arena
+
+
+def _build_kafka(folder: Path, size: FleetSize, random: Random, closing: ExitStack) -> Arena:
+    # Beside all that runs here, and on a machine with much else to do, it takes its time to stand.
+    kafka_server.READY_SECONDS = 400.0
+    to_hosts, to_workers, to_database = (_proxied(closing) for _ in range(3))
+    place = folder / "kafka"
+    place.mkdir()
+    kafka = KafkaServer(place, proxied={"HOSTS": to_hosts.port, "WORKERS": to_workers.port})
+    closing.callback(kafka.stop)
+    kafka.start()
+    to_hosts.target, to_workers.target = kafka.port("HOSTS"), kafka.port("WORKERS")
+    database = Server()
+    closing.callback(database.remove)
+    to_database.target = database.port
+    url = database.url(database.database())
+    migrated(url)
+    broker = Broker((kafka.address(),), prefix=PREFIX)
+    shape = Shape(PARTITIONS, timedelta(days=7))
+    ensure_topics(broker, dict.fromkeys(Topic, shape), replicas=1, in_sync=1)
     config = folder / "worker.toml"
-    settings = _SETTINGS.format(state=folder / "worker-state", kafka=kafka, prefix=PREFIX)
-    config.write_text(settings + _OF_WORKERS.format(database=database))
-    predrain = Path(sys.executable).parent / "predrain"
-    return Program([predrain, "work", "--config", config], folder / f"worker-{number}.log")
-
-
-class Host:
-    """An OSD host: its drives, its OSDs, and its collector, whose spool lies on a small disk of its own as root."""
-
-    def __init__(self, folder: Path, number: int, drives: int, kafka: str, random: Random) -> None:
-        self.name = HostName(f"chaos-{number}")
-        self.folder = folder / self.name
-        self.folder.mkdir()
-        self.cabinet = Cabinet(self.folder, f"H{number}", drives, random)
-        self._state = self.folder / "state"
-        self._state.mkdir()
-        self.mounted = os.geteuid() == 0 and _mounted(self._state)
-        """Whether its spool has a disk of its own, which can be filled without harm to others: root is needed."""
-        sockets = self.folder / "run/ceph"
-        sockets.mkdir(parents=True)
-        answers = answers_of(looks("reef")[1])
-        numbers = range(number * OSDS, (number + 1) * OSDS)
-        self._osds = [FakeOsd(sockets / f"ceph-osd.{osd}.asok", answers) for osd in numbers]
-        settings = _SETTINGS.format(state=self._state, kafka=kafka, prefix=PREFIX)
-        words = {"host": self.name, "smartctl": self.cabinet.program}
-        (self.folder / "predrain.toml").write_text(settings + _OF_HOSTS.format(**words))
-        self.collector = Program(
-            [sys.executable, "-m", "tests.chaos.host", self.folder], self.folder / "collector.log"
-        )
-
-    @property
-    def spool(self) -> Path:
-        """The collector's spool."""
-        return self._state / "collector.sqlite"
-
-    @property
-    def witnessed(self) -> list[bytes]:
-        """Readings that the spool accepted before the eyes of a witness, each as JSON; a torn last one is none."""
-        file = self.folder / "accepted"
-        return file.read_bytes().split(b"\n")[:-1] if file.exists() else []
-
-    def numbers(self) -> dict[str, int]:
-        """What the spool has counted."""
-        with sqlite3.connect(f"file:{self.spool}?mode=ro", uri=True) as connection:
-            return dict(connection.execute("SELECT name, number FROM numbers").fetchall())
-
-    def fill_disk(self) -> None:
-        """No byte more can be written to the spool's disk. Only where it is `mounted`.
-
-        The spool's own files have room that was used before, which would do for minutes: the collector is started anew
-        on files that have none.
-        """
-        self.collector.kill()
-        sqlite3.connect(self.spool).execute("VACUUM").connection.close()
-        before = len(self.witnessed)
-        self.collector.start()
-        end = time.monotonic() + _ENDING_SECONDS
-        while len(self.witnessed) == before and time.monotonic() < end:
-            time.sleep(0.1)
-        with (self._state / "filler").open("wb", buffering=0) as filler:
-            for size in (1 << 20, 4096, 1):
-                try:
-                    while True:
-                        filler.write(b"\0" * size)
-                except OSError as error:
-                    if error.errno != errno.ENOSPC:
-                        raise
-
-    def free_disk(self) -> None:
-        """There is room again."""
-        (self._state / "filler").unlink()
-
-    def close(self) -> None:
-        """Nothing of it is left running or mounted."""
-        self.collector.kill()
-        for osd in self._osds:
-            osd.stop()
-        self.cabinet.close()
-        if self.mounted:
-            subprocess.run(["umount", "--lazy", self._state], check=False)
-
-
-def _mounted(folder: Path) -> bool:
-    size = f"size={SPOOL_DISK_BYTES}"
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", size, "chaos", folder], check=False, capture_output=True
+    config.write_text(
+        f'[service]\nstate = "{folder / "worker-state"}"\n'
+        f'[store]\nurl = "{url.replace(f":{database.port}/", f":{to_database.port}/")}"\n'
+        + _KAFKA.format(port=to_workers.port, prefix=PREFIX)
     )
-    return done.returncode == 0
+    workers = [
+        Program([PREDRAIN, "work", "--config", config], folder / f"worker-{number}.log")
+        for number in range(WORKERS)
+    ]
+    delivery = Delivery(tables=_KAFKA.format(port=to_hosts.port, prefix=PREFIX))
+    collectors, loads = _hosts(folder, size, delivery, random, closing)
+    return Arena(
+        way=Way.KAFKA,
+        folder=folder,
+        parts={
+            Part.BROKER: [kafka],
+            Part.POSTGRES: [database],
+            Part.WORKER: workers,
+            Part.HOST: [host.program for host in (*collectors, *loads)],
+        },
+        networks=(to_hosts, to_workers, to_database),
+        consumers=workers,
+        collectors=collectors,
+        loads=loads,
+        open_log=lambda: KafkaLog(broker),
+        open_store=lambda: PostgresStore(url),
+        count_rows=lambda table: int(database.ask(f"SELECT count(*) FROM {table}", url)),
+        broker=broker,
+    )
+
+
+def _build_http(folder: Path, size: FleetSize, random: Random, closing: ExitStack) -> Arena:
+    to_service = _proxied(closing)
+    (to_service.target,) = free_ports(1)
+    state, config = folder / "service", folder / "service.toml"
+    config.write_text(f'[service]\nport = {to_service.target}\nstate = "{state}"\n')
+    service = Program([PREDRAIN, "up", "--config", config], folder / "service.log")
+    delivery = Delivery(
+        of_collector=f'url = "http://127.0.0.1:{to_service.port}"\ntoken_file = "{state / "token"}"'
+    )
+    collectors, loads = _hosts(folder, size, delivery, random, closing)
+
+    def count_rows(table: str) -> int:
+        file = f"file:{state / 'store.sqlite'}?mode=ro"
+        with contextlib.closing(sqlite3.connect(file, uri=True)) as connection:
+            return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+    return Arena(
+        way=Way.HTTP,
+        folder=folder,
+        parts={Part.SERVICE: [service], Part.HOST: [host.program for host in (*collectors, *loads)]},
+        networks=(to_service,),
+        consumers=(service,),
+        collectors=collectors,
+        loads=loads,
+        open_log=lambda: SqliteLog(state / "log.sqlite"),
+        open_store=lambda: SqliteStore(state / "store.sqlite"),
+        count_rows=count_rows,
+        broker=None,
+    )
+
+
+def _proxied(closing: ExitStack) -> TcpProxy:
+    proxy = TcpProxy()
+    closing.callback(proxy.close)
+    return proxy
+
+
+def _hosts(
+    folder: Path, size: FleetSize, delivery: Delivery, random: Random, closing: ExitStack
+) -> tuple[list[CollectorHost], list[LoadHost]]:
+    collectors: list[CollectorHost] = []
+    loads: list[LoadHost] = []
+    for number in range(size.collectors):
+        collectors.append(CollectorHost(folder, number, size.drives, delivery, random))
+        closing.callback(collectors[-1].close)
+    for number in range(LOAD_HOSTS):
+        drives, rate = size.made_up_drives // LOAD_HOSTS, size.readings_per_second / LOAD_HOSTS
+        loads.append(LoadHost(folder, number, drives, rate, delivery))
+        closing.callback(loads[-1].close)
+    return collectors, loads

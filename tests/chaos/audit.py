@@ -5,20 +5,17 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 from data.clock import SystemClock
 from data.ids import DeviceId, OsdId
-from data.log.kafka import KafkaLog
 from data.log.memory import MemoryLog
 from data.log.port import Log, Record, Topic
 from data.outlook import Outlook, Status
-from data.reading import LatencyBatch, LatencySummary, Reading
+from data.reading import LatencyBatch, LatencySummary
 from data.store.port import Store
-from data.store.postgres import PostgresStore
 from data.store.sqlite import SqliteStore
 from data.wire import DeadLetter, decode
 from service.alerts import Announcements
@@ -28,135 +25,178 @@ from service.scoring.sender import Sender
 from service.scoring.worker import Worker
 from service.storage.identity import MARK_KEY
 from tests.chaos import evidence
+from tests.chaos.arena import Arena
+from tests.chaos.evidence import Carried, CarriedReadings
 from tests.chaos.poison import Place
-from tests.chaos.storm import Arena, Dealt
+from tests.chaos.spool_host import SpoolHost
+from tests.chaos.storm import Dealt
+from tests.chaos.verdict import Finding, Measure, Verdict
+from tests.chaos.witness import ReadingKey, digest_reading
 
 K = TypeVar("K")
 V = TypeVar("V")
 PATIENCE_SECONDS = 180.0
+"""How long nothing may move before what is missing is taken for lost."""
 EVER = datetime.min.replace(tzinfo=UTC)
-_SHOWN = 5
-
-
-@dataclass
-class Verdict:
-    """Counts by name, and sentences on what should not be: none when all is well."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-
-    def blame(self, faults: Sequence[str]) -> None:
-        """The first few of one kind, and how many more there are."""
-        self.faults += faults[:_SHOWN]
-        if len(faults) > _SHOWN:
-            self.faults.append(f"... and {len(faults) - _SHOWN} more like these")
 
 
 def judge(arena: Arena, dealt: Dealt) -> Verdict:
-    """Wait until the workers have taken what was delivered, end them, and compare."""
+    """Wait until the consumers have taken what was delivered, end them, and compare."""
     verdict = Verdict()
-    log, store = KafkaLog(arena.broker), PostgresStore(arena.url)
+    poison = {place for _, place in dealt.poison}
+    log = arena.open_log()
     try:
-        readings = evidence.carried(log, Topic.READINGS, Reading, arena.hosts)
-        batches = evidence.carried(log, Topic.LATENCY, LatencyBatch, arena.hosts)
-        expected = evidence.kept_of(readings.bodies)
-        summaries = {(one.osd, one.window_start): one for batch in batches.bodies for one in batch.summaries}
-        poison = {place for _, place in dealt.poison}
+        readings = evidence.carried_readings(log, arena.hosts, arena.collectors)
+        batch_count, batches = evidence.carried_batches(log, arena.hosts)
+        windows = len({(one.host, one.window_start) for batch in batches for one in batch.windows})
         began = time.monotonic()
-        windows = {(one.host, one.window_start) for batch in batches.bodies for one in batch.windows}
-        _wait(lambda: _is_through(arena, log, len(expected), len(windows), len(poison)))
-        dealt.tell(f"the workers were through {time.monotonic() - began:.1f} s after the last delivery")
-        for worker in arena.workers:
-            if not worker.stop():
-                dealt.unexpected.append(f"a worker did not end in order: see {worker.log}")
-        verdict.faults += dealt.unexpected
-        verdict.counts["starts that found no server, and were repeated"] = sum(
-            w.revived for w in arena.workers
-        )
-        _judge_readings(verdict, arena, store, readings, expected)
-        _judge_latencies(verdict, arena, store, batches, summaries)
-        _judge_outlooks(verdict, log, store, readings, arena.folder)
-        _judge_letters(verdict, log, dealt, poison)
+        _wait(lambda: _count_missing(arena, log, len(readings.expected), windows, len(poison)))
+        dealt.tell(f"all was through {time.monotonic() - began:.1f} s after the last delivery was seen")
+        for program in arena.consumers:
+            if not program.stop():
+                dealt.unexpected.append(f"a process did not end in order: see {program.log}")
+        verdict.blame(Finding.DISORDER, dealt.unexpected)
+        verdict.counts[Measure.REPEATED_STARTS] = sum(one.revived for one in arena.consumers)
+        verdict.counts[Measure.DOCUMENTS] = sum(host.cabinet.documents for host in arena.collectors)
+        store = arena.open_store()
+        try:
+            judge_readings(verdict, arena.hosts, store, readings)
+            verdict.counts[Measure.A_SECOND] = round(readings.accepted / dealt.delivery_seconds)
+            whole = [reading for reading, _ in readings.of_collectors]
+            verdict.blame(Finding.MADE_UP, evidence.never_said(whole, arena.collectors))
+            _judge_latencies(verdict, arena, store, batch_count, batches)
+            judge_outlooks(verdict, log, store, readings)
+            _compare_alone(verdict, store, readings, arena.folder)
+        finally:
+            store.close()
+        if arena.broker is not None:
+            _judge_letters(verdict, log, dealt, poison)
     finally:
         log.close()
-        store.close()
     return verdict
 
 
-def _judge_readings(
-    verdict: Verdict,
-    arena: Arena,
-    store: Store,
-    readings: evidence.Carried[Reading],
-    expected: Mapping[tuple[DeviceId, datetime], Reading],
+def judge_readings(
+    verdict: Verdict, hosts: Sequence[SpoolHost], store: Store, readings: CarriedReadings
 ) -> None:
-    if not readings.accepted:
-        verdict.faults.append("no reading was accepted: this run shows nothing")
-    witnessed, gone = evidence.unwitnessed(readings.bodies, arena.hosts)
-    kept = {
-        (one.device, one.taken_at): one for disk in store.latest_readings() for one in store.readings(disk)
-    }
+    """Each accepted reading must be in the log and, once, in the store. Some must have been delivered twice: else what
+    absorbs them was not walked.
+    """
+    witnessed, gone = evidence.unwitnessed(readings.digests, hosts)
+    kept = [
+        (ReadingKey.of(reading), digest_reading(reading))
+        for device in store.latest_readings()
+        for reading in store.readings(device)
+    ]
     verdict.counts |= {
-        "documents that drives printed": sum(host.cabinet.documents for host in arena.hosts),
-        "readings accepted": readings.accepted,
-        "of these before a witness": witnessed,
-        "of these with a time that the drive had used": readings.accepted - len(expected),
-        "readings delivered again": readings.again,
-        "readings that a full disk refused": _lost(arena, "readings"),
-        "readings kept": len(kept),
+        Measure.ACCEPTED: readings.accepted,
+        Measure.WITNESSED: witnessed,
+        Measure.SAME_TIME: readings.accepted - len(readings.lost) - len(readings.expected),
+        Measure.AGAIN: readings.again,
+        Measure.REFUSED: _refused(hosts, "readings"),
+        Measure.KEPT: len(kept),
     }
-    verdict.blame(readings.faults)
-    verdict.blame(gone)
-    verdict.blame(evidence.never_said(readings.bodies, arena.hosts))
-    verdict.blame(_differences("a reading", expected, kept))
+    # One that is gone with its number is no second loss.
+    verdict.blame(Finding.LOST, readings.lost)
+    verdict.blame(Finding.LOST, gone, count=max(0, len(gone) - len(readings.lost)))
+    verdict.blame(Finding.MADE_UP, readings.strange)
+    compare_readings(verdict, readings.expected, kept)
+    if not readings.again:
+        verdict.blame(Finding.NOT_WALKED, ["no reading came twice, so that nothing had to be absorbed"])
+
+
+def compare_readings(
+    verdict: Verdict, expected: Mapping[ReadingKey, bytes], kept: Sequence[tuple[ReadingKey, bytes]]
+) -> None:
+    """What is kept against what should be, by digests."""
+    times, found = Counter(key for key, _ in kept), dict(kept)
+    verdict.blame(
+        Finding.LOST,
+        [f"a reading is lost: {_words(key)}" for key in sorted(expected.keys() - found.keys())],
+    )
+    verdict.blame(
+        Finding.DOUBLED,
+        [f"a reading is kept {count} times: {_words(key)}" for key, count in times.items() if count > 1],
+        count=sum(count - 1 for count in times.values()),
+    )
+    verdict.blame(
+        Finding.MADE_UP,
+        [
+            f"a reading is there that nobody sent: {_words(key)}"
+            for key in sorted(found.keys() - expected.keys())
+        ],
+    )
+    verdict.blame(
+        Finding.CHANGED,
+        [
+            f"a reading is another one: {_words(key)}"
+            for key, digest in expected.items()
+            if found.get(key, digest) != digest
+        ],
+    )
+
+
+def judge_outlooks(verdict: Verdict, log: Log, store: Store, readings: CarriedReadings) -> None:
+    """One outlook for each reading, and announced once each that is news."""
+    announced = _announced(log)
+    keys = Counter((one.device, one.as_of) for one in announced)
+    ours, theirs = _standing(announced), dict[DeviceId, Status]()
+    missing, count = set(readings.expected), 0
+    for device in sorted({key.device for key in readings.expected}):
+        outlooks = store.outlooks(device)
+        count += len(outlooks)
+        missing -= {ReadingKey(one.device, one.as_of) for one in outlooks}
+        theirs |= _standing([alert.outlook for alert in Announcements().news(outlooks)])
+    verdict.counts |= {Measure.OUTLOOKS: count, Measure.ANNOUNCED: len(announced)}
+    verdict.blame(
+        Finding.OUTLOOK_MISSING, [f"a reading has no outlook: {_words(key)}" for key in sorted(missing)]
+    )
+    verdict.blame(
+        Finding.ANNOUNCED_TWICE,
+        [f"{one} was announced {times} times" for one, times in keys.items() if times > 1],
+        count=sum(times - 1 for times in keys.values()),
+    )
+    verdict.blame(
+        Finding.ANNOUNCEMENT_WRONG,
+        [
+            f"{device} was last announced as {ours.get(device)}, and its outlooks say {theirs.get(device)}"
+            for device in sorted(ours.keys() | theirs.keys())
+            if ours.get(device) != theirs.get(device)
+        ],
+    )
 
 
 def _judge_latencies(
-    verdict: Verdict,
-    arena: Arena,
-    store: Store,
-    batches: evidence.Carried[LatencyBatch],
-    expected: Mapping[tuple[OsdId, datetime], LatencySummary],
+    verdict: Verdict, arena: Arena, store: Store, carried: Carried, batches: Sequence[LatencyBatch]
 ) -> None:
+    expected: dict[tuple[OsdId, datetime], LatencySummary] = {
+        (one.osd, one.window_start): one for batch in batches for one in batch.summaries
+    }
     osds = sorted({osd for osd, _ in expected})
     kept = {(one.osd, one.window_start): one for osd in osds for one in store.latency(osd, EVER)}
     verdict.counts |= {
-        "latency summaries accepted": sum(len(batch.summaries) for batch in batches.bodies),
-        "latency batches delivered again": batches.again,
-        "latency summaries that a full disk refused": _lost(arena, "summaries"),
-        "latency summaries kept": len(kept),
+        Measure.SUMMARIES: sum(len(batch.summaries) for batch in batches),
+        Measure.BATCHES_AGAIN: carried.again,
+        Measure.SUMMARIES_REFUSED: _refused(arena.hosts, "summaries"),
+        Measure.SUMMARIES_KEPT: len(kept),
     }
-    verdict.blame(batches.faults)
-    verdict.blame(_differences("a latency summary", expected, kept))
+    verdict.blame(Finding.LATENCY_WRONG, [*carried.lost, *carried.strange])
+    verdict.blame(Finding.LATENCY_WRONG, _differences("a latency summary", expected, kept))
 
 
-def _lost(arena: Arena, what: str) -> int:
-    return sum(host.numbers().get(f"lost.{what}", 0) for host in arena.hosts)
+def _refused(hosts: Sequence[SpoolHost], what: str) -> int:
+    return sum(host.numbers().get(f"lost.{what}", 0) for host in hosts)
 
 
-def _judge_outlooks(
-    verdict: Verdict, log: Log, store: Store, readings: evidence.Carried[Reading], folder: Path
-) -> None:
-    """Outlooks, against those of one process that is given the readings in the order of their times."""
-    alone, told = _alone(readings, folder)
+def _compare_alone(verdict: Verdict, store: Store, readings: CarriedReadings, folder: Path) -> None:
+    """Outlooks of the collectors' drives, against those of one process that is given the readings in the order of their
+    times."""
+    alone = _work_alone(readings, folder)
     devices = sorted(alone.latest_readings())
     expected = {(one.device, one.as_of): one for device in devices for one in alone.outlooks(device)}
     found = {(one.device, one.as_of): one for device in devices for one in store.outlooks(device)}
     alone.close()
-    verdict.counts["outlooks kept"] = len(found)
-    verdict.blame(_differences("an outlook", expected, found))
-    announced = _announced(log)
-    verdict.counts["announcements"] = len(announced)
-    keys = Counter((one.device, one.as_of) for one in announced)
-    verdict.counts["announcements made twice"] = sum(count - 1 for count in keys.values())
-    ours, theirs = _standing(announced), _standing(told)
-    verdict.blame(
-        [
-            f"{device} was last announced as {ours.get(device)}, and alone as {theirs.get(device)}"
-            for device in sorted(ours.keys() | theirs.keys())
-            if ours.get(device) != theirs.get(device)
-        ]
-    )
+    verdict.blame(Finding.OUTLOOK_WRONG, _differences("an outlook", expected, found))
 
 
 def _judge_letters(verdict: Verdict, log: Log, dealt: Dealt, poison: set[Place]) -> None:
@@ -165,16 +205,23 @@ def _judge_letters(verdict: Verdict, log: Log, dealt: Dealt, poison: set[Place])
     places = Counter(_place(letter) for letter in letters)
     what = {place: bad.what for bad, place in dealt.poison}
     verdict.counts |= {
-        "poison sent": len(poison),
-        "dead letters": len(places),
-        "dead letters written twice": sum(count - 1 for count in places.values()),
+        Measure.POISON: len(poison),
+        Measure.LETTERS: len(places),
+        Measure.LETTERS_AGAIN: sum(count - 1 for count in places.values()),
     }
-    verdict.blame(
-        [f"poison ({what[place]}) has no dead letter: {place}" for place in sorted(poison - places.keys())]
-    )
     reasons = {_place(letter): letter.reason for letter in letters}
     verdict.blame(
-        [f"a good record became a dead letter: {reasons[place]}" for place in sorted(places.keys() - poison)]
+        Finding.LETTER_WRONG,
+        [
+            *(
+                f"poison ({what[place]}) has no dead letter: {place}"
+                for place in sorted(poison - places.keys())
+            ),
+            *(
+                f"a good record became a dead letter: {reasons[one]}"
+                for one in sorted(places.keys() - poison)
+            ),
+        ],
     )
 
 
@@ -187,18 +234,18 @@ def _place(letter: DeadLetter) -> Place:
     return Place(letter.topic, letter.partition, letter.offset)
 
 
-def _alone(readings: evidence.Carried[Reading], folder: Path) -> tuple[SqliteStore, list[Outlook]]:
-    """What one process stores, and announces."""
+def _work_alone(readings: CarriedReadings, folder: Path) -> SqliteStore:
+    """What one process stores."""
     clock, log = SystemClock(), MemoryLog(max_bytes=1 << 30)
     store = SqliteStore(folder / "alone.db")
-    ordered = sorted(zip(readings.bodies, readings.raw, strict=True), key=lambda pair: pair[0].taken_at)
+    ordered = sorted(readings.of_collectors, key=lambda pair: pair[0].taken_at)
     log.append(Topic.READINGS, [Record(body.device, raw) for body, raw in ordered])
     sender = Sender("alone", clock)
     worker = Worker(log, store, clock, BundledForecaster.load(), Fleet(store), Announcements(), sender)
     worker.rebuild()
     while worker.step().taken:
         pass
-    return store, _announced(log)
+    return store
 
 
 def _announced(log: Log) -> list[Outlook]:
@@ -213,6 +260,10 @@ def _standing(announced: Sequence[Outlook]) -> dict[DeviceId, Status]:
     """What people were last told of each device, of those that they were told is not well."""
     last = {one.device: one.status for one in sorted(announced, key=lambda one: one.as_of)}
     return {device: status for device, status in last.items() if status is not Status.GOOD}
+
+
+def _words(key: ReadingKey) -> str:
+    return f"{key.device} at {key.taken_at}"
 
 
 def _differences(what: str, expected: Mapping[K, V], found: Mapping[K, V]) -> list[str]:
@@ -230,20 +281,19 @@ def _differences(what: str, expected: Mapping[K, V], found: Mapping[K, V]) -> li
     ]
 
 
-def _is_through(arena: Arena, log: Log, readings: int, windows: int, letters: int) -> bool:
-    def rows(table: str) -> int:
-        return int(arena.database.ask(f"SELECT count(*) FROM {table}", arena.url))
-
-    return (
-        rows("readings") >= readings
-        and rows("outlooks") >= readings
-        and rows("host_latency") >= windows
-        and len({_place(letter) for letter in _letters(log)}) >= letters
-    )
+def _count_missing(arena: Arena, log: Log, readings: int, windows: int, letters: int) -> int:
+    """Rows and dead letters that are to come yet."""
+    wanted = {"readings": readings, "outlooks": readings, "host_latency": windows}
+    missing = sum(max(0, count - arena.count_rows(table)) for table, count in wanted.items())
+    return missing + (max(0, letters - len({_place(letter) for letter in _letters(log)})) if letters else 0)
 
 
-def _wait(done: Callable[[], bool]) -> None:
-    """Until it is done, or so long that it never will be: what is missing is told then."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not done() and time.monotonic() < end:
+def _wait(count_missing: Callable[[], int]) -> None:
+    """Until nothing is missing, or so long that it never comes: what is missing is found then."""
+    last, end = count_missing(), time.monotonic() + PATIENCE_SECONDS
+    while last and time.monotonic() < end:
         time.sleep(0.5)
+        missing = count_missing()
+        if missing < last:
+            end = time.monotonic() + PATIENCE_SECONDS
+        last = missing

@@ -1,85 +1,150 @@
 """What was accepted, by three witnesses that know nothing of each other, and what became of it.
 
-1. The drives (`Cabinet.said`): nothing is in the log or the store that no drive has said.
-2. A witness beside each spool (`Host.witnessed`): each reading there was accepted, that is, promised.
+1. The drives (`Cabinet.said`): nothing of a collector's is in the log that no drive has said.
+2. A witness beside each spool (tests.chaos.witness): each reading there was accepted, that is, promised.
 3. The spool itself: it numbers what it accepts in the transaction that accepts it, and no number is free while another
    one is taken, so that the readings of a spool are exactly its numbers from 0 up to what it has counted.
 
 What the log holds is thus complete when, for each host, it holds every number that the spool has counted, and no other.
+A service seals anew what comes over HTTP: there the log must hold as many different readings of a host as its spool has
+counted, and the witness says which ones.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Generic, TypeVar
+from hashlib import blake2b
+from typing import TypeVar
 
 from data.clock import SystemClock
-from data.ids import DeviceId
 from data.log.port import Delivered, Log, Topic
 from data.reading import LatencyBatch, Reading, Smart
 from data.refusal import Refusal
 from data.wire import Envelope, accept, decode
-from data.wire.bodies import READING
-from tests.chaos.arena import Host
+from tests.chaos.spool_host import CollectorHost, SpoolHost
+from tests.chaos.witness import ReadingKey, digest_reading
 
 B = TypeVar("B", Reading, LatencyBatch)
 EVERYTHING = 10_000_000
 """Records of a topic."""
+SERVICE = "predrain"
+"""What a service calls itself in the envelopes that it seals."""
 
 
 @dataclass
-class Carried(Generic[B]):
+class Carried:
     """What came from hosts over one topic."""
 
     accepted: int = 0
     """By the spools' own numbers."""
-    bodies: list[B] = field(default_factory=list)
-    """Each once, as they were sent."""
-    raw: list[bytes] = field(default_factory=list)
-    """Their envelopes."""
     again: int = 0
     """Records that were delivered more than once, with the same bytes."""
-    faults: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    """Accepted, and not in the log: one sentence each."""
+    strange: list[str] = field(default_factory=list)
+    """In the log, and never accepted."""
 
 
-def carried(log: Log, topic: Topic, kind: type[B], hosts: Sequence[Host]) -> Carried[B]:
-    """What the log holds of each host's, against what its spool has counted."""
-    found: Carried[B] = Carried()
-    sent: dict[str, dict[int, tuple[bytes, Envelope[B]]]] = {}
+@dataclass
+class CarriedReadings(Carried):
+    """Readings, by digests: there may be a million of them."""
+
+    expected: dict[ReadingKey, bytes] = field(default_factory=dict)
+    """What a store that lost nothing holds, by its key. Of two with one key the first is kept."""
+    digests: set[bytes] = field(default_factory=set)
+    """As they were sent."""
+    of_collectors: list[tuple[Reading, bytes]] = field(default_factory=list)
+    """Those of hosts with a collector, whole, with their envelopes."""
+
+
+def carried_readings(
+    log: Log, hosts: Sequence[SpoolHost], collectors: Sequence[CollectorHost]
+) -> CarriedReadings:
+    """What the log holds of each host's readings, against what its spool has counted."""
+    found, now = CarriedReadings(), SystemClock().now()
+    names = {host.name for host in collectors}
+
+    def take(reading: Reading, raw: bytes) -> None:
+        found.digests.add(digest_reading(reading))
+        kept = accept(reading, now)
+        found.expected.setdefault(ReadingKey.of(kept), digest_reading(kept))
+        if reading.host in names:
+            found.of_collectors.append((reading, raw))
+
+    _carry(found, log, Topic.READINGS, Reading, hosts, take)
+    return found
+
+
+def carried_batches(log: Log, hosts: Sequence[SpoolHost]) -> tuple[Carried, list[LatencyBatch]]:
+    """What the log holds of each host's latencies, against what its spool has counted."""
+    found, batches = Carried(), list[LatencyBatch]()
+    _carry(found, log, Topic.LATENCY, LatencyBatch, hosts, lambda batch, _: batches.append(batch))
+    return found, batches
+
+
+def _carry(
+    found: Carried,
+    log: Log,
+    topic: Topic,
+    kind: type[B],
+    hosts: Sequence[SpoolHost],
+    take: Callable[[B, bytes], None],
+) -> None:
+    numbered: dict[str, dict[int, bytes]] = {}
+    anew: dict[str, set[bytes]] = {}
     for record in log.recent(topic, EVERYTHING):
         envelope = _opened(record, kind)
         if envelope is None or envelope.producer == "poison":
             continue
-        of_host = sent.setdefault(envelope.producer, {})
-        if envelope.sequence not in of_host:
-            of_host[envelope.sequence] = record.value, envelope
-        elif of_host[envelope.sequence][0] == record.value:
-            found.again += 1
+        digest = _digest(envelope.body)
+        if envelope.producer == SERVICE:
+            of_host = anew.setdefault(envelope.body.host, set())
+            is_new = digest not in of_host
+            of_host.add(digest)
         else:
-            found.faults.append(f"{envelope.producer} has sent two records with number {envelope.sequence}")
+            of_producer = numbered.setdefault(envelope.producer, {})
+            is_new = envelope.sequence not in of_producer
+            if of_producer.setdefault(envelope.sequence, digest) != digest:
+                found.strange.append(
+                    f"{envelope.producer} has sent two records with number {envelope.sequence}"
+                )
+                continue
+        if is_new:
+            take(envelope.body, record.value)
+        else:
+            found.again += 1
     for host in hosts:
         numbers = host.numbers()
         producer = f"{host.name}/{numbers['identity']:08x}"
         count = numbers.get(f"sequence.{kind.__name__}", 0)
-        of_host = sent.pop(producer, {})
         found.accepted += count
-        for number in sorted(set(range(count)) - of_host.keys()):
-            found.faults.append(f"number {number} of {producer} was accepted and is not in the log")
-        for number in sorted(of_host.keys() - set(range(count))):
-            found.faults.append(f"number {number} of {producer} is in the log and was never accepted")
-        for raw, envelope in of_host.values():
-            found.raw.append(raw)
-            found.bodies.append(envelope.body)
-    found.faults += [
-        f"nobody knows {producer}, which sent {len(of_host)}" for producer, of_host in sent.items()
-    ]
-    return found
+        if host.name in anew:
+            more = len(anew.pop(host.name)) - count
+            found.lost += [f"{host.name} accepted one that is not in the log"] * -more
+            found.strange += [f"one of {host.name} is in the log and was never accepted"] * more
+            continue
+        of_host_numbers = numbered.pop(producer, {}).keys()
+        found.lost += [
+            f"number {number} of {producer} was accepted and is not in the log"
+            for number in sorted(set(range(count)) - of_host_numbers)
+        ]
+        found.strange += [
+            f"number {number} of {producer} is in the log and was never accepted"
+            for number in sorted(of_host_numbers - set(range(count)))
+        ]
+    for name, of_stranger in (*numbered.items(), *anew.items()):
+        found.strange += [f"nobody knows {name}, which sent something"] * len(of_stranger)
 
 
-def never_said(readings: Iterable[Reading], hosts: Sequence[Host]) -> list[str]:
+def _digest(body: Reading | LatencyBatch) -> bytes:
+    if isinstance(body, Reading):
+        return digest_reading(body)
+    return blake2b(repr(body).encode(), digest_size=16).digest()
+
+
+def never_said(readings: Iterable[Reading], hosts: Sequence[CollectorHost]) -> list[str]:
     """Readings that no drive has said, one sentence each."""
     said: Counter[tuple[str, str]] = Counter()
     names = set()
@@ -95,22 +160,12 @@ def never_said(readings: Iterable[Reading], hosts: Sequence[Host]) -> list[str]:
     ]
 
 
-def unwitnessed(readings: Sequence[Reading], hosts: Sequence[Host]) -> tuple[int, list[str]]:
-    """How many acceptances were seen; a sentence for each that is not among `readings`."""
-    there = Counter(READING.write(reading) for reading in readings)
-    seen = [line for host in hosts for line in host.witnessed]
+def unwitnessed(digests: set[bytes], hosts: Sequence[SpoolHost]) -> tuple[int, list[str]]:
+    """How many acceptances were seen; a sentence for each that is not among `digests`."""
+    seen = [line for host in hosts for line in host.witnessed()]
     return len(seen), [
-        f"a reading was accepted and is gone: {line[:120]!r}" for line in seen if not there[line]
+        f"a reading was accepted and is gone: {words}" for digest, words in seen if digest not in digests
     ]
-
-
-def kept_of(readings: Iterable[Reading]) -> dict[tuple[DeviceId, datetime], Reading]:
-    """What a store that lost nothing holds, by its key."""
-    now = SystemClock().now()
-    found: dict[tuple[DeviceId, datetime], Reading] = {}
-    for reading in readings:
-        found.setdefault((reading.device, reading.taken_at), accept(reading, now))
-    return found
 
 
 def _opened(record: Delivered, kind: type[B]) -> Envelope[B] | None:

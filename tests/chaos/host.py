@@ -6,9 +6,7 @@ What is changed of the process, and nothing else:
   wrong by what the file `shift` says. The kernel's own clock is not touched: other processes have it too;
 - smartctl is run without sudo: the drives are files;
 - admin sockets are looked for in FOLDER, so that the OSDs of this machine are not its own;
-- each reading is written to `accepted` after the spool has accepted it, as it was accepted: what stands there whole was
-  promised to be delivered. Between the two a kill leaves a reading that is promised and not witnessed; the spool's own
-  numbers (tests.chaos.audit) close that gap.
+- its spool has a witness (tests.chaos.witness).
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 import sys
 import time
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -54,24 +51,14 @@ def main(folder: Path) -> None:
     time.time = shift.time
     SystemClock.now = lambda _: shift.now()  # type: ignore[assignment,method-assign]
 
-    from collector.delivery import Spool
     from collector.latency import admin_sockets
-    from data.reading import Reading
-    from data.wire.bodies import READING
     from service import collecting, logs
     from service.tables.collector import load
+    from tests.chaos.witness import WitnessedSpool
 
-    witness = (folder / "accepted").open("ab", buffering=0)
-
-    class Witnessed(Spool):
-        def accept(self, readings: Sequence[Reading], now: datetime) -> tuple[str, ...]:
-            told = super().accept(readings, now)
-            if not told:
-                witness.write(b"".join(READING.write(reading) + b"\n" for reading in readings))
-            return told
-
+    WitnessedSpool.folder = folder
     for name, ours in (
-        ("Spool", Witnessed),
+        ("Spool", WitnessedSpool),
         ("admin_sockets", partial(admin_sockets, folder)),
         ("_SUDO", None),
     ):

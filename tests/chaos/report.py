@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.chaos.audit import Verdict
-from tests.chaos.schedule import Kind
+from tests.chaos.schedule import RATES, Kind, Way
 from tests.chaos.storm import Dealt
+from tests.chaos.verdict import Finding, Verdict
 
 
 @dataclass(frozen=True)
 class Report:
     """One run. `whole_seconds` has start, end and comparison in it."""
 
+    way: Way
     seed: int
     seconds: float
     whole_seconds: float
@@ -30,32 +31,41 @@ class Report:
                 for this, at, seconds in self.dealt.blows
                 if this is kind
             ]
-            for kind in Kind
+            for kind in RATES[self.way]
         }
         return {
-            "seed": self.seed, "seconds": self.seconds, "whole_seconds": round(self.whole_seconds, 1),
+            "way": self.way, "seed": self.seed, "seconds": self.seconds, "whole_seconds": round(self.whole_seconds, 1),
             "drives": self.drives, "injected": injected, "skipped": dict(self.dealt.skipped),
-            "counts": self.verdict.counts, "faults": self.verdict.faults,
+            "counts": self.verdict.counts, "findings": dict(self.verdict.findings), "examples": self.verdict.examples,
         }  # fmt: skip
 
 
 def lines(report: Report) -> Iterator[str]:
     """Markdown."""
-    yield f"Seed {report.seed}, {report.drives} drives, {report.seconds / 60:.1f} minutes of chaos"
+    yield f"Way {report.way}, seed {report.seed}, {report.drives:,} drives, {report.seconds / 60:.1f} minutes of chaos"
     yield f"({report.whole_seconds / 60:.1f} with start, end and comparison)."
     yield ""
     yield "| injected | times | at (s) | lasted (s) |"
     yield "|---|---|---|---|"
-    for kind in Kind:
-        blows = [(at, seconds) for this, at, seconds in report.dealt.blows if this is kind]
-        times = " ".join(f"{at:.0f}" for at, _ in blows)
-        lasted = f"{min(s for _, s in blows):.1f}-{max(s for _, s in blows):.1f}" if blows else ""
-        skipped = report.dealt.skipped[kind]
-        yield f"| {kind} | {len(blows)} | {times or ('not without root' if skipped else '')} | {lasted} |"
+    for kind in RATES[report.way]:
+        yield _line_of(kind, report)
     yield ""
     yield "| came of it | |"
     yield "|---|---|"
-    for name, count in report.verdict.counts.items():
-        yield f"| {name} | {count:,} |"
-    yield f"| lost, doubled or made up | {len(report.verdict.faults) or 'nothing'} |"
-    yield from (f"- {fault}" for fault in report.verdict.faults)
+    for measure, count in report.verdict.counts.items():
+        yield f"| {measure} | {count:,} |"
+    yield ""
+    yield "| must not be | |"
+    yield "|---|---|"
+    for finding in Finding:
+        if finding is not Finding.NOT_WALKED or report.verdict.findings[finding]:
+            yield f"| {finding} | {report.verdict.findings[finding]:,} |"
+    yield from (f"- {example}" for example in report.verdict.examples)
+
+
+def _line_of(kind: Kind, report: Report) -> str:
+    blows = [(at, seconds) for this, at, seconds in report.dealt.blows if this is kind]
+    times = " ".join(f"{at:.0f}" for at, _ in blows)
+    lasted = f"{min(s for _, s in blows):.1f}-{max(s for _, s in blows):.1f}" if blows else ""
+    skipped = report.dealt.skipped[kind]
+    return f"| {kind} | {len(blows)} | {times or ('not without root' if skipped else '')} | {lasted} |"

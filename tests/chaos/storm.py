@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
-from pathlib import Path
+from functools import partial
 from random import Random
 
-from collector.delivery import Courier, LogSink, Spool
+from collector.delivery import Courier, Spool
 from collector.delivery.courier import Pace
 from data.clock import SystemClock
-from data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
-from data.log.port import Topic
-from data.store.postgres import migrated
+from service import collecting
+from service.tables.collector import load
 from tests.chaos import poison
-from tests.chaos.arena import PREFIX, Host, Program, worker
-from tests.chaos.schedule import Blow, Kind
-from tests.system.kafka import broker as kafka_server
-from tests.system.kafka.broker import Broker as KafkaServer
-from tests.system.postgres.server import Server
+from tests.chaos.arena import Arena
+from tests.chaos.proxy import Cut
+from tests.chaos.schedule import FREEZES, KILLS, Blow, Kind, Part
+from tests.deadlines import idle_seconds
 
-PARTITIONS, WORKERS = 6, 2
 AGEING_SECONDS, SUPERVISOR_SECONDS = 4.0, 2.0
+READY_SECONDS = 120.0
 CLOCK_SHIFT_SECONDS = -7200
 """Back, so that no second comes twice; more than five minutes ahead would be refused, and told so, by design."""
+CUTS = (Cut.ANSWERS_LOST, Cut.STALLED, Cut.RESET)
 
 
 @dataclass
@@ -37,6 +36,8 @@ class Dealt:
     """What was done while it ran."""
 
     began: float = field(default_factory=time.monotonic)
+    delivery_seconds: float = 0.0
+    """From the start of the hosts until they were asked to end."""
     blows: list[tuple[Kind, float, float]] = field(default_factory=list)
     """Kind, when, and for how many seconds."""
     poison: list[tuple[poison.Bad, poison.Place]] = field(default_factory=list)
@@ -49,47 +50,6 @@ class Dealt:
         print(f"[{time.monotonic() - self.began:6.1f} s] {sentence}", file=sys.stderr, flush=True)
 
 
-@dataclass(frozen=True)
-class Arena:
-    """All that runs."""
-
-    folder: Path
-    kafka: KafkaServer
-    database: Server
-    url: str
-    broker: Broker
-    workers: Sequence[Program]
-    hosts: Sequence[Host]
-
-
-@contextmanager
-def arena(folder: Path, hosts: int, drives: int, random: Random) -> Iterator[Arena]:
-    """Broker and database run, topics and tables are there; workers and hosts are not started yet."""
-    # Beside all that runs here, and on a machine with much else to do, it takes its time to stand.
-    kafka_server.READY_SECONDS = 400.0
-    with ExitStack() as closing:
-        place = folder / "kafka"
-        place.mkdir()
-        kafka = KafkaServer(place)
-        closing.callback(kafka.stop)
-        kafka.start()
-        database = Server()
-        closing.callback(database.remove)
-        url = database.url(database.database())
-        migrated(url)
-        broker = Broker((kafka.address(),), prefix=PREFIX)
-        shape = Shape(PARTITIONS, timedelta(days=7))
-        ensure_topics(broker, dict.fromkeys(Topic, shape), replicas=1, in_sync=1)
-        workers = [worker(folder, number, kafka.address(), url) for number in range(WORKERS)]
-        racks: list[Host] = []
-        for number in range(hosts):
-            racks.append(Host(folder, number, drives, kafka.address(), random))
-            closing.callback(racks[-1].close)
-        for one in workers:
-            closing.callback(one.kill)
-        yield Arena(folder, kafka, database, url, broker, workers, racks)
-
-
 class Storm:
     """Deals `blows` in `arena` for `seconds`. What it started anew lives until the end of its context."""
 
@@ -97,30 +57,23 @@ class Storm:
         self._arena, self._blows, self._seconds = arena, blows, seconds
         self.dealt = Dealt()
         self._over = threading.Event()
-        self._broker_stands = threading.Lock()
-        """Held while the broker is down, and while poison is sent: what was sent is then known."""
+        self._turns = {part: threading.Lock() for part in Part}
+        """Held while a part is down or frozen: it is not killed and frozen at once. That of the broker is also held
+        while poison is sent: what was sent is then known."""
         self._errors: list[BaseException] = []
         self._threads: list[threading.Thread] = []
         self._released = threading.Event()
-        self._programs = (*arena.workers, *(host.collector for host in arena.hosts))
 
     def run(self) -> Dealt:
         """Returns when all blows were dealt and everything stands again. Raises what went wrong in dealing them."""
-        for program in self._programs:
+        started = time.monotonic()
+        for program in self._arena.programs:
             program.start()
-        deal: Mapping[Kind, Callable[[Blow], None]] = {
-            Kind.BROKER: self._break_broker,
-            Kind.POSTGRES: self._break_database,
-            Kind.WORKER: lambda blow: self._kill(self._arena.workers, blow),
-            Kind.COLLECTOR: lambda blow: self._kill([host.collector for host in self._arena.hosts], blow),
-            Kind.DISK_FULL: self._fill_disk,
-            Kind.CLOCK: self._shift_clock,
-            Kind.POISON: self._send_poison,
-        }
+        self._await_first_outlook()
         self.dealt.began = time.monotonic()
         self.dealt.tell(f"{len(self._blows)} blows in {self._seconds:.0f} s")
         steps: list[Callable[[], None]] = [self._supervise, self._age]
-        steps += [lambda kind=kind, how=how: self._deal(kind, how) for kind, how in deal.items()]  # type: ignore[misc]
+        steps += [partial(self._deal, kind, how) for kind, how in self._ways_to_deal().items()]
         waiting = [
             (threading.Thread(target=self._guarded, args=(step, done := threading.Event())), done)
             for step in steps
@@ -133,6 +86,7 @@ class Storm:
         self._over.wait(self._left(self._seconds))
         self._over.set()
         waiting[1][1].wait()
+        self.dealt.delivery_seconds = time.monotonic() - started
         if self._errors:
             raise self._errors[0]
         return self.dealt
@@ -145,6 +99,29 @@ class Storm:
         self._released.set()
         for thread in self._threads:
             thread.join()
+
+    def _ways_to_deal(self) -> Mapping[Kind, Callable[[Blow], None]]:
+        return {
+            **{kind: partial(self._kill, part) for kind, part in KILLS.items()},
+            **{kind: partial(self._freeze, part) for kind, part in FREEZES.items()},
+            Kind.NETWORK: self._cut_network,
+            Kind.DISK_FULL: self._fill_disk,
+            Kind.CLOCK: self._shift_clock,
+            Kind.POISON: self._send_poison,
+        }
+
+    def _await_first_outlook(self) -> None:
+        """What has not begun to deliver and to score cannot be broken."""
+        end = idle_seconds() + READY_SECONDS
+        while True:
+            with suppress(sqlite3.OperationalError):  # a service that has not begun has no store
+                if self._arena.count_rows("outlooks"):
+                    return
+            if idle_seconds() > end:
+                raise TimeoutError(
+                    f"no reading was scored in {READY_SECONDS:.0f} s: see {self._arena.folder}"
+                )
+            time.sleep(0.2)
 
     def _guarded(self, step: Callable[[], None], done: threading.Event) -> None:
         try:
@@ -169,51 +146,59 @@ class Storm:
 
     def _age(self) -> None:
         while not self._over.wait(AGEING_SECONDS):
-            for host in self._arena.hosts:
+            for host in self._arena.collectors:
                 host.cabinet.age()
 
     def _supervise(self) -> None:
         """To the very end: a worker that found no server may be the last one to take what is left."""
         while not self._released.wait(SUPERVISOR_SECONDS):
-            for program in self._programs:
+            for program in self._arena.programs:
                 if wrong := program.revive():
                     self.dealt.unexpected.append(wrong)
 
-    def _break_broker(self, blow: Blow) -> None:
-        with self._broker_stands:
-            self._arena.kafka.kill()
+    def _kill(self, part: Part, blow: Blow) -> None:
+        targets = self._arena.parts[part]
+        target = targets[blow.target % len(targets)]
+        with self._turns[part]:
+            target.kill()
             self._over.wait(blow.seconds)
-            self._arena.kafka.start()
+            target.start()
 
-    def _break_database(self, blow: Blow) -> None:
-        self._arena.database.kill()
-        self._over.wait(blow.seconds)
-        self._arena.database.start()
+    def _freeze(self, part: Part, blow: Blow) -> None:
+        targets = self._arena.parts[part]
+        target = targets[blow.target % len(targets)]
+        with self._turns[part]:
+            target.freeze(True)
+            self._over.wait(blow.seconds)
+            target.freeze(False)
 
-    def _kill(self, programs: Sequence[Program], blow: Blow) -> None:
-        program = programs[blow.target % len(programs)]
-        program.kill()
+    def _cut_network(self, blow: Blow) -> None:
+        how = CUTS[blow.target % len(CUTS)]
+        network = self._arena.networks[blow.target // len(CUTS) % len(self._arena.networks)]
+        network.cut(how)
         self._over.wait(blow.seconds)
-        program.start()
+        network.cut(None)
 
     def _fill_disk(self, blow: Blow) -> None:
-        host = self._arena.hosts[blow.target % len(self._arena.hosts)]
+        host = self._arena.collectors[blow.target % len(self._arena.collectors)]
         if not host.mounted:
             self.dealt.skipped[Kind.DISK_FULL] += 1
             self.dealt.tell("no disk was filled: to give a spool a small disk of its own needs root")
             return
-        host.fill_disk()
+        with self._turns[Part.HOST]:
+            host.fill_disk()
         self._over.wait(blow.seconds)
         host.free_disk()
 
     def _shift_clock(self, blow: Blow) -> None:
-        host = self._arena.hosts[blow.target % len(self._arena.hosts)]
+        host = self._arena.collectors[blow.target % len(self._arena.collectors)]
         host.cabinet.shift.write_text(str(CLOCK_SHIFT_SECONDS))
         self._over.wait(blow.seconds)
         host.cabinet.shift.write_text("0")
 
     def _send_poison(self, blow: Blow) -> None:
-        with self._broker_stands:
+        assert self._arena.broker is not None
+        with self._turns[Part.BROKER]:
             random = Random(blow.target)
             self.dealt.poison += poison.send(self._arena.broker, poison.of_every_kind(random))
 
@@ -222,15 +207,15 @@ class Storm:
 
 
 def run_out(arena: Arena, dealt: Dealt) -> None:
-    """Collectors end as a host that shuts down does; what their spools hold yet is delivered as by their next start."""
+    """Hosts end as on a machine that shuts down; what their spools hold yet is delivered as by their next start."""
     for host in arena.hosts:
-        if not host.collector.stop():
-            dealt.unexpected.append(f"the collector of {host.name} did not end in order")
+        if not host.program.stop():
+            dealt.unexpected.append(f"the process of {host.name} did not end in order")
     clock, random = SystemClock(), Random(0)
     for host in arena.hosts:
         spool = Spool(host.spool, host.name, random)
-        log = KafkaLog(arena.broker)
-        courier = Courier(spool, LogSink(lambda log=log: log), clock, random, Pace(backlog_per_second=1e6))  # type: ignore[misc]
+        sink, _ = collecting._sink(load(host.settings))
+        courier = Courier(spool, sink, clock, random, Pace(backlog_per_second=1e6))
         try:
             left = spool.standing()
             dealt.tell(f"{host.name} has {left.readings} readings and {left.batches} batches left to deliver")
@@ -238,4 +223,4 @@ def run_out(arena: Arena, dealt: Dealt) -> None:
                 time.sleep(min(courier.step(), 1.0))
         finally:
             spool.close()
-            log.close()
+            sink.close()

@@ -8,15 +8,17 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.deadlines import idle_seconds
 from tests.system.kafka.jars import classpath
 
 LISTENERS = ("PLAIN", "CONTROLLER", "TLS", "MTLS", "SCRAM")
 USER, PASSWORD = "predrain", "the right one"
+PROTOCOLS = "PLAIN:PLAINTEXT,CONTROLLER:PLAINTEXT,TLS:SSL,MTLS:SSL,SCRAM:SASL_SSL"
 READY_SECONDS = 90.0
 # C1 only: half the CPU of a start. pdeathsig: a killed test run leaves no broker behind.
 JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms256m", "-Xmx384m", "-Djava.awt.headless=true")
@@ -25,7 +27,6 @@ process.roles=broker,controller
 node.id=1
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAIN
-listener.security.protocol.map=PLAIN:PLAINTEXT,CONTROLLER:PLAINTEXT,TLS:SSL,MTLS:SSL,SCRAM:SASL_SSL
 listener.name.mtls.ssl.client.auth=required
 sasl.enabled.mechanisms=SCRAM-SHA-512
 listener.name.scram.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
@@ -63,13 +64,21 @@ appender.f.layout.pattern=%d %p %c{{1}} %m%n
 class Broker:
     """Lies in `folder`. Start it from a thread that lives as long as it shall: it dies with that thread.
 
-    more: properties beside PROPERTIES. users: who else may enter by SCRAM, with PASSWORD.
+    more: properties beside PROPERTIES. users: who else may enter by SCRAM, with PASSWORD. proxied: further listeners
+    without TLS, by name; each tells its clients to come to this port of loopback, where something forwards to it.
     """
 
-    def __init__(self, folder: Path, more: str = "", users: Iterable[str] = ()) -> None:
-        self._folder, self._log, self._more = folder, folder / "server.log", more
+    def __init__(
+        self,
+        folder: Path,
+        more: str = "",
+        users: Iterable[str] = (),
+        proxied: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        self._folder, self._log, self._more, self._proxied = folder, folder / "server.log", more, proxied
         self._process: subprocess.Popen[bytes] | None = None
-        self._ports: dict[str, int] = dict(zip(LISTENERS, free_ports(len(LISTENERS)), strict=True))
+        names = (*LISTENERS, *proxied)
+        self._ports: dict[str, int] = dict(zip(names, free_ports(len(names)), strict=True))
         self._classpath = classpath()
         _certificates(folder)
         self._configure()
@@ -82,8 +91,12 @@ class Broker:
         )  # fmt: skip
 
     def address(self, listener: str = "PLAIN") -> str:
-        """`127.0.0.1:PORT` of one of LISTENERS."""
-        return f"127.0.0.1:{self._ports[listener]}"
+        """`127.0.0.1:PORT` of a listener."""
+        return f"127.0.0.1:{self.port(listener)}"
+
+    def port(self, listener: str) -> int:
+        """Where a listener listens."""
+        return self._ports[listener]
 
     @property
     def ca(self) -> Path:
@@ -161,12 +174,16 @@ class Broker:
     def _configure(self) -> None:
         listeners = ",".join(f"{name}://127.0.0.1:{port}" for name, port in self._ports.items())
         advertised = ",".join(
-            f"{name}://127.0.0.1:{port}" for name, port in self._ports.items() if name != "CONTROLLER"
+            f"{name}://127.0.0.1:{self._proxied.get(name, port)}"
+            for name, port in self._ports.items()
+            if name != "CONTROLLER"
         )
+        protocols = ",".join((PROTOCOLS, *(f"{name}:PLAINTEXT" for name in self._proxied)))
         lines = (
             PROPERTIES,
             self._more,
             f"controller.quorum.voters=1@127.0.0.1:{self._ports['CONTROLLER']}",
+            f"listener.security.protocol.map={protocols}",
             f"listeners={listeners}",
             f"advertised.listeners={advertised}",
             f"log.dirs={self._folder / 'data'}",

@@ -37,20 +37,29 @@ def readings(drives: int, days: int, seed: int = 1) -> Iterator[Reading]:
 
 
 def _reading(number: int, day: int, sick: bool) -> Reading:
-    pending = day * (8 + number % 50) if sick else 0
-    raw = {5: pending // 2, 9: 9_000 + number % 20_000 + 24 * day, 187: pending // 8, 194: 28, 197: pending}
-    raw |= {198: pending, 199: 0}
+    host = HostName(f"stor-{number // DRIVES_A_HOST:04d}")
     at = BEGIN + timedelta(days=day, seconds=number % 3_600)
+    return compose_reading(
+        f"Z{number:07d}", host, at, 9_000 + number % 20_000 + 24 * day, _pending(number, day, sick)
+    )
+
+
+def _pending(number: int, day: int, sick: bool) -> int:
+    return day * (8 + number % 50) if sick else 0
+
+
+def compose_reading(
+    serial: str, host: HostName, at: datetime, hours: int, pending: int, *, passed: bool = True
+) -> Reading:
+    """What a hard disk says after `hours` of power, with so many sectors that wait to be reallocated."""
+    raw = {5: pending // 2, 9: hours, 187: pending // 8, 194: 28, 197: pending, 198: pending, 199: 0}
     seen = Smart(
         Protocol.ATA,
-        Identity(
-            model="ST4000DM000", serial=f"Z{number:07d}", capacity_bytes=4_000_787_030_016, rotation_rpm=5900
-        ),
-        True,
+        Identity(model="ST4000DM000", serial=serial, capacity_bytes=4_000_787_030_016, rotation_rpm=5900),
+        passed,
         Counters(reallocated=raw[5], pending=pending, offline_uncorrectable=pending, crc_errors=0),
         {id_: Attribute(f"smart_{id_}", count) for id_, count in raw.items()},
         raw[9],
         28,
     )
-    host = HostName(f"stor-{number // DRIVES_A_HOST:04d}")
-    return Reading(DeviceId(f"ST4000DM000_Z{number:07d}"), host, at, at, seen)
+    return Reading(DeviceId(f"ST4000DM000_{serial}"), host, at, at, seen)

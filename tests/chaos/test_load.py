@@ -1,0 +1,38 @@
+"""The load generator: which readings are due at which time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from data.reading import Smart
+from tests.chaos.load import LATE_SECONDS, LoadClock, LoadOrder, compose_due
+
+ORDER = LoadOrder("load-0", drives=40, readings_per_second=10.0, began=1_000.0)
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def test_each_reading_is_due_once_at_the_rate_of_the_order() -> None:
+    clock = LoadClock(ORDER, 1_000.0)
+    taken = [number for tick in range(1, 51) for number in clock.take_due(1_000.0 + tick / 5)]
+    assert taken == list(range(100))
+
+
+def test_a_process_that_stood_still_makes_up_for_nothing() -> None:
+    clock = LoadClock(ORDER, 1_000.0)
+    clock.take_due(1_001.0)
+    late = clock.take_due(1_021.0)
+    assert len(late) == LATE_SECONDS * ORDER.readings_per_second
+    assert late[-1] == 209
+
+
+def test_a_process_that_was_killed_goes_on_where_the_fleet_stands() -> None:
+    assert list(LoadClock(ORDER, 1_010.0).take_due(1_010.2)) == [100, 101]
+
+
+def test_each_drive_is_read_in_turn_and_is_older_each_time() -> None:
+    first, again = compose_due(ORDER, 7, NOW), compose_due(ORDER, 47, NOW + timedelta(seconds=4))
+    assert first.device == again.device
+    assert isinstance(first.seen, Smart)
+    assert isinstance(again.seen, Smart)
+    assert (again.seen.power_on_hours or 0) == (first.seen.power_on_hours or 0) + 1
+    assert len({compose_due(ORDER, number, NOW).device for number in range(40)}) == 40

@@ -1,0 +1,86 @@
+"""A real `predrain up` under a steady load: readings over HTTP and pages that hold event streams."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from tests.attack.target import NO_RATES, Target, running_service
+from tests.bench.loading import Hosts
+from tests.bench.readers import Readers
+from tests.endure.flatness import ResourceSample
+
+SAMPLE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class EnduranceLoad:
+    """How much is asked of the service. The devices are the same from the begin to the end."""
+
+    seconds: float
+    readings_per_second: int = 500
+    streams: int = 50
+    devices: int = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class EnduranceRun:
+    """What was sent, and what the service held meanwhile."""
+
+    load: EnduranceLoad
+    seconds: float
+    accepted: int
+    page_rounds: int
+    failed_answers: int
+    samples: tuple[ResourceSample, ...]
+
+
+def run_load(folder: Path, load: EnduranceLoad, report: Callable[[ResourceSample], None]) -> EnduranceRun:
+    """Start the service, send for so long, and end it. Raises ValueError when readings are refused."""
+    with running_service(folder, settings=NO_RATES) as target:
+        hosts = Hosts(target.address, target.token, load.devices)
+        spawn = multiprocessing.get_context("spawn")
+        ours, theirs = spawn.Pipe()
+        readers = spawn.Process(
+            target=_read_pages, args=(target.address, load.streams, load.seconds, theirs), daemon=True
+        )
+        readers.start()
+        theirs.close()
+        ours.recv()
+        samples: list[ResourceSample] = []
+        over = threading.Event()
+        began = time.monotonic()
+
+        def sample() -> None:
+            while not over.wait(SAMPLE_SECONDS):
+                samples.append(_sample(target, time.monotonic() - began))
+                report(samples[-1])
+
+        sampling = threading.Thread(target=sample)
+        sampling.start()
+        try:
+            hosts.send(load.seconds, load.readings_per_second)
+            took = time.monotonic() - began
+        finally:
+            over.set()
+            sampling.join()
+        found: Readers = ours.recv()
+        readers.join()
+    return EnduranceRun(load, took, hosts.accepted, found.rounds, found.failed, tuple(samples))
+
+
+def _sample(target: Target, at_seconds: float) -> ResourceSample:
+    descriptors = sum(1 for _ in Path(f"/proc/{target.pid}/fd").iterdir())
+    return ResourceSample(at_seconds, target.memory_bytes() / 1e6, descriptors)
+
+
+def _read_pages(address: str, streams: int, seconds: float, connection: Connection) -> None:
+    readers = Readers(address)
+    asyncio.run(readers.read(streams, seconds, lambda: connection.send("all listen")))
+    connection.send(readers)
