@@ -16,7 +16,7 @@ _KINDS: Final = (Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS)
 def age_lives(house: House) -> None:
     """Let the time pass that has passed since, and say so where a disk stands otherwise now."""
     house.sight()
-    if house.lives.age(house.clock.now()):
+    if house.lives.age(house.clock.now(), hearing="worker" not in house.faults):
         house.changes.tell(*_KINDS)
 
 
