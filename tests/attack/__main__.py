@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from tests.attack.outcome import FINISHED, AttackOutcome
+from tests.attack.outcome import FINISHED
 
 TESTS = (
     "tests/attack",
@@ -33,16 +33,14 @@ def main() -> int:
     for column in ("tried", "refused", "got through", "slowest probe", "memory"):
         table.add_column(column, justify="right")
     for one in FINISHED:
-        measured = ("", "")
-        if isinstance(one, AttackOutcome):
-            measured = (f"{one.slowest_probe_seconds:.2f} s", f"{one.memory_growth_bytes / 2**20:+.0f} MiB")
-        name = one.name if isinstance(one, AttackOutcome) else one.attack
-        table.add_row(name, f"{one.tried:,}", f"{one.refused:,}", f"{one.got_through:,}", *measured)
+        strain = ("", "")
+        if one.measured is not None:
+            probe, growth = one.measured.slowest_probe_seconds, one.measured.memory_growth_bytes
+            strain = (f"{probe:.2f} s", f"{growth / 2**20:+.0f} MiB")
+        table.add_row(one.name, f"{one.tried:,}", f"{one.refused:,}", f"{one.got_through:,}", *strain)
     Console().print(table)
-    tried, refused, through = (
-        sum(int(getattr(one, name)) for one in FINISHED) for name in ("tried", "refused", "got_through")
-    )
-    print(f"tried {tried:,}, refused {refused:,}, got through {through:,}")
+    refused, through = sum(one.refused for one in FINISHED), sum(one.got_through for one in FINISHED)
+    print(f"tried {refused + through:,}, refused {refused:,}, got through {through:,}")
     return int(code)
 
 

@@ -8,33 +8,32 @@ from typing import Any
 import httpx2
 
 from service.rest.guarding import WORD_HEADER
-from tests.attack.outcome import FINISHED
-from tests.attack.tally import Tally
+from tests.attack.outcome import FINISHED, AttackOutcome
 
 READINGS, LATENCY, HALT = "/api/v1/readings", "/api/v1/latency", "/api/v1/halt"
 
 
 def deliver_for_other_hosts_by_cookie(
     client: httpx2.Client, token: str, readings: Sequence[Any], latencies: Sequence[Any]
-) -> Tally:
+) -> AttackOutcome:
     """Exchange a host's token for a cookie and deliver what belongs to other hosts.
 
     readings, latencies: envelopes, each of a host that is not the token's.
     """
     assert client.post("/api/v1/session", json={"token": token}).status_code == 204
     session = client.get("/api/v1/session").json()
-    tally = Tally("a cookie in exchange for a host's token")
+    outcome = AttackOutcome("a cookie in exchange for a host's token")
     for path, items in ((READINGS, readings), (LATENCY, latencies)):
         for item in items:
             answer = client.post(path, json=[item], headers={WORD_HEADER: session["word"]})
-            tally.count(refused=answer.status_code >= 400 or answer.json()["accepted"] == 0)
-    FINISHED.append(tally)
-    return tally
+            outcome.count(refused=answer.status_code >= 400 or answer.json()["accepted"] == 0)
+    FINISHED.append(outcome)
+    return outcome
 
 
-def act_without_credential(client: httpx2.Client, count: int) -> Tally:
+def act_without_credential(client: httpx2.Client, count: int) -> AttackOutcome:
     """Ask for a halt `count` times without a credential, each time from another address that a header makes up."""
-    tally = Tally("made-up addresses of the sender")
+    outcome = AttackOutcome("made-up addresses of the sender")
     for number in range(count):
         address = f"198.{18 + number // 65536 % 2}.{number // 256 % 256}.{number % 256}"
         headers = {
@@ -44,14 +43,14 @@ def act_without_credential(client: httpx2.Client, count: int) -> Tally:
             "X-Forwarded-Proto": "https",
         }
         answer = client.post(HALT, json={"why": f"number {number}"}, headers=headers)
-        tally.count(refused=answer.status_code in (401, 429))
-    FINISHED.append(tally)
-    return tally
+        outcome.count(refused=answer.status_code in (401, 429))
+    FINISHED.append(outcome)
+    return outcome
 
 
-def read_as_this_machine(client: httpx2.Client) -> Tally:
+def read_as_this_machine(client: httpx2.Client) -> AttackOutcome:
     """Read without a token through something that stands between, which some header of a proxy tells."""
-    tally = Tally("the rights of this machine, through a proxy")
+    outcome = AttackOutcome("the rights of this machine, through a proxy")
     for header in (
         "X-Forwarded-For",
         "X-Forwarded-Host",
@@ -62,6 +61,6 @@ def read_as_this_machine(client: httpx2.Client) -> Tally:
     ):
         for said in ("127.0.0.1", "::1", "for=127.0.0.1", "1.1 proxy", ""):
             answer = client.get("/api/v1/status", headers={header: said})
-            tally.count(refused=answer.status_code == 401)
-    FINISHED.append(tally)
-    return tally
+            outcome.count(refused=answer.status_code == 401)
+    FINISHED.append(outcome)
+    return outcome

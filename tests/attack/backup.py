@@ -20,29 +20,28 @@ from service.access.book import Book, Kind
 from service.backup.signing import signature_of, signing_key
 from service.state import StateDir
 from service.tokens import Scope
-from tests.attack.outcome import FINISHED
-from tests.attack.tally import Tally
+from tests.attack.outcome import FINISHED, AttackOutcome
 
 STORE = "state/store.sqlite"
 
 
-def plant_a_token(backup: Path, folder: Path, restore: Callable[[Path], None]) -> Tally:
+def plant_a_token(backup: Path, folder: Path, restore: Callable[[Path], None]) -> AttackOutcome:
     """Put a token that may do everything into `backup`, in each way of forging its signature, and restore it.
 
     folder: an empty one, for the forged files. restore: takes a file back as a person with the right key does.
     """
-    tally = Tally("a token that is planted in a backup")
+    outcome = AttackOutcome("a token that is planted in a backup")
     for number, forged in enumerate(_forged(_members(backup), folder)):
         file = folder / f"forged-{number}.tar.gz"
         file.write_bytes(forged)
         try:
             restore(file)
         except Refusal:
-            tally.count(refused=True)
+            outcome.count(refused=True)
         else:
-            tally.count(refused=False)
-    FINISHED.append(tally)
-    return tally
+            outcome.count(refused=False)
+    FINISHED.append(outcome)
+    return outcome
 
 
 def _forged(members: dict[str, bytes], folder: Path) -> Iterator[bytes]:

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.attack.tally import Tally
-
 
 @dataclass(frozen=True, slots=True)
-class AttackOutcome:
-    """Counts of requests or connections, and what the service suffered meanwhile."""
+class ServiceStrain:
+    """What a service in a process of its own suffered while an attack ran."""
 
-    name: str
-    tried: int
-    refused: int
-    got_through: int
-    """Carried out although they should have been refused, or broken with an error of the service (5xx that names none
-    of its limits)."""
     largest_answer_bytes: int
     slowest_probe_seconds: float
     """The slowest answer of `/healthz` while the attack ran."""
@@ -32,5 +24,37 @@ class AttackOutcome:
         return self.slowest_probe_seconds <= max(1.0, 20 * self.idle_probe_seconds)
 
 
-FINISHED: list[AttackOutcome | Tally] = []
+@dataclass(slots=True)
+class AttackOutcome:
+    """Counts of requests, connections or files. Invariant: tried == refused + got_through."""
+
+    name: str
+    refused: int = 0
+    got_through: int = 0
+    """Carried out although they should have been refused, or broken with an error of the service (5xx that names none
+    of its limits)."""
+    measured: ServiceStrain | None = None
+    """None where the attack was not on a process of its own."""
+
+    @property
+    def tried(self) -> int:
+        """How often it was tried."""
+        return self.refused + self.got_through
+
+    @property
+    def strain(self) -> ServiceStrain:
+        """What was measured. Raises ValueError where nothing was."""
+        if self.measured is None:
+            raise ValueError(f"nothing was measured while {self.name!r} was tried")
+        return self.measured
+
+    def count(self, *, refused: bool) -> None:
+        """One more try."""
+        if refused:
+            self.refused += 1
+        else:
+            self.got_through += 1
+
+
+FINISHED: list[AttackOutcome] = []
 """What came of every attack of this process, in order; `python -m tests.attack` prints it."""

@@ -14,7 +14,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.attack.outcome import FINISHED, AttackOutcome
+from tests.attack.outcome import FINISHED, AttackOutcome, ServiceStrain
 
 PREDRAIN = Path(sys.executable).parent / "predrain"
 START_SECONDS = 120.0
@@ -98,42 +98,34 @@ class Watch:
     """Probes the target while an attack runs, and counts what came of the attack."""
 
     def __init__(self, target: Target, name: str) -> None:
-        self._target, self._name = target, name
+        self._target, self._outcome = target, AttackOutcome(name)
         self._idle = max(target.probe() for _ in range(20))
         target.forget_peak()
         self._before, self._slowest = target.memory_bytes(), 0.0
         self._over = threading.Event()
         self._lock = threading.Lock()
-        self._tried = self._refused = self._through = self._largest = 0
+        self._largest = 0
         self._thread = threading.Thread(target=self._probe, daemon=True)
         self._thread.start()
 
     def count(self, answer: bytes, *, refused: tuple[int, ...]) -> None:
         """One request of the attack and its answer; `refused`: the statuses that refuse it."""
         with self._lock:
-            self._tried += 1
             self._largest = max(self._largest, len(answer))
-            if status_of(answer) in refused:
-                self._refused += 1
-            else:
-                self._through += 1
+            self._outcome.count(refused=status_of(answer) in refused)
 
     def end(self) -> AttackOutcome:
         """The attack is over."""
         self._over.set()
         self._thread.join()
-        outcome = AttackOutcome(
-            name=self._name,
-            tried=self._tried,
-            refused=self._refused,
-            got_through=self._through,
+        self._outcome.measured = ServiceStrain(
             largest_answer_bytes=self._largest,
             slowest_probe_seconds=self._slowest,
             idle_probe_seconds=self._idle,
             memory_growth_bytes=self._target.memory_bytes("VmHWM") - self._before,
         )
-        FINISHED.append(outcome)
-        return outcome
+        FINISHED.append(self._outcome)
+        return self._outcome
 
     def _probe(self) -> None:
         while True:

@@ -34,9 +34,9 @@ def test_a_body_without_a_token_costs_the_service_nothing(
 ) -> None:
     outcome = attack(target)
     assert (outcome.refused, outcome.got_through) == (outcome.tried, 0), outcome
-    assert outcome.largest_answer_bytes < 16 * 1024, outcome
-    assert outcome.memory_growth_bytes < 24 * MIB, outcome
-    assert outcome.served_promptly, outcome
+    assert outcome.strain.largest_answer_bytes < 16 * 1024, outcome
+    assert outcome.strain.memory_growth_bytes < 24 * MIB, outcome
+    assert outcome.strain.served_promptly, outcome
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_a_collector_cannot_make_the_service_build_what_it_will_not_take(
     outcome = attack(target)
     assert outcome.tried > 0
     assert (outcome.refused, outcome.got_through) == (outcome.tried, 0), outcome
-    assert outcome.largest_answer_bytes < 16 * 1024, outcome
-    assert outcome.memory_growth_bytes < 48 * MIB, outcome
-    assert outcome.served_promptly, outcome
+    assert outcome.strain.largest_answer_bytes < 16 * 1024, outcome
+    assert outcome.strain.memory_growth_bytes < 48 * MIB, outcome
+    assert outcome.strain.served_promptly, outcome
 
 
 def test_bodies_that_are_held_back_fill_no_more_memory_than_collectors_may_have(target: Target) -> None:
     outcome = bodies.hold_ingest_bodies(target)
     assert outcome.refused > 0, "those for which there is no room are told so"
-    assert outcome.memory_growth_bytes < 96 * MIB, outcome
-    assert outcome.served_promptly, outcome
+    assert outcome.strain.memory_growth_bytes < 96 * MIB, outcome
+    assert outcome.strain.served_promptly, outcome
     assert status_of(target.post("/api/v1/readings", b"[]", token=target.token)) == 200

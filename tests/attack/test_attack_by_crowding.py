@@ -31,8 +31,8 @@ def test_thousands_of_event_streams_of_one_caller_stop_nobody(target: Target) ->
     outcome = open_event_streams(target)
     assert outcome.got_through <= STREAMS_OF_ONE, outcome
     assert outcome.refused == outcome.tried - outcome.got_through
-    assert outcome.served_promptly, outcome
-    assert outcome.memory_growth_bytes < 96 * MIB, outcome
+    assert outcome.strain.served_promptly, outcome
+    assert outcome.strain.memory_growth_bytes < 96 * MIB, outcome
 
 
 def test_a_halt_gets_through_while_sign_ins_wait_for_a_silent_provider(tmp_path: Path) -> None:
@@ -45,8 +45,8 @@ def test_a_halt_gets_through_while_sign_ins_wait_for_a_silent_provider(tmp_path:
         with running_service(tmp_path, settings=settings) as target:
             outcome, seconds = crowd_sign_ins(target)
             assert outcome.got_through == 0, outcome
-            assert seconds < max(1.0, 20 * outcome.idle_probe_seconds)
-            assert outcome.served_promptly, outcome
+            assert seconds < max(1.0, 20 * outcome.strain.idle_probe_seconds)
+            assert outcome.strain.served_promptly, outcome
 
 
 def test_a_halt_works_with_a_full_disk_and_says_where_it_is_kept(tmp_path: Path) -> None:
