@@ -97,6 +97,7 @@ def as_it_is(run: Run) -> ClusterView:
     return replace(seen, pgs=pgs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_no_weight_and_no_pin_of_a_drain_is_taken_for_another_map(*, cancelled: bool) -> None:
     with Run(wide_spec(used=0.15)) as run:
@@ -110,6 +111,7 @@ def test_no_weight_and_no_pin_of_a_drain_is_taken_for_another_map(*, cancelled: 
                 assert not any(refused(a_plan(seen, a_drain(osd))) for osd in (0, 5))
 
 
+@pytest.mark.slow
 def test_no_recorded_cluster_is_refused_for_its_placement() -> None:
     for name in NAMES:
         seen = view_of(sample(name).answers)

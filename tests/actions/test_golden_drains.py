@@ -28,6 +28,7 @@ def transcript(spec: ClusterSpec) -> str:
         return run.transcript(drain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_a_drain_goes_as_it_is_written_down(name: str) -> None:
     path = FOLDER / f"{name}.txt"

@@ -124,6 +124,7 @@ ENDS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @ENDS
 def test_a_kill_now_and_then_leads_to_the_same_end(cancel_at: int | None) -> None:
     kill_every(17, cancel_at)
@@ -152,6 +153,7 @@ def kill_every(stride: int, cancel_at: int | None) -> None:
                 assert whole(run)
 
 
+@pytest.mark.slow
 def test_a_pg_that_a_dead_process_set_moving_by_an_override_still_counts_against_the_limit() -> None:
     """Without osd.12, CRUSH has two shards of this PG change places: no pin keeps them, and no plan names the PG."""
     pg, slow = PgId("1.3b"), Physics(latency_per_stream=0.01, stream_bytes_per_second=4e6)

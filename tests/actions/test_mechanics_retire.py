@@ -282,6 +282,7 @@ def set_by_the_operator(run: Run) -> None:
     run.ticks(5)
 
 
+@pytest.mark.slow
 def test_a_removal_that_is_over_leaves_the_flags_to_the_operator() -> None:
     with Run(SPEC) as run:
         drain = run.until(removed(run), S.VERIFIED)
@@ -304,6 +305,7 @@ def test_flags_that_an_earlier_version_left_in_the_book_of_a_drain_that_is_over_
         assert run.cluster.view().flags == {"norebalance"}
 
 
+@pytest.mark.slow
 def test_between_two_rungs_a_removal_that_is_paused_leaves_the_flags_to_the_operator() -> None:
     with Run(SPEC) as run:
         drain = removed(run)
@@ -341,6 +343,7 @@ def test_the_plan_of_a_removal_counts_the_pgs_that_it_will_pin() -> None:
     assert made.bounds[-1].name.startswith("then CRUSH weight 0")
 
 
+@pytest.mark.slow
 def test_a_pg_that_another_drain_sends_on_is_not_pinned_back_by_a_removal_that_kept_it_in_place() -> None:
     policy = Policy(out_share_max=0.5, drains_per_rack=9)
     with Run(replace(SPEC, physics=Physics(stream_bytes_per_second=8e6)), policy=policy) as run:
@@ -357,6 +360,7 @@ def test_a_pg_that_another_drain_sends_on_is_not_pinned_back_by_a_removal_that_k
         assert whole(run)
 
 
+@pytest.mark.slow
 def test_removals_at_once_foresee_what_each_others_weights_have_changed() -> None:
     spec = wide_spec(hosts=8, per_host=2, racks=0, pg_num=128, used=0.4)
     with Run(spec, policy=Policy(out_share_max=0.5, peering_max=2)) as run:

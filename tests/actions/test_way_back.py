@@ -116,6 +116,7 @@ def test_a_cancel_that_people_let_go_on_gives_up_the_pin_that_the_mon_refuses_ag
         assert set(run.cluster.view().upmap_items) == {pg}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["osd.0", "the next"])
 def test_two_drains_that_sent_one_pg_on_in_turn_bring_it_back_when_both_are_cancelled(first: str) -> None:
     with Run(SPEC, policy=Policy(out_share_max=0.5, drains_per_rack=9)) as run:
@@ -155,6 +156,7 @@ def led_away_from(run: Run, osd: int) -> dict[PgId, Pairs]:
     return led
 
 
+@pytest.mark.slow
 def test_pins_that_the_mon_takes_away_with_the_last_override_come_back_and_their_pgs_a_few_at_a_time() -> (
     None
 ):

@@ -41,6 +41,7 @@ def crooked(outside: Path) -> Path:
     return outside
 
 
+@pytest.mark.slow
 def test_no_mutated_bundle_ends_or_holds_up_a_process_that_uses_it(tmp_path: Path) -> None:
     """Without the child's protection: the check of the text alone keeps LightGBM from what it cannot bear."""
     done = subprocess.run(
@@ -138,6 +139,7 @@ def test_what_is_handed_on_forecasts_the_same() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_bundle_that_cannot_forecast_is_refused_by_its_trial_and_the_verdict_is_remembered(
     crooked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +153,7 @@ def test_a_bundle_that_cannot_forecast_is_refused_by_its_trial_and_the_verdict_i
     assert str(again.value) == str(first.value)
 
 
+@pytest.mark.slow
 def test_a_sound_bundle_is_tried_once_at_promotion_and_the_shipped_one_never(
     outside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +167,7 @@ def test_a_sound_bundle_is_tried_once_at_promotion_and_the_shipped_one_never(
     Trials().check(DEFAULT)
 
 
+@pytest.mark.slow
 def test_a_bundle_that_fails_its_trial_cannot_be_promoted(crooked: Path, tmp_path: Path) -> None:
     with pytest.raises(CorruptBundle):
         Shelf(tmp_path / "bundles").install(crooked)

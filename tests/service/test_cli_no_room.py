@@ -12,6 +12,7 @@ import pytest
 COMMAND = [sys.executable, "-c", "from service.cli import run; run()"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["config", "check"], ["config", "show"]], ids=["a line", "many lines"])
 def test_output_that_finds_no_room_is_told_in_one_sentence(tmp_path: Path, words: list[str]) -> None:
     with Path("/dev/full").open("w") as full:

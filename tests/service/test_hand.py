@@ -197,6 +197,7 @@ def test_a_whole_drain_goes_through_the_hand(world: World, site: Site, service: 
     assert module.troubles == []
 
 
+@pytest.mark.slow
 def test_a_disk_that_goes_for_good_is_removed_through_the_hand_as_without_it() -> None:
     with Run(SPEC) as run:
         hand = AtOnce(SimulatedMgr(run.watched), ClusterClock(run.cluster))

@@ -52,6 +52,7 @@ def test_the_depth_of_any_text_in_any_pieces_is_what_a_parser_finds(
         assert counted(text, size, depth=found - 1) is not None
 
 
+@pytest.mark.slow
 @given(st.lists(JSON, max_size=20), st.integers(1, 40))
 def test_items_are_those_of_the_outermost_array(items: list[Any], size: int) -> None:
     text = json.dumps(items).encode()
@@ -60,6 +61,7 @@ def test_items_are_those_of_the_outermost_array(items: list[Any], size: int) -> 
         assert counted(text, size, items=len(items) - 1) is not None
 
 
+@pytest.mark.slow
 @given(JSON, st.integers(1, 40))
 def test_no_more_values_are_found_than_a_parser_builds(value: Any, size: int) -> None:
     def values(one: Any) -> int:

@@ -77,6 +77,7 @@ def _try(requests: Any, headers: dict[str, str]) -> None:
     holds()
 
 
+@pytest.mark.slow
 def test_the_document_is_valid_openapi_3_1(api: Any) -> None:
     assert api.raw_schema["openapi"].startswith("3.1")
     api.validate()

@@ -304,6 +304,7 @@ def test_drain_commands_say_that_no_service_runs(tmp_path: Path, capsys: pytest.
     assert "start it (predrain up)" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_drain_without_a_cluster_is_done_in_part(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,6 +46,7 @@ def metric(site: Site, name: str) -> int:
     return int(float(found[1]))
 
 
+@pytest.mark.slow
 def test_a_flood_with_made_up_addresses_is_a_handful_of_lines_that_tell_all_of_it(
     site: Site, soon: None
 ) -> None:
@@ -102,6 +103,7 @@ def test_the_bound_by_address_holds_whatever_address_is_made_up(place: Place, se
     shut(house)
 
 
+@pytest.mark.slow
 def test_a_named_proxy_tells_whose_request_it_is(place: Place, serve: Serve) -> None:
     access = place.settings.access.model_copy(update={"address_requests_per_second": 2.0})
     settings = place.settings.model_copy(update={"access": access})
@@ -153,6 +155,7 @@ def test_a_proxy_is_an_address_or_a_network_and_not_everybody(wrong: str) -> Non
 _ADDRESSES = st.ip_addresses().map(str)
 
 
+@pytest.mark.slow
 @given(st.lists(_ADDRESSES | st.text(max_size=8), max_size=5), _ADDRESSES)
 def test_whatever_a_header_says_a_peer_that_is_no_proxy_stays_itself(said: list[str], peer: str) -> None:
     seen: list[object] = []
