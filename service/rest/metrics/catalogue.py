@@ -186,7 +186,7 @@ BRIER = Family(
 
 CATALOGUE: Final[dict[str, tuple[Family, ...]]] = {
     "Fleet": (
-        *(DEVICES, STALE, EXPECTED, NEWEST, STALE_AFTER, BAD, MODELS, HOSTS, HOSTS_UNHEARD),
+        *(DEVICES, LIVES, STALE, EXPECTED, NEWEST, STALE_AFTER, BAD, MODELS, HOSTS, HOSTS_UNHEARD),
         *(HOST_AGE, HOST_UNREADABLE, HOST_BLIND, HOT, UNREADABLE_FOR),
     ),
     "Cluster and drains": (
