@@ -67,6 +67,11 @@ class LifeBook:
         with self._lock:
             self._hear(outcomes)
 
+    @property
+    def shown(self) -> Mapping[DeviceId, DiskLife]:
+        """How each disk stood at the last survey or ageing; another object once any of them stands otherwise."""
+        return self._shown
+
     def survey(
         self,
         readings: Mapping[DeviceId, Reading],
@@ -86,13 +91,13 @@ class LifeBook:
             self._decide(now)
             return self._shown
 
-    def age(self, now: datetime, *, hearing: bool = True) -> bool:
-        """Work out again the disks that the time alone may change; whether any of them stands otherwise now.
+    def age(self, now: datetime, *, hearing: bool = True) -> None:
+        """Work out again the disks that the time alone may change.
 
         hearing: whether readings are taken out of the log, so that missing ones mean something.
         """
         with self._lock:
-            shown, self._hearing = self._shown, hearing
+            self._hearing = hearing
             for host, newest in self._newest.items():
                 if now - newest > self._stale_after:
                     self._awake.pop(host, None)
@@ -106,7 +111,6 @@ class LifeBook:
                 if (late and life.is_living) or life.state is LifeState.SILENT:
                     self._touched.add(device)
             self._decide(now)
-            return self._shown is not shown
 
     def follow(self) -> None:
         """Take over what other processes wrote down. Raises what the store raises."""

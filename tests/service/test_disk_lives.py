@@ -29,10 +29,10 @@ OLD, NEW = DeviceId("ST4000DM000_A"), DeviceId("ST4000DM000_NEW")
 def replace_disk(world: World) -> None:
     """A bad disk under osd.0 dies, and another one stands in its slot from now on."""
     house = world.house
+    world.tick(5)
     house.ingest(week_of("A", house.clock.now(), passed=False))
     work(house)
     keep_lives(house)
-    world.tick()
     house.ingest([smart_reading("NEW", house.clock.now())])
     work(house)
     put_under_osd_0(house, NEW)
@@ -84,10 +84,11 @@ def test_nothing_is_forecast_of_a_disk_that_was_replaced(world: World, site: Sit
 
 
 def test_the_command_line_says_what_the_page_says(
-    world: World, site: Site, capsys: pytest.CaptureFixture[str]
+    world: World, site: Site, place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     replace_disk(world)
-    at = ["--state", str(world.house.settings.service.state)]
+    place.state.url.write_text(str(site.client.base_url))
+    at = ["--state", str(place.state.path)]
     assert main(["disks", "--life", "retired", "--json", *at]) == 0
     (told,) = json.loads(capsys.readouterr().out)
     assert (told["device"], told["state"], told["severity"]) == (OLD, "retired", None)
