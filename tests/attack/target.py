@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.attack.outcome import FINISHED, AttackOutcome, ServiceStrain
+from tests.deadlines import idle_seconds
 
 PREDRAIN = Path(sys.executable).parent / "predrain"
 START_SECONDS = 120.0
@@ -159,8 +160,8 @@ def running_service(folder: Path, *, settings: str = "", limits: str = "") -> It
 
 def _await_ready(target: Target) -> None:
     """Wait until the forecaster is loaded and every route was asked once: what is imported late is no attack's."""
-    end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end:
+    end = idle_seconds() + START_SECONDS
+    while idle_seconds() < end:
         with target.connect() as connection:
             connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             if status_of(read_all(connection)) == 200:
@@ -173,8 +174,8 @@ def _await_ready(target: Target) -> None:
 
 
 def _url(state: Path, process: subprocess.Popen[bytes], said: Path) -> str:
-    end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end and process.poll() is None:
+    end = idle_seconds() + START_SECONDS
+    while idle_seconds() < end and process.poll() is None:
         if (state / "url").exists() and (url := (state / "url").read_text().strip()):
             return url
         time.sleep(0.1)

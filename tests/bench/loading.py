@@ -42,6 +42,15 @@ AIM_MS = 100.0
 STAMP = NOW.isoformat().replace("+00:00", "Z").encode()
 
 
+def count_worked(address: str) -> int:
+    """Readings that the service at `address` has judged."""
+    with closing(http.client.HTTPConnection(address, timeout=120)) as connection:
+        connection.request("GET", "/metrics")
+        lines = connection.getresponse().read().decode().splitlines()
+    found = next(line for line in lines if line.startswith("predrain_readings_worked_total "))
+    return int(float(found.split()[1]))
+
+
 @dataclass
 class Service:
     """One that answers."""
@@ -64,11 +73,7 @@ class Service:
 
     def worked(self) -> int:
         """Readings that were judged."""
-        with closing(http.client.HTTPConnection(self.address, timeout=120)) as connection:
-            connection.request("GET", "/metrics")
-            lines = connection.getresponse().read().decode().splitlines()
-        found = next(line for line in lines if line.startswith("predrain_readings_worked_total "))
-        return int(float(found.split()[1]))
+        return count_worked(self.address)
 
     def megabytes(self) -> float:
         """What it holds now."""

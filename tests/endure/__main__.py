@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.endure.flatness import (
     DESCRIPTOR_BOUND,
     MEMORY_BOUND,
+    MOST_WAITING,
     FlatnessVerdict,
     ResourceSample,
     judge_flatness,
@@ -41,10 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def describe_run(run: EnduranceRun, verdict: FlatnessVerdict) -> list[str]:
     """The table and the verdict, as Markdown."""
-    lines = ["| at (s) | memory (MB) | descriptors |", "|---|---|---|"]
+    lines = ["| at (s) | memory (MB) | descriptors | readings that wait |", "|---|---|---|---|"]
     step = max(1, len(run.samples) // _ROWS)
     lines += [
-        f"| {one.at_seconds:.0f} | {one.megabytes:.1f} | {one.descriptors} |" for one in run.samples[::step]
+        f"| {one.at_seconds:.0f} | {one.megabytes:.1f} | {one.descriptors} | {one.waiting:,} |"
+        for one in run.samples[::step]
     ]
     rate = run.accepted / run.seconds
     return [
@@ -61,6 +63,8 @@ def describe_run(run: EnduranceRun, verdict: FlatnessVerdict) -> list[str]:
         f"| descriptors | {verdict.first_descriptors} | {verdict.last_descriptors} "
         f"| {verdict.last_descriptors - verdict.first_descriptors:+d} | {DESCRIPTOR_BOUND:+d} "
         f"| {_describe_flat(verdict.are_descriptors_flat)} |",
+        f"| readings that wait, at most | | {verdict.most_waiting:,} | | {MOST_WAITING:,} "
+        f"| {'kept up' if verdict.has_kept_up else 'FELL BEHIND: the load was too much for this machine'} |",
         f"(the warm-up took {verdict.warm_up_seconds:.0f} s)",
     ]
 

@@ -13,6 +13,8 @@ MEMORY_BOUND = 0.5
 """Most megabytes by which memory may grow in a minute."""
 DESCRIPTOR_BOUND = 5
 """Most descriptors that there may be more at the end than after the warm-up."""
+MOST_WAITING = 2_000
+"""Readings that may wait to be scored: a worker takes so many at once."""
 _ENDS = 10
 """Samples of which the median stands for the begin or the end."""
 
@@ -24,6 +26,8 @@ class ResourceSample:
     at_seconds: float
     megabytes: float
     descriptors: int
+    waiting: int
+    """Readings that were accepted and not scored yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class FlatnessVerdict:
     last_megabytes: float
     first_descriptors: int
     last_descriptors: int
+    most_waiting: int
 
     @property
     def is_memory_flat(self) -> bool:
@@ -48,9 +53,16 @@ class FlatnessVerdict:
         return self.last_descriptors - self.first_descriptors <= DESCRIPTOR_BOUND
 
     @property
+    def has_kept_up(self) -> bool:
+        """Whether the service scored what came. One that falls behind takes ever more readings at once, up to a limit,
+        and its memory grows with them: then the load was too much for the machine, and flatness was not measured.
+        """
+        return self.most_waiting <= MOST_WAITING
+
+    @property
     def is_flat(self) -> bool:
-        """Whether both are flat."""
-        return self.is_memory_flat and self.are_descriptors_flat
+        """Whether both are flat, and the service kept up."""
+        return self.is_memory_flat and self.are_descriptors_flat and self.has_kept_up
 
 
 def judge_flatness(samples: Sequence[ResourceSample]) -> FlatnessVerdict:
@@ -69,4 +81,5 @@ def judge_flatness(samples: Sequence[ResourceSample]) -> FlatnessVerdict:
         last_megabytes=median(one.megabytes for one in last),
         first_descriptors=round(median(one.descriptors for one in first)),
         last_descriptors=round(median(one.descriptors for one in last)),
+        most_waiting=max(one.waiting for one in warm),
     )

@@ -12,11 +12,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from tests.attack.target import NO_RATES, Target, running_service
-from tests.bench.loading import Hosts
+from tests.bench.loading import Hosts, count_worked
 from tests.bench.readers import Readers
 from tests.endure.flatness import ResourceSample
 
-SAMPLE_SECONDS = 1.0
+SAMPLE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def run_load(folder: Path, load: EnduranceLoad, report: Callable[[ResourceSample
 
         def sample() -> None:
             while not over.wait(SAMPLE_SECONDS):
-                samples.append(_sample(target, time.monotonic() - began))
+                samples.append(_sample(target, time.monotonic() - began, hosts.accepted))
                 report(samples[-1])
 
         sampling = threading.Thread(target=sample)
@@ -75,9 +75,10 @@ def run_load(folder: Path, load: EnduranceLoad, report: Callable[[ResourceSample
     return EnduranceRun(load, took, hosts.accepted, found.rounds, found.failed, tuple(samples))
 
 
-def _sample(target: Target, at_seconds: float) -> ResourceSample:
+def _sample(target: Target, at_seconds: float, accepted: int) -> ResourceSample:
+    waiting = max(0, accepted - count_worked(target.address))
     descriptors = sum(1 for _ in Path(f"/proc/{target.pid}/fd").iterdir())
-    return ResourceSample(at_seconds, target.memory_bytes() / 1e6, descriptors)
+    return ResourceSample(at_seconds, target.memory_bytes() / 1e6, descriptors, waiting)
 
 
 def _read_pages(address: str, streams: int, seconds: float, connection: Connection) -> None:

@@ -12,9 +12,11 @@ TEN_MINUTES = 600
 
 
 def sample_process(
-    megabytes: Callable[[int], float], descriptors: Callable[[int], int] = lambda _: 100
+    megabytes: Callable[[int], float],
+    descriptors: Callable[[int], int] = lambda _: 100,
+    waiting: Callable[[int], int] = lambda _: 0,
 ) -> list[ResourceSample]:
-    return [ResourceSample(at, megabytes(at), descriptors(at)) for at in range(TEN_MINUTES)]
+    return [ResourceSample(at, megabytes(at), descriptors(at), waiting(at)) for at in range(TEN_MINUTES)]
 
 
 def test_memory_that_stands_still_after_the_warm_up_is_flat() -> None:
@@ -45,6 +47,17 @@ def test_descriptors_that_grow_are_not_flat() -> None:
     assert not verdict.is_flat
 
 
+def test_a_service_that_falls_behind_was_not_measured() -> None:
+    verdict = judge_flatness(sample_process(lambda _: 300.0, waiting=lambda at: 10 * at))
+    assert verdict.is_memory_flat
+    assert not verdict.has_kept_up
+    assert not verdict.is_flat
+
+
+def test_what_waits_while_the_service_starts_does_not_count() -> None:
+    assert judge_flatness(sample_process(lambda _: 300.0, waiting=lambda at: 9_000 * (at < 60))).is_flat
+
+
 def test_too_few_samples_are_not_judged() -> None:
     with pytest.raises(ValueError, match="too few"):
-        judge_flatness([ResourceSample(float(at), 300.0, 100) for at in range(15)])
+        judge_flatness([ResourceSample(float(at), 300.0, 100, 0) for at in range(15)])
