@@ -116,24 +116,45 @@ class Outlook:
     """What would clear it, one sentence; empty where there is nothing to clear."""
     endurance: Life | None = None
     """Days until a flash drive's rated life is used up, by the slope of its own wear counter; no failure then."""
+    held: Status | None = None
+    """The graver status that still counts, because too few readings bear the milder `status` out; None: none does."""
+
+    @property
+    def severity(self) -> Status:
+        """How ill the disk is, as every reader is told: it gets worse at once, and better after `CALM_READINGS`."""
+        return self.held or self.status
 
 
-_GRAVITY: Final = {Status.UNKNOWN: 0, Status.GOOD: 0, Status.WARNING: 1, Status.BAD: 2}
+GRAVITY: Final = {Status.UNKNOWN: 0, Status.GOOD: 0, Status.WARNING: 1, Status.BAD: 2}
+CALM_READINGS: Final = 3
+"""Readings in a row that must agree before a disk is called better."""
 
 
 def borne_out(outlook: Outlook, before: Outlook | None) -> Outlook:
     """The outlook with how many readings in a row, over how many hours, bear its status (or a graver one) out."""
     readings, span_hours = trust(outlook.status, outlook.as_of, before)
-    return replace(outlook, readings=readings, span_hours=span_hours)
+    held = hold_severity(outlook.status, readings, before)
+    return replace(outlook, readings=readings, span_hours=span_hours, held=held)
+
+
+def hold_severity(status: Status, readings: int, before: Outlook | None) -> Status | None:
+    """The graver severity of `before` that still counts beside `status`; None where `status` counts.
+
+    This is the one rule of how a disk gets better. A disk that could not be judged has not got better.
+    readings: how many in a row bear `status` out.
+    """
+    if before is None or GRAVITY[before.severity] <= GRAVITY[status]:
+        return None
+    return None if status is not Status.UNKNOWN and readings >= CALM_READINGS else before.severity
 
 
 def trust(status: Status, as_of: datetime, before: Outlook | None) -> tuple[int, float]:
     """Readings in a row that bear `status` (or a graver one) out, and over how many hours, counted on from `before`."""
-    if before is None or _GRAVITY[before.status] < _GRAVITY[status]:
+    if before is None or GRAVITY[before.status] < GRAVITY[status]:
         return 1, 0.0
     passed = (as_of - before.as_of).total_seconds() / 3600
     if passed <= 0:
         return max(before.readings, 1), before.span_hours
-    if _GRAVITY[before.status] > _GRAVITY[status]:
+    if GRAVITY[before.status] > GRAVITY[status]:
         return 1, 0.0
     return before.readings + 1, before.span_hours + passed

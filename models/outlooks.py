@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.ids import DeviceId
-from data.outlook import Life, Outlook, trust
+from data.outlook import Life, Outlook, hold_severity, trust
 from features.schema import reported
 from features.state import DriveState, day_of, matrix
 from models.bundle import YOUNG, Bundle
@@ -56,6 +56,7 @@ def _ruled(state: DriveState, verdict: Verdict, before: Outlook | None) -> Outlo
         hard=verdict.hard,
         readings=readings,
         span_hours=span_hours,
+        held=hold_severity(verdict.status, readings, before),
         rule_score=verdict.score,
         advice=verdict.advice,
         clears=verdict.clears,
@@ -80,6 +81,7 @@ def _modelled(state: DriveState, source: str, told: Told, before: Outlook | None
         life=life,
         readings=readings,
         span_hours=span_hours,
+        held=hold_severity(why.status, readings, before),
         advice=why.advice,
         clears=why.clears,
     )

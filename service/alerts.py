@@ -1,4 +1,4 @@
-"""When a change of outlook is worth a person's attention: when it gets worse, and once when it is over."""
+"""When a change of outlook is worth a person's attention: when its severity changes, and when a probability doubles."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from data.ids import DeviceId
-from data.outlook import Outlook, Status
+from data.outlook import GRAVITY, Outlook
 
-RANK = {Status.GOOD: 0, Status.UNKNOWN: 0, Status.WARNING: 1, Status.BAD: 2}
 NOTABLE_P = 0.05
 """A doubled probability is told from here on."""
-CALM_READINGS = 3
-"""Readings in a row that must agree before a disk is called better."""
 
 
 class Why(StrEnum):
@@ -36,12 +33,10 @@ class Alert:
 
 def why_announce(announced: Outlook | None, outlook: Outlook) -> Why | None:
     """Whether `outlook` is news after the last one that was `announced` for its device, and why."""
-    before = RANK[announced.status] if announced else 0
-    now = RANK[outlook.status]
-    if now > before:
-        return Why.WORSE
-    if now < before:
-        return Why.BETTER if outlook.status is Status.GOOD and outlook.readings >= CALM_READINGS else None
+    before = GRAVITY[announced.severity] if announced else 0
+    now = GRAVITY[outlook.severity]
+    if now != before:
+        return Why.WORSE if now > before else Why.BETTER
     p, p_before = outlook.p_fail_30d, announced.p_fail_30d if announced else None
     if now and p is not None and p_before is not None and p >= NOTABLE_P and p >= 2 * p_before:
         return Why.DOUBLED

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from data.drain import Drain, JournalEntry
 from data.ids import DeviceId, HostName
+from data.life_cycle import LifeChange
 from data.outcome import Outcome
 from data.outlook import Outlook
 from data.reading import LatencySummary, Reading
@@ -85,6 +86,7 @@ class Store(Protocol):
     - readings are keyed by (device, taken_at); a second one with that key is ignored;
     - a checkpoint is dropped with any reading kept that is not later than it: it never lacks one of its time;
     - `save_drain` raises RevisionConflict unless the revision is higher than the stored one (or equal and identical);
+    - changes in the lives of disks are append-only, and ordered as they were written;
     - a journal is ordered and only grows at its end; the journal `audit` is a chain (data.store.chain);
     - a row whose document cannot be read is left out of every answer and reported by `describe_damage`; only the
       very drain that it holds can be neither asked for nor saved;
@@ -186,6 +188,26 @@ class Store(Protocol):
 
     def outcomes(self) -> tuple[Outcome, ...]:
         """All statements, oldest first."""
+        ...
+
+    def add_life_changes(self, changes: Sequence[LifeChange]) -> None:
+        """Append changes in the lives of disks. The same change twice has one effect."""
+        ...
+
+    def read_life_changes(
+        self,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+        device: DeviceId | None = None,
+    ) -> tuple[LifeChange, ...]:
+        """Changes from `since` on and before `until`, of one device or of all, newest first; the newest `limit`."""
+        ...
+
+    def last_life_changes(self, after: int = 0) -> tuple[int, Mapping[DeviceId, LifeChange]]:
+        """The last change of each disk that changed after the change with the number `after`, and the highest number
+        there is, for the next look.
+        """
         ...
 
     def news(self, since: str | None = None) -> News:

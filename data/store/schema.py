@@ -22,7 +22,7 @@ from sqlalchemy import (
     Text,
 )
 
-VERSION = 6
+VERSION = 7
 """Of the tables and of the documents in them; data.store.migrations tells what came with each."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -148,6 +148,19 @@ outcomes = Table(
     _written(),
     Index("outcomes_by_time", "at", "number"),
     Index("outcomes_by_writing", "written"),
+    sqlite_autoincrement=True,
+)
+
+life_changes = Table(
+    "life_changes",
+    metadata,
+    Column("number", _Numbered, primary_key=True, autoincrement=True),
+    Column("device", String, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("document", LargeBinary, nullable=False),
+    Index("life_changes_by_device", "device", "number"),
+    Index("life_changes_by_time", "at", "number"),
     sqlite_autoincrement=True,
 )
 

@@ -19,6 +19,7 @@ from data.reading import LatencySummary, Reading
 from data.store import chain, checkpointing, documents, latencies, notes, refiling, schema, upkeep
 from data.store.database import Database
 from data.store.drains import Drains
+from data.store.lives import LifeChangeRows
 from data.store.news import news
 from data.store.port import AUDIT, AuditChain, Checkpoint, News
 from data.store.schema import microseconds
@@ -33,7 +34,7 @@ Row = Mapping[str, Any]
 _ONLY = 1  # the id of a table's one row
 
 
-class SqlStore:
+class SqlStore(LifeChangeRows):
     """`data.store.port.Store` in a database.
 
     Every save is one transaction, durable before it returns. A reading or latency summary with a key that is already
@@ -43,7 +44,8 @@ class SqlStore:
     """
 
     def __init__(self, database: Database) -> None:
-        self._database, self._drains = database, Drains(database)
+        super().__init__(database)
+        self._drains = Drains(database)
         self._unwritten_halt: str | None = None
 
     def add_readings(self, readings: Iterable[Reading]) -> int:

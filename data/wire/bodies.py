@@ -10,6 +10,7 @@ import msgspec
 
 from data.drain import Drain, JournalEntry
 from data.ids import DeviceId, HostName
+from data.life_cycle import LifeChange
 from data.log.port import Delivered, Topic
 from data.outcome import Outcome
 from data.outlook import Outlook
@@ -160,5 +161,6 @@ OUTLOOK: Body[Outlook] = Shape(Outlook)
 DRAIN: Body[Drain] = Shape(Drain)
 JOURNAL_ENTRY: Body[JournalEntry] = Shape(JournalEntry)
 OUTCOME: Body[Outcome] = Shape(Outcome)
+LIFE_CHANGE: Body[LifeChange] = Shape(LifeChange)
 DEAD_LETTER: Body[DeadLetter] = Shape(DeadLetter)
 STORE_MARK: Body[StoreMark] = Shape(StoreMark)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 import structlog
 
 from data.ids import DeviceId
-from data.outlook import Outlook, Reason, Status
+from data.outlook import Outlook, Reason, Status, hold_severity
 from data.reading import Reading
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Patient(Generic[State]):
                 return self._one_by_one(scene, before)
             (reading, _), *_ = scene
             structlog.get_logger().exception("a device cannot be scored", device=reading.device)
-            return [unscored(reading.device, reading.taken_at)]
+            return [unscored(reading.device, reading.taken_at, before.get(reading.device))]
 
     def _one_by_one(
         self, scene: Sequence[Seen[State]], before: Mapping[DeviceId, Outlook]
@@ -101,7 +101,7 @@ class Patient(Generic[State]):
         return made
 
 
-def unscored(device: DeviceId, as_of: datetime) -> Outlook:
+def unscored(device: DeviceId, as_of: datetime, before: Outlook | None = None) -> Outlook:
     """The outlook of a device that the forecaster failed on: unknown, never healthy."""
     sentence = "It could not be scored; the service's log has the traceback."
     return Outlook(
@@ -111,4 +111,5 @@ def unscored(device: DeviceId, as_of: datetime) -> Outlook:
         source="rule:not-scored",
         reasons=(Reason("not-scored", sentence),),
         prescription="Report this; until it is scored, watch the disk by hand.",
+        held=hold_severity(Status.UNKNOWN, 0, before),
     )

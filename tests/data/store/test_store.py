@@ -13,6 +13,7 @@ import pytest
 
 from data.drain import Drain, DrainState, Intent, JournalEntry, Mechanic, Move, Plan, Progress
 from data.ids import DeviceId, HostName, OsdId, PgId
+from data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState
 from data.outcome import Fate, Outcome
 from data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
 from data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
@@ -249,6 +250,34 @@ def test_outcomes_are_kept_once_and_told_oldest_first(store: Store) -> None:
     for outcome in (failed, suspected, failed, cleared):
         store.add_outcome(outcome)
     assert store.outcomes() == (suspected, failed, cleared)
+
+
+def life_change(number: int, device: str = "A", hour: int = 0) -> LifeChange:
+    host = HostName(f"host-{number}")
+    return LifeChange(
+        DeviceId(device), NOON + hour * HOUR, LifeState.IN_SERVICE, LifeSource.COLLECTOR, LifeEvidence.READING,
+        host, host=host,
+    )  # fmt: skip
+
+
+def test_changes_in_the_lives_of_disks_are_kept_once_and_told_newest_first(store: Store) -> None:
+    first, second, other = life_change(1), life_change(2, hour=1), life_change(3, "B", hour=2)
+    store.add_life_changes([first, second])
+    store.add_life_changes([second, other])
+    assert store.read_life_changes() == (other, second, first)
+    assert store.read_life_changes(since=NOON + HOUR, until=NOON + 2 * HOUR) == (second,)
+    assert store.read_life_changes(limit=1) == (other,)
+    assert store.read_life_changes(device=DeviceId("A")) == (second, first)
+
+
+def test_the_last_change_of_each_disk_can_be_followed(store: Store) -> None:
+    assert store.last_life_changes() == (0, {})
+    store.add_life_changes([life_change(1), life_change(2, hour=1), life_change(3, "B")])
+    mark, last = store.last_life_changes()
+    assert last == {"A": life_change(2, hour=1), "B": life_change(3, "B")}
+    assert store.last_life_changes(mark) == (mark, {})
+    store.add_life_changes([life_change(4, hour=3)])
+    assert store.last_life_changes(mark)[1] == {"A": life_change(4, hour=3)}
 
 
 def test_a_note_is_kept_by_room_and_name_until_it_is_forgotten(store: Store) -> None:

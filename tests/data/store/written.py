@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from data.drain import Drain, DrainState, Intent, JournalEntry, Mechanic, Move, Plan, Progress
 from data.ids import DeviceId, HostName, OsdId, PgId
+from data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState
 from data.outcome import Fate, Outcome
 from data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
 from data.reading import Attribute, Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
@@ -62,6 +63,10 @@ DRAIN = Drain(
 )  # fmt: skip
 JOURNAL = tuple(JournalEntry("d-1", NOON, f"line {n}", "step", "set", n) for n in range(3))
 OUTCOME = Outcome(SILENT, NOON + HOUR, Fate.FAILED, "operator", "clicking")
+LIFE_CHANGE = LifeChange(
+    SILENT, NOON + HOUR, LifeState.FAILED, LifeSource.PERSON, LifeEvidence.STATEMENT, "operator",
+    host=HostName("ceph-1"), osds=(OsdId(5),),
+)  # fmt: skip
 HALT = "network works"
 CHECKPOINT = Checkpoint(DEVICE, "layout-1", NOON + 2 * HOUR, b"\x00state")
 
@@ -75,11 +80,12 @@ def fill(store: Store) -> None:
     store.save_drain(DRAIN)
     store.add_journal(JOURNAL)
     store.add_outcome(OUTCOME)
+    store.add_life_changes([LIFE_CHANGE])
     store.set_halt(HALT)
 
 
-def assert_whole(store: Store, *, checkpoint: bool = True) -> None:
-    """All of it is there, and nothing else. checkpoint: whether the format could hold one."""
+def assert_whole(store: Store, *, checkpoint: bool = True, life_changes: bool = True) -> None:
+    """All of it is there, and nothing else. checkpoint, life_changes: whether the format could hold them."""
     assert store.readings(DEVICE) == READINGS
     assert store.readings(SILENT) == (NO_ANSWER,)
     assert store.latest_readings() == {DEVICE: READINGS[-1], SILENT: NO_ANSWER}
@@ -91,4 +97,5 @@ def assert_whole(store: Store, *, checkpoint: bool = True) -> None:
     # A migration by command stands in the audit.
     assert tuple(line for line in store.journal() if line.drain != AUDIT) == JOURNAL
     assert store.outcomes() == (OUTCOME,)
+    assert store.read_life_changes() == ((LIFE_CHANGE,) if life_changes else ())
     assert store.halt_reason() == HALT

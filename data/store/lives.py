@@ -1,0 +1,81 @@
+"""Changes in the lives of disks as they are kept: append only, in the order in which they were written."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy import Select, func, select
+
+from data.ids import DeviceId
+from data.life_cycle import LifeChange
+from data.store import schema
+from data.store.database import Database
+from data.store.schema import microseconds
+from data.wire import bodies
+
+_CHANGES = schema.life_changes
+_AT_ONCE = 5_000
+"""Rows in one statement and one transaction."""
+
+
+class LifeChangeRows:
+    """The changes in the lives of disks of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add_life_changes(self, changes: Sequence[LifeChange]) -> None:
+        """Append changes in the lives of disks. The same change twice has one effect."""
+        adding = self._database.insert(_CHANGES).on_conflict_do_nothing()
+        for begin in range(0, len(changes), _AT_ONCE):
+            rows = [_row_of(change) for change in changes[begin : begin + _AT_ONCE]]
+            self._database.write(lambda connection, rows=rows: connection.execute(adding, rows))  # type: ignore[misc]
+
+    def read_life_changes(
+        self,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+        device: DeviceId | None = None,
+    ) -> tuple[LifeChange, ...]:
+        """As `data.store.port.Store.read_life_changes`."""
+        wanted = select(_CHANGES.c.document).order_by(_CHANGES.c.at.desc(), _CHANGES.c.number.desc())
+        if device is not None:
+            wanted = wanted.where(_CHANGES.c.device == device)
+        if since is not None:
+            wanted = wanted.where(_CHANGES.c.at >= microseconds(since))
+        if until is not None:
+            wanted = wanted.where(_CHANGES.c.at < microseconds(until))
+        if limit is not None:
+            wanted = wanted.limit(max(limit, 0))
+        return self._changes(wanted)
+
+    def last_life_changes(self, after: int = 0) -> tuple[int, Mapping[DeviceId, LifeChange]]:
+        """As `data.store.port.Store.last_life_changes`."""
+        newest = select(func.max(_CHANGES.c.number)).where(_CHANGES.c.number > after)
+        number: int | None = self._database.read(lambda connection: connection.execute(newest).scalar_one())
+        if number is None:
+            return after, {}
+        last = (
+            select(func.max(_CHANGES.c.number))
+            .where(_CHANGES.c.number > after, _CHANGES.c.number <= number)
+            .group_by(_CHANGES.c.device)
+        )
+        found = self._changes(select(_CHANGES.c.document).where(_CHANGES.c.number.in_(last)))
+        return number, {change.device: change for change in found}
+
+    def _changes(self, wanted: Select[tuple[bytes]]) -> tuple[LifeChange, ...]:
+        raws = self._database.read(lambda connection: connection.execute(wanted).scalars().all())
+        return self._database.set_aside.read_all(_CHANGES.name, raws, bodies.LIFE_CHANGE.read)
+
+
+def _row_of(change: LifeChange) -> dict[str, object]:
+    document = bodies.LIFE_CHANGE.write(change)
+    return {
+        "device": change.device,
+        "at": microseconds(change.at),
+        "digest": hashlib.sha256(document).digest(),
+        "document": document,
+    }

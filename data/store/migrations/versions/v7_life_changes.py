@@ -1,0 +1,50 @@
+"""Changes in the lives of disks get a table of their own. On the way down outlooks lose the severity that they hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+from alembic import op
+
+from data.store.documents import packed, unpacked
+from data.store.migrations.rewriting import rewrite
+
+revision = "0007"
+down_revision = "0006"
+
+_NUMBERED = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+_OUTLOOKS = (("outlooks", ("device", "as_of")), ("latest_outlooks", ("device",)))
+_HELD = b'"held"'
+
+
+def upgrade() -> None:
+    """Make the table; the service fills it from what it knows of its disks."""
+    op.create_table(
+        "life_changes",
+        sa.Column("number", _NUMBERED, primary_key=True, autoincrement=True),
+        sa.Column("device", sa.String, nullable=False),
+        sa.Column("at", sa.BigInteger, nullable=False),
+        sa.Column("digest", sa.LargeBinary, nullable=False, unique=True),
+        sa.Column("document", sa.LargeBinary, nullable=False),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("life_changes_by_device", "life_changes", ["device", "number"])
+    op.create_index("life_changes_by_time", "life_changes", ["at", "number"])
+
+
+def downgrade() -> None:
+    """Take the table away, and the field that version 6 would refuse."""
+    for name, keys in _OUTLOOKS:
+        rewrite(sa.table(name, *map(sa.column, (*keys, "document"))), keys, "document", _without_held)
+    op.drop_table("life_changes")
+
+
+def _without_held(row: Any) -> dict[str, Any] | None:
+    plain = unpacked(row.document)
+    if _HELD not in plain:
+        return None
+    outlook = msgspec.json.decode(plain)
+    outlook.pop("held", None)
+    return {"document": packed(msgspec.json.encode(outlook))}
