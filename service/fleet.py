@@ -14,11 +14,13 @@ from datetime import UTC, date, datetime, timedelta
 from actions.cluster.view import ClusterView
 from data.drain import Drain, DrainState
 from data.ids import DeviceId, HostName, OsdId
+from data.life_cycle import DiskLife
 from data.outlook import Outlook, Status
 from data.reading import Reading
 from data.residence import Residence, name_apart
 from data.store.port import Store
 from service.draining.lasting import Past
+from service.lifecycle.book import LifeBook
 from service.scoring.residents import read_residences
 
 WEEK = timedelta(days=7)
@@ -75,7 +77,20 @@ class Sight:
     residences: Mapping[DeviceId, Residence] = field(default_factory=dict)
     """Of disks that more than one host ever named."""
 
+    lives: Mapping[DeviceId, DiskLife] = field(default_factory=dict)
+    """How every disk stands (service.lifecycle): its state and its severity."""
+
     seats: Seats = field(default_factory=Seats, compare=False)
+
+    def is_living(self, device: DeviceId) -> bool:
+        """Whether a disk is known that neither failed nor is retired."""
+        life = self.lives.get(device)
+        return life is not None and life.is_living
+
+    def severity(self, device: DeviceId) -> Status | None:
+        """How ill a disk is; None where this is not asked: it failed, is retired, or is not known."""
+        life = self.lives.get(device)
+        return life.severity if life is not None else None
 
     def osds_of(self) -> Mapping[DeviceId, tuple[OsdId, ...]]:
         """The OSDs that live on each device."""
@@ -160,20 +175,16 @@ class Fleet:
         with self._lock:
             return dict(self._outlooks)
 
-    def sight(self, halted: str | None) -> Sight:
+    def sight(self, halted: str | None, lives: LifeBook, now: datetime) -> Sight:
         """Everything at this instant. halted: why nothing may move."""
         drains = self._store.drains()
         with self._lock:
-            return Sight(
-                dict(self._readings),
-                dict(self._outlooks),
-                dict(self._week_ago),
-                drains,
-                halted,
-                self._view,
-                dict(self._residences),
-                self._seats,
-            )
+            readings, outlooks, week_ago = dict(self._readings), dict(self._outlooks), dict(self._week_ago)
+            residences, view = dict(self._residences), self._view
+        standing = lives.survey(readings, outlooks, drains, view, now)
+        return Sight(
+            readings, outlooks, week_ago, drains, halted, view, residences, standing, seats=self._seats
+        )
 
     def residences(self) -> Mapping[DeviceId, Residence]:
         """What is known of where disks live that more than one host ever named."""

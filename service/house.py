@@ -29,12 +29,14 @@ from data.store.port import Store
 from data.wire import accept
 from service.alerts import Announcements
 from service.changes import Changes, Kind
+from service.demo_status import DemoStatus
 from service.draining.timeline import Timelines
 from service.draining.wishes import NoCluster
 from service.fleet import Fleet, Sight
 from service.following import Following
 from service.halting import HaltPlace, halt_with, places_of, write_again
 from service.latencies import Kept, Latencies
+from service.lifecycle.book import LifeBook
 from service.live import Live
 from service.memory import recall
 from service.parts import EVERYTHING, Parts
@@ -60,6 +62,8 @@ if TYPE_CHECKING:
 
 MODEL = "model:"
 SIGHT = "sight"
+COUNTED = ("accepted", "refused", "worked", "dead", "alerts")
+COUNTED_LATENCIES = ("latencies", "latencies_dead", "latencies_lost", "anonymous")
 
 Built = TypeVar("Built")
 
@@ -81,27 +85,6 @@ class Ports:
     name: str = "predrain"
     channels: Sequence[Channel] = ()
     digest: Callable[[Notes], Daily] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DemoRow:
-    """One line of the demo's closing table."""
-
-    what: str
-    with_predrain: str | float | None
-    without: str | float | None
-
-
-@dataclass(frozen=True, slots=True)
-class DemoStatus:
-    """How far a demo is; `rows` stay empty until its table stands."""
-
-    day: int
-    days: int
-    seed: int
-    seconds_per_day: float
-    note: str
-    rows: tuple[DemoRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +113,8 @@ class House:
         self.misnamed = Misnamed()
         self.fleet = Fleet(ports.store)
         self.stale_after = timedelta(hours=2 * settings.forecast.reading_interval_hours)
-        self.counts = {"accepted": 0, "refused": 0, "worked": 0, "dead": 0, "alerts": 0}
-        self.counts |= {"latencies": 0, "latencies_dead": 0, "latencies_lost": 0, "anonymous": 0}
+        self.lives = LifeBook(ports.store, ports.clock.now(), self.stale_after)
+        self.counts = dict.fromkeys((*COUNTED, *COUNTED_LATENCIES), 0)
         self.waited: timedelta | None = None
         """How long what the worker judged last had waited; None before its first step."""
         self._turning = Turning(self)
@@ -224,7 +207,7 @@ class House:
         with self._building:
             number = self.changes.number if change is None else change
             if self._seen is None or self._seen[0] < number:
-                self._seen = number, {SIGHT: self.fleet.sight(self.halted())}
+                self._seen = number, {SIGHT: self.fleet.sight(self.halted(), self.lives, self.clock.now())}
             made = self._seen[1]
             if name not in made:
                 made[name] = build(made[SIGHT])
@@ -286,7 +269,8 @@ class House:
     def conclude(self, outcome: Outcome) -> None:
         """Keep a statement about a device's end."""
         self.store.add_outcome(outcome)
-        self.changes.tell(Kind.DEVICES)
+        self.lives.hear(self.store.outcomes())
+        self.changes.tell(Kind.DEVICES, Kind.OSDS, Kind.OUTLOOKS, Kind.STATUS)
 
     def start(self) -> None:
         """Load the forecaster and read back what is remembered; until then readings only queue in the log."""

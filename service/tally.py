@@ -40,12 +40,14 @@ def tally(sight: Sight, now: datetime, stale_after: timedelta) -> Tally:
     """Count `sight` at `now`. A reading is stale once it is older than `stale_after`."""
     there, nameless = _there(sight, now - max(UNHEARD, 4 * stale_after))
     readings = [reading for device, reading in sight.readings.items() if device in there]
-    outlooks = [outlook for device, outlook in sight.outlooks.items() if device in there]
+    outlooks = [
+        outlook for device, outlook in sight.outlooks.items() if device in there and sight.is_living(device)
+    ]
     judged = [(outlook, outlook.p_fail_30d) for outlook in outlooks if outlook.p_fail_30d is not None]
     return Tally(
         total=len(there) + nameless,
         fresh=sum(now - reading.taken_at <= stale_after for reading in readings),
-        statuses=Counter(outlook.status for outlook in outlooks),
+        statuses=Counter(outlook.severity for outlook in outlooks),
         expected_30d=sum(p for _, p in judged) if judged else None,
         expected_silent_30d=sum(p for outlook, p in judged if silent(outlook)) if judged else None,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from service.adapters import place_of_store
 from service.changes import Kind
+from service.lifecycle.keeping import keep_lives
 from service.loops import Loops
 from service.retention import TIDYING
 from service.state import StateDir
@@ -21,6 +22,7 @@ FOLLOW_SECONDS = 1.0
 """Between two looks at what others stored: one costs a few milliseconds when that is nothing, however much is there."""
 TELL_SECONDS = 60.0
 TELLING = "telling"
+LIFE_SECONDS = 10.0
 WATCH_SECONDS = 6 * 3_600.0
 RUNG_SECONDS = 20.0
 """A step sets flags, a weight and pins, and clears the flags: some ten commands, each of which a monitor commits."""
@@ -48,6 +50,7 @@ class Turning:
         if scoring:
             begin("retention", self._retain)
             begin("store", self._check_pages)
+            begin("lives", self._live)
         if scoring and self._house.tells:
             begin("telling", self._tell)
         if parts.shares:
@@ -95,6 +98,10 @@ class Turning:
             if mine:
                 self._house.step_telling()
         self._loops.wait(TELL_SECONDS)
+
+    def _live(self) -> None:
+        keep_lives(self._house)
+        self._loops.wait(LIFE_SECONDS)
 
     def _control(self) -> None:
         self._house.step_controller()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Select, func, select
 
@@ -66,7 +67,7 @@ class LifeChangeRows:
         found = self._changes(select(_CHANGES.c.document).where(_CHANGES.c.number.in_(last)))
         return number, {change.device: change for change in found}
 
-    def _changes(self, wanted: Select[tuple[bytes]]) -> tuple[LifeChange, ...]:
+    def _changes(self, wanted: Select[Any]) -> tuple[LifeChange, ...]:
         raws = self._database.read(lambda connection: connection.execute(wanted).scalars().all())
         return self._database.set_aside.read_all(_CHANGES.name, raws, bodies.LIFE_CHANGE.read)
 

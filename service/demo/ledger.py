@@ -8,7 +8,7 @@ from statistics import median
 
 from actions.cluster.simulated import ClientLoad, Truth
 from service.demo.fleet import Drive
-from service.house import DemoRow
+from service.demo_status import DemoRow
 
 TIB = 1 << 40
 FELT_SHARE = 0.98

@@ -28,7 +28,8 @@ from service.demo.clock import Pace
 from service.demo.fleet import Fleet, read_histories
 from service.demo.ledger import Ledger, table
 from service.demo.world import TICK, Calendar, World
-from service.house import DemoRow, DemoStatus, House, Ports
+from service.demo_status import DemoRow, DemoStatus
+from service.house import House, Ports
 from service.listening import Server, bind, url_of
 from service.live import Live
 from service.settings import Settings

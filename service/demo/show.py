@@ -10,7 +10,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from service.demo.run import DayTold
-from service.house import DemoRow
+from service.demo_status import DemoRow
 
 
 class Progress:

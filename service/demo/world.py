@@ -21,6 +21,7 @@ from service.demo.clock import SimulatedClock
 from service.demo.fleet import Drive, Fleet, at_hour
 from service.demo.ledger import Ledger
 from service.house import House
+from service.lifecycle.keeping import keep_lives
 
 READING_HOURS = (1, 7, 13, 19)
 """Each disk is read daily at one of these; one that is not good, at each of them."""
@@ -148,6 +149,7 @@ class World:
         house.ingest(readings)
         while house.step_worker().taken:
             pass
+        keep_lives(house)
 
     def _follow(self, house: House | None) -> set[DrainState]:
         """Note drains that were verified and order the swap; the states of all drains."""

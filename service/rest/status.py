@@ -11,8 +11,9 @@ from starlette.responses import Response
 
 from actions.leading import passes
 from actions.policy import Mode
+from service.demo_status import DemoStatus
 from service.fleet import Sight
-from service.house import DemoStatus, House
+from service.house import House
 from service.rest import caching
 from service.rest.acting import ActingBody, acting_body
 from service.rest.bodies import Body

@@ -26,7 +26,7 @@ def around(scene: Scene) -> Iterator[Cause]:
     """Everything but sick disks."""
     heard: dict[HostName, list[Reading]] = defaultdict(list)
     for reading in scene.sight.readings.values():
-        if scene.now - reading.taken_at <= HEARD:
+        if scene.now - reading.taken_at <= HEARD and scene.sight.is_living(reading.device):
             heard[reading.host].append(reading)
     newest = {host: max(reading.taken_at for reading in readings) for host, readings in heard.items()}
     silent = {host: at for host, at in newest.items() if scene.now - at > scene.stale_after}
@@ -70,7 +70,7 @@ def unsure(scene: Scene) -> frozenset[str]:
     """
     awake, names = scene.awake(), set[str]()
     for one in scene.sight.readings.values():
-        if scene.is_over(one):
+        if not scene.sight.is_living(one.device):
             continue
         if one.host not in awake:
             names |= {f"{kind}:{one.device}" for kind in ("disk", "hot", "unreadable")}
@@ -116,10 +116,9 @@ def _unreadable(scene: Scene, readings: Iterable[Reading]) -> Iterator[Cause]:
     mute: dict[HostName, list[Point]] = defaultdict(list)
     unable: dict[HostName, str] = {}
     for reading in readings:
-        told = scene.told.get(reading.device)
-        if not isinstance(reading.seen, Unreadable) or (told and told.status in (Status.WARNING, Status.BAD)):
+        if not isinstance(reading.seen, Unreadable):
             continue
-        if scene.is_over(reading):
+        if scene.sight.severity(reading.device) in (Status.WARNING, Status.BAD):
             continue
         if reading.seen.cause.blames_host:
             unable[reading.host] = reading.seen.why

@@ -10,7 +10,6 @@ from enum import StrEnum
 from actions.policy import Policy
 from data.ids import DeviceId, HostName
 from data.outlook import Outlook
-from data.reading import Reading, Unreadable
 from data.residence import ResidenceLimits
 from service.fleet import Sight
 
@@ -89,7 +88,7 @@ class Scene:
 
     sight: Sight
     told: Mapping[DeviceId, Outlook]
-    """The outlook that was last announced of each device: status with hysteresis (service.alerts)."""
+    """The outlook that was last announced of each device: when it turned, and for which reason."""
     now: datetime
     stale_after: timedelta
     """A disk without a reading for so long is not being read."""
@@ -98,8 +97,6 @@ class Scene:
     """Parts of this service that do not work now."""
     doubts: tuple[Worry, ...] = ()
     """Doubts about the forecast."""
-    ended: Mapping[DeviceId, datetime] = field(default_factory=dict)
-    """Devices of which somebody said that they failed, were removed or replaced, and when."""
     settled: bool = True
     """Whether hosts had time to deliver, since this process is up long enough, and what they deliver is taken."""
     misnamed: Mapping[HostName, HostName] = field(default_factory=dict)
@@ -111,8 +108,3 @@ class Scene:
         """Hosts of which a disk was read lately."""
         read = self.sight.readings.values()
         return frozenset(one.host for one in read if self.now - one.taken_at <= self.stale_after)
-
-    def is_over(self, reading: Reading) -> bool:
-        """Whether the disk's end was told, and it has not answered since."""
-        end = self.ended.get(reading.device)
-        return end is not None and (isinstance(reading.seen, Unreadable) or reading.taken_at <= end)

@@ -1,4 +1,4 @@
-"""Causes made of disks that were announced as warning or bad: alike ones are one cause, the others one a host.
+"""Causes made of disks whose severity is warning or bad: alike ones are one cause, the others one a host.
 
 A firmware or a hot rack makes many disks sick at once and for one reason. Told disk by disk, that is a storm in which
 nobody sees the reason; so what is alike is put together first, by model and reason, then by rack and reason.
@@ -17,6 +17,7 @@ from actions.messages import WORDS, describe_lost
 from actions.policy import Mode
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, HostName, OsdId
+from data.life_cycle import LifeState
 from data.outlook import Outlook, Status
 from data.reading import Smart
 from service.telling.cause import Cause, Point, Scene, Severity
@@ -36,10 +37,12 @@ MANY_IN_A_RACK = 5
 
 @dataclass(frozen=True, slots=True)
 class Sick:
-    """A disk that was announced as warning or bad."""
+    """A disk whose severity is warning or bad."""
 
     device: DeviceId
-    outlook: Outlook
+    severity: Status
+    turned: Outlook
+    """The outlook with which it came to be so ill."""
     host: HostName
     rack: str | None
     model: str
@@ -50,20 +53,20 @@ class Sick:
     @property
     def reason(self) -> str:
         """The code of what speaks most against it."""
-        return self.outlook.reasons[0].code if self.outlook.reasons else self.outlook.source
+        return self.turned.reasons[0].code if self.turned.reasons else self.turned.source
 
     @property
     def order(self) -> tuple[bool, float, DeviceId]:
         """The worst first."""
-        p = self.outlook.p_fail_30d
-        return self.outlook.status is not Status.BAD, -(1.0 if p is None else p), self.device
+        p = self.turned.p_fail_30d
+        return self.severity is not Status.BAD, -(1.0 if p is None else p), self.device
 
 
 def sick_disks(scene: Scene) -> Iterator[Cause]:
     """One cause a model that sickens fast, one a model and reason, one a rack and reason, one a host."""
 
     def alike(group: list[Sick]) -> bool:
-        lately = sum(scene.now - one.outlook.as_of <= LATELY for one in group)
+        lately = sum(scene.now - one.turned.as_of <= LATELY for one in group)
         return len(_hosts(group)) > 1 and (len(group) > MANY or lately > scene.policy.suspicion_min)
 
     def of_one_rack(group: list[Sick]) -> bool:
@@ -75,7 +78,7 @@ def sick_disks(scene: Scene) -> Iterator[Cause]:
 
     fleet = _fleet(scene)
     found = sorted(_sick(scene), key=lambda one: one.order)
-    lately = [one for one in found if scene.now - one.outlook.as_of <= LATELY]
+    lately = [one for one in found if scene.now - one.turned.as_of <= LATELY]
     storms, _ = _parted(lately, lambda one: one.model, storming)
     stormy = {one.device for group in storms for one in group}
     left = [one for one in found if one.device not in stormy]
@@ -121,23 +124,22 @@ def doing(drain: Drain | None, mode: Mode) -> str:
 
 
 def _sick(scene: Scene) -> Iterator[Sick]:
+    """Disks that live and are ill; of an empty one another cause tells that it can be swapped."""
     sight, osds, drains = scene.sight, scene.sight.osds_of(), scene.sight.drain_of()
-    awake = scene.awake()
-    for device, outlook in scene.told.items():
-        reading = sight.readings.get(device)
-        if outlook.status not in (Status.WARNING, Status.BAD) or reading is None or scene.is_over(reading):
+    for device, life in sight.lives.items():
+        reading, newest, severity = sight.readings.get(device), sight.outlooks.get(device), life.severity
+        if severity not in (Status.WARNING, Status.BAD) or life.state is LifeState.DRAINED:
             continue
-        mine = osds.get(device, ())
-        drain = next((drains[osd] for osd in mine if osd in drains), None)
-        # A silent host's disks are still there; one that an awake host reads no more was swapped or pulled.
-        most = scene.stale_after if reading.host in awake else HEARD
-        if scene.now - reading.taken_at > most or (drain is not None and drain.emptied):
+        if reading is None or newest is None:
             continue
+        mine, told = osds.get(device, ()), scene.told.get(device)
+        turned = told if told is not None and told.severity is severity else newest
+        drain = next((drains[osd] for osd in mine if osd in drains and drains[osd].device == device), None)
         seat = sight.view.osds[mine[0]] if sight.view and mine else None
         identity = reading.seen.identity if isinstance(reading.seen, Smart) else None
         model = (identity.model if identity else None) or (seat.model if seat else None) or "unknown model"
         yield Sick(
-            device, outlook, reading.host, seat.rack if seat else None, model,
+            device, severity, turned, reading.host, seat.rack if seat else None, model,
             identity.firmware if identity else None, mine, drain,
         )  # fmt: skip
 
@@ -199,7 +201,7 @@ def _of_rack(group: list[Sick], scene: Scene) -> Cause:
 
 
 def _of_host(group: list[Sick], scene: Scene) -> Cause:
-    host, todo = group[0].host, group[0].outlook.prescription
+    host, todo = group[0].host, group[0].turned.prescription
     if len(group) == 1:
         title = f"{_name(group[0])} on {host} is {_status(group)}"
     else:
@@ -225,12 +227,12 @@ def _cause(
 
 
 def _severity(one: Sick) -> Severity:
-    return Severity.URGENT if one.outlook.status is Status.BAD else Severity.NOTICE
+    return Severity.URGENT if one.severity is Status.BAD else Severity.NOTICE
 
 
 def _line(one: Sick, scene: Scene) -> str:
-    now = scene.sight.outlooks.get(one.device, one.outlook)
-    why = now.reasons[0].sentence if now.reasons else f"It is {now.status}."
+    now = scene.sight.outlooks.get(one.device, one.turned)
+    why = now.reasons[0].sentence if now.reasons else f"It is {one.severity}."
     week_ago = scene.sight.week_ago.get(one.device)
     risen = f", {percent(week_ago)} a week ago" if week_ago is not None and now.p_fail_30d is not None else ""
     said = f"{_name(one)} ({one.host}, {one.model}): {why} {sure(now).rstrip('.')}{risen}."
@@ -245,9 +247,9 @@ def _name(one: Sick) -> str:
 
 
 def _status(group: list[Sick]) -> str:
-    found = Counter(one.outlook.status for one in group)
+    found = Counter(one.severity for one in group)
     if len(found) == 1:
-        return str(group[0].outlook.status)
+        return str(group[0].severity)
     return f"bad ({found[Status.BAD]}) or warning ({found[Status.WARNING]})"
 
 

@@ -21,7 +21,8 @@ def hot_disks(scene: Scene) -> Iterator[Cause]:
     seats = scene.sight.racks_of_hosts()
     racks: dict[str | None, list[Reading]] = defaultdict(list)
     for reading in scene.sight.readings.values():
-        if scene.now - reading.taken_at <= scene.stale_after and is_hot(reading):
+        fresh = scene.now - reading.taken_at <= scene.stale_after
+        if fresh and is_hot(reading) and scene.sight.is_living(reading.device):
             racks[seats.get(reading.host)].append(reading)
     wide = {
         rack: hot for rack, hot in racks.items() if rack and len(hot) >= SEVERAL_IN_A_RACK and _hosts(hot) > 1

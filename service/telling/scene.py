@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from data.clock import lately
 from data.ids import HostName
-from data.outcome import Fate
+from service.lifecycle.keeping import age_lives
 from service.telling.cause import Scene, Worry
 
 if TYPE_CHECKING:
     from service.house import House
 
-ENDS = (Fate.FAILED, Fate.REMOVED, Fate.REPLACED)
 SETTLES = timedelta(minutes=10)
 """After a start: by then collectors have found the service again and delivered."""
 REMEMBERED = timedelta(minutes=15)
@@ -41,7 +40,8 @@ def scene_of(house: House, began: datetime) -> Scene:
     """What is known now. began: since when this process is up."""
     now = house.clock.now()
     broken = {**house.faults, **house.troubles}
-    health, last = house.health, {one.device: one for one in house.store.outcomes()}
+    health = house.health
+    age_lives(house)
     return Scene(
         house.sight(),
         house.announcements.last(),
@@ -50,7 +50,6 @@ def scene_of(house: House, began: datetime) -> Scene:
         house.policy,
         tuple(Worry(part, why) for part, why in sorted(broken.items())),
         tuple(Worry(one.cause.value, one.sentence, one.cure) for one in health.concerns) if health else (),
-        {device: one.at for device, one in last.items() if one.fate in ENDS},
         # Readings that nobody takes out of the log have come all the same.
         now - began > SETTLES and "worker" not in broken,
         house.misnamed.now(now),

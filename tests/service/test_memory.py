@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from data.drain import Drain, DrainState, Intent, Mechanic, Move, Plan, Progress
 from data.ids import DeviceId, OsdId, PgId
-from data.outlook import Outlook, Status
+from data.outlook import GRAVITY, Outlook, Status, borne_out
 from data.store.sqlite import SqliteStore
 from service.alerts import Announcements, Why, why_announce
 from service.changes import Changes, Kind
@@ -23,10 +23,16 @@ from tests.service.conftest import NOON
 MINUTE = timedelta(minutes=1)
 
 
-def outlook(status: Status, p: float | None = None, readings: int = 1, minute: int = 0) -> Outlook:
-    return Outlook(
-        DeviceId("A"), NOON + minute * MINUTE, status, "model:x", (), "", p_fail_30d=p, readings=readings
-    )
+def outlook(status: Status, p: float | None = None, minute: int = 0) -> Outlook:
+    return Outlook(DeviceId("A"), NOON + minute * MINUTE, status, "model:x", (), "", p_fail_30d=p)
+
+
+def outlooks_of(*statuses: Status) -> list[Outlook]:
+    """One reading a minute, each judged after the one before."""
+    made: list[Outlook] = []
+    for minute, status in enumerate(statuses):
+        made.append(borne_out(outlook(status, minute=minute), made[-1] if made else None))
+    return made
 
 
 @pytest.mark.parametrize(
@@ -39,14 +45,33 @@ def outlook(status: Status, p: float | None = None, readings: int = 1, minute: i
         (outlook(Status.BAD, 0.3), outlook(Status.BAD, 0.5), None),
         (outlook(Status.BAD, 0.3), outlook(Status.BAD, 0.6), Why.DOUBLED),
         (outlook(Status.WARNING, 0.01), outlook(Status.WARNING, 0.04), None),
-        (outlook(Status.BAD), outlook(Status.WARNING), None),
-        (outlook(Status.BAD), outlook(Status.GOOD, readings=2), None),
-        (outlook(Status.BAD), outlook(Status.GOOD, readings=3), Why.BETTER),
-        (outlook(Status.BAD), outlook(Status.UNKNOWN, readings=9), None),
+        (outlook(Status.BAD), outlook(Status.WARNING), Why.BETTER),
+        (outlook(Status.BAD), outlook(Status.GOOD), Why.BETTER),
     ],
 )
 def test_only_news_is_announced(before: Outlook | None, now: Outlook, why: Why | None) -> None:
     assert why_announce(before, now) is why
+
+
+@pytest.mark.parametrize("milder", [Status.WARNING, Status.GOOD])
+def test_a_bad_disk_gets_better_with_the_third_reading_that_says_so(milder: Status) -> None:
+    bad, first, second, third = outlooks_of(Status.BAD, milder, milder, milder)
+    assert [one.severity for one in (bad, first, second, third)] == [Status.BAD] * 3 + [milder]
+    assert [why_announce(bad, one) for one in (first, second, third)] == [None, None, Why.BETTER]
+
+
+def test_a_disk_that_nobody_can_judge_any_more_has_not_got_better() -> None:
+    assert outlooks_of(Status.BAD, *[Status.UNKNOWN] * 9)[-1].severity is Status.BAD
+
+
+def test_a_disk_gets_worse_at_once() -> None:
+    assert [one.severity for one in outlooks_of(Status.GOOD, Status.BAD)] == [Status.GOOD, Status.BAD]
+
+
+@given(st.lists(st.sampled_from(list(Status)), min_size=1, max_size=20))
+def test_a_severity_is_never_milder_than_what_the_last_reading_says(statuses: list[Status]) -> None:
+    last = outlooks_of(*statuses)[-1]
+    assert GRAVITY[last.severity] >= GRAVITY[last.status]
 
 
 def test_an_announcement_heard_twice_is_told_once() -> None:

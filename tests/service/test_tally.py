@@ -14,6 +14,7 @@ from models.explain import CODES, FACTS
 from service.fleet import Sight
 from service.tally import WITHOUT_SYMPTOM, silent, tally
 from tests.service.conftest import NOON, Place, Serve, shut, smart_reading, week_of
+from tests.service.lives import standing_sight
 from tests.service.test_drains import seated
 from tests.service.test_worker import work
 
@@ -28,9 +29,10 @@ def outlook(serial: str, p: float | None, *codes: str, status: Status = Status.G
 def sight(*outlooks: Outlook, view: ClusterView | None = None, hours: float = 0) -> Sight:
     """Disks that were all read `hours` before noon."""
     readings = [smart_reading(one.device.rsplit("_")[-1], NOON - hours * HOUR) for one in outlooks]
-    return Sight(
+    made = Sight(
         {one.device: one for one in readings}, {one.device: one for one in outlooks}, {}, (), None, view
     )
+    return standing_sight(made, NOON, 2 * HOUR)
 
 
 def test_a_disk_that_left_the_cluster_is_in_no_sum() -> None:

@@ -52,11 +52,12 @@ def spread(sight: Sight, now: datetime, stale_after: timedelta) -> Spread:
         newest = found.heard.get(host)
         if newest is None or newest < reading.taken_at:
             found.heard[host] = reading.taken_at
+        if not sight.is_living(device):
+            continue
         seen = reading.seen
         model = models.get(device) or (seen.identity.model if isinstance(seen, Smart) else None) or "unknown"
         found.models[model] += 1
-        outlook = sight.outlooks.get(device)
-        if outlook is not None and outlook.status is Status.BAD:
+        if sight.severity(device) is Status.BAD:
             found.bad[host, model] += 1
         if is_hot(reading) and now - reading.taken_at <= stale_after:
             found.hot[racks.get(HostName(host), ""), host] += 1

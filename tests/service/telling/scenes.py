@@ -9,10 +9,12 @@ from datetime import UTC, datetime, timedelta
 from actions.policy import Mode, Policy
 from data.drain import Drain
 from data.ids import DeviceId, HostName
+from data.outcome import Fate, Outcome
 from data.outlook import Outlook, Reason, Status
 from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
 from service.fleet import Sight
 from service.telling.cause import Scene, Worry
+from tests.service.lives import standing_sight
 
 NOW = datetime(2026, 11, 21, 3, 14, tzinfo=UTC)
 PENDING = Reason("pending-rose", "Pending sectors rose on 5 of the last 7 days, 0 to 48.", "pending")
@@ -62,10 +64,15 @@ class Fleet:
 
     def scene(self) -> Scene:
         readings = {device(number): self._reading(number) for number in range(self.disks)}
-        sight = Sight(readings, dict(self.outlooks), {}, tuple(self.drains), self.halted, None)
+        sight = standing_sight(
+            Sight(readings, dict(self.outlooks), {}, tuple(self.drains), self.halted, None),
+            self.now,
+            timedelta(hours=2),
+            [Outcome(name, at, Fate.FAILED, "jo") for name, at in self.ended.items()],
+        )
         return Scene(
             sight, dict(self.outlooks), self.now, timedelta(hours=2), replace(Policy(), mode=self.mode),
-            self.broken, self.doubts, self.ended, self.settled, self.misnamed,
+            self.broken, self.doubts, self.settled, self.misnamed,
         )  # fmt: skip
 
     def _reading(self, number: int) -> Reading:

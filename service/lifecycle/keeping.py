@@ -1,0 +1,35 @@
+"""The scheduled part of the life cycle: time passes for every disk, and what is new is written down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from service.changes import Kind
+
+if TYPE_CHECKING:
+    from service.house import House
+
+RECORDING: Final = "lives"
+_KINDS: Final = (Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS)
+
+
+def age_lives(house: House) -> None:
+    """Let the time pass that has passed since, and say so where a disk stands otherwise now."""
+    house.sight()
+    if house.lives.age(house.clock.now()):
+        house.changes.tell(*_KINDS)
+
+
+def keep_lives(house: House) -> None:
+    """Take over what others stated and wrote down, let time pass, and write down what is new.
+
+    Of processes that share a store one writes; which one makes no difference, since all come to the same answer.
+    Raises what the store raises.
+    """
+    house.lives.hear(house.store.outcomes())
+    if house.parts.shares:
+        house.lives.follow()
+    age_lives(house)
+    with house.store.alone(RECORDING) as mine:
+        if mine:
+            house.lives.record()
