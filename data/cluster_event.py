@@ -23,7 +23,11 @@ class ClusterEventKind(StrEnum):
     HALTED = "halted"
     HALT_LIFTED = "halt_lifted"
     CONTROLLER = "controller"
-    """Another process acts on drains: `by`; nobody does where that is empty."""
+    """Another process acts on drains: `by`."""
+
+
+_ENDS = frozenset({ClusterEventKind.OSD_UP, ClusterEventKind.HALT_LIFTED})
+"""What is no event of a subject of which nothing was told before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class ClusterEvent:
     def follows(self, last: ClusterEvent | None) -> bool:
         """Whether the event says something new of its subject after the last one that is kept."""
         if last is None:
-            return True
+            return self.kind not in _ENDS
         if self.epoch is not None and last.epoch is not None and self.epoch <= last.epoch:
             return False
         return self.standing != last.standing

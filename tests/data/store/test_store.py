@@ -380,7 +380,7 @@ def test_pruning_drops_old_history_and_keeps_what_is_latest_and_what_was_done(st
     store.save_drain(DRAIN)
     line = JournalEntry("d-1", NOON - HOUR, "seen", "decided")
     store.add_journal([line])
-    assert store.prune(history=NOON + HOUR) == 4, "a reading, an outlook, and what was told of the drain"
+    assert store.prune(history=NOON + HOUR) == 4, "two readings, an outlook, an event of the drain"
     assert store.readings(DeviceId("a")) == (new,)
     assert store.outlooks(DeviceId("a")) == (_outlook("a", NOON + HOUR),)
     assert store.latest_readings() == {"a": new, "b": lone}
