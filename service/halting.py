@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from data.cluster_event import tell_halt
 from data.drain import JournalEntry
 from data.store.faults import StoreRefusal
 from data.store.port import Store
@@ -42,12 +43,18 @@ def halt_with(control: Control | None, store: Store, why: str | None, caller: st
             if why is None or store.unwritten_halt() != why:
                 raise
     try:
+        record_halt(store, why, caller, now)
         store.add_journal(
             [JournalEntry(HALTS, now, "", describe_halt(why) if why else "lift the halt", caller=caller)]
         )
     except StoreRefusal as refusal:
         structlog.get_logger().error("the journal has no line of this halt", why=str(refusal), caller=caller)
     structlog.get_logger().warning("halted" if why else "halt lifted", why=why, caller=caller)
+
+
+def record_halt(store: Store, why: str | None, caller: str, now: datetime) -> None:
+    """Keep among the events that everything was halted by `caller`, or the halt lifted (None)."""
+    store.add_cluster_events([tell_halt(why, caller, now)])
 
 
 def write_again(store: Store) -> None:

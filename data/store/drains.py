@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, select
 
+from data.cluster_event import tell_drain
 from data.drain import Drain
 from data.store import documents, schema, upkeep
+from data.store.cluster_events import append_events
 from data.store.database import Database
 from data.store.faults import StoreUnreadable
 from data.store.port import RevisionConflict
@@ -45,7 +47,10 @@ class Drains:
         def keep(connection: Connection) -> bytes | None:
             numbered = {**row, "written": self._database.number(connection)}
             saved = connection.execute(newer, numbered, execution_options=upkeep.COUNTED).rowcount
-            return None if saved else _document(connection, drain.id)
+            if not saved:
+                return _document(connection, drain.id)
+            append_events(self._database, connection, [tell_drain(drain)])
+            return None
 
         raw = self._database.write(keep)
         if raw is not None and (stored := self._read(raw)) != drain:

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Protocol
 
+from data.cluster_event import ClusterEvent, ClusterEventKind
 from data.drain import Drain, JournalEntry
 from data.ids import DeviceId, HostName
 from data.life_cycle import LifeChange
@@ -86,7 +87,7 @@ class Store(Protocol):
     - readings are keyed by (device, taken_at); a second one with that key is ignored;
     - a checkpoint is dropped with any reading kept that is not later than it: it never lacks one of its time;
     - `save_drain` raises RevisionConflict unless the revision is higher than the stored one (or equal and identical);
-    - changes in the lives of disks are append-only, and ordered as they were written;
+    - changes in the lives of disks and events of the cluster are append-only, and ordered as they were written;
     - a journal is ordered and only grows at its end; the journal `audit` is a chain (data.store.chain);
     - a row whose document cannot be read is left out of every answer and reported by `describe_damage`; only the
       very drain that it holds can be neither asked for nor saved;
@@ -210,6 +211,22 @@ class Store(Protocol):
         """
         ...
 
+    def add_cluster_events(self, events: Sequence[ClusterEvent]) -> None:
+        """Append events of the cluster: those after which their subject stands otherwise than by its last one, and
+        that no older map tells. `save_drain` appends those of drains.
+        """
+        ...
+
+    def read_cluster_events(
+        self, since: datetime | None = None, until: datetime | None = None, limit: int | None = None
+    ) -> tuple[ClusterEvent, ...]:
+        """Events of the cluster from `since` on and before `until`, newest first; the newest `limit`."""
+        ...
+
+    def last_cluster_events(self, kind: ClusterEventKind) -> Mapping[str, ClusterEvent]:
+        """The last event of each subject of which that is of `kind`."""
+        ...
+
     def news(self, since: str | None = None) -> News:
         """What was written since the look that gave the mark `since`, or all there is (None)."""
         ...
@@ -290,8 +307,8 @@ class Store(Protocol):
         latency: datetime | None = None,
         journal: tuple[str, datetime] | None = None,
     ) -> int:
-        """Drop readings and outlooks from before `history`, latency from before `latency`, and of the one named
-        `journal` the first lines as far as they are from before a time; returns how many.
+        """Drop readings, outlooks and events from before `history`, latency from before `latency`, and of
+        the one named `journal` the first lines as far as they are from before a time; returns how many.
 
         A device's latest reading, latest outlook and checkpoint stay, however old. Drains, every other journal and
         outcomes are never dropped.

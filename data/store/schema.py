@@ -20,9 +20,10 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
 )
 
-VERSION = 7
+VERSION = 8
 """Of the tables and of the documents in them; data.store.migrations tells what came with each."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -163,6 +164,21 @@ life_changes = Table(
     Index("life_changes_by_time", "at", "number"),
     sqlite_autoincrement=True,
 )
+
+cluster_events = Table(
+    "cluster_events",
+    metadata,
+    Column("number", _Numbered, primary_key=True, autoincrement=True),
+    Column("subject", String, nullable=False),
+    Column("place", Integer, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    UniqueConstraint("subject", "place", name="cluster_events_by_subject"),
+    Index("cluster_events_by_time", "at", "number"),
+    sqlite_autoincrement=True,
+)
+"""`place`: which of its subject's events it is, so that no event is appended twice."""
 
 halt = Table(
     "halt",

@@ -17,6 +17,7 @@ from data.outcome import Outcome
 from data.outlook import Outlook
 from data.reading import LatencySummary, Reading
 from data.store import chain, checkpointing, documents, latencies, notes, refiling, schema, upkeep
+from data.store.cluster_events import ClusterEventRows
 from data.store.database import Database
 from data.store.drains import Drains
 from data.store.lives import LifeChangeRows
@@ -34,7 +35,7 @@ Row = Mapping[str, Any]
 _ONLY = 1  # the id of a table's one row
 
 
-class SqlStore(LifeChangeRows):
+class SqlStore(LifeChangeRows, ClusterEventRows):
     """`data.store.port.Store` in a database.
 
     Every save is one transaction, durable before it returns. A reading or latency summary with a key that is already

@@ -77,7 +77,7 @@ def coarsen(database: Database, before: datetime) -> int:
 
 
 def prune(database: Database, history: datetime | None, latency: datetime | None) -> int:
-    """Drop readings and outlooks from before `history`, latency from before `latency`; returns how many."""
+    """Drop readings, outlooks and events from before `history`, latency from before `latency`; returns how many."""
     kinds = (
         (schema.readings, "device", "taken_at", history),
         (schema.outlooks, "device", "as_of", history),
@@ -90,6 +90,10 @@ def prune(database: Database, history: datetime | None, latency: datetime | None
         for of in _keys(database, table, key):
             old = table.delete().where(table.c[key] == of, table.c[time] < microseconds(before))
             dropped += database.write(partial(_gone, old))
+    if history is not None:
+        events = schema.cluster_events
+        old = events.delete().where(events.c.at < microseconds(history))
+        dropped += database.write(partial(_gone, old))
     return dropped
 
 

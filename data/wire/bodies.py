@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from data.cluster_event import ClusterEvent
 from data.drain import Drain, JournalEntry
 from data.ids import DeviceId, HostName
 from data.life_cycle import LifeChange
@@ -162,5 +163,6 @@ DRAIN: Body[Drain] = Shape(Drain)
 JOURNAL_ENTRY: Body[JournalEntry] = Shape(JournalEntry)
 OUTCOME: Body[Outcome] = Shape(Outcome)
 LIFE_CHANGE: Body[LifeChange] = Shape(LifeChange)
+CLUSTER_EVENT: Body[ClusterEvent] = Shape(ClusterEvent)
 DEAD_LETTER: Body[DeadLetter] = Shape(DeadLetter)
 STORE_MARK: Body[StoreMark] = Shape(StoreMark)

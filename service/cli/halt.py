@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -73,7 +74,10 @@ def _only_here(where: Where, why: str | None, refused: Refusal) -> str:
 
 
 def _store(where: Where, why: str | None) -> str | None:
+    from data.clock import SystemClock
+    from data.store.faults import StoreRefusal
     from service.adapters import standing_store
+    from service.halting import record_halt
 
     settings = where.settings()
     with standing_store(settings) as store:
@@ -83,5 +87,7 @@ def _store(where: Where, why: str | None) -> str | None:
             )
         store.set_halt(why)
         halted = store.halt_reason()
+        with suppress(StoreRefusal):  # the halt stands, whether or not it is among the events
+            record_halt(store, why, person(), SystemClock().now())
     record_done(settings, "halt" if why else "unhalt", {"why": why})
     return halted

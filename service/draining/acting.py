@@ -94,7 +94,10 @@ def describe_acting_controller(acting: ActingController, start: str = START) -> 
             return f"Nothing happens to drains until a controller runs; start one: {start}"
 
 
+def name_process(owner: LeaseOwner) -> str:
+    """A process as people know it."""
+    return owner.host if owner.pid is None else f"{owner.host} (process {owner.pid})"
+
+
 def _process(name: str, owner: LeaseOwner | None) -> str:
-    if owner is None:
-        return name
-    return f"{name} on {owner.host}" + ("" if owner.pid is None else f" (process {owner.pid})")
+    return name if owner is None else f"{name} on {name_process(owner)}"

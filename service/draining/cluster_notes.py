@@ -1,16 +1,20 @@
-"""What a look at the cluster leaves in the store: hosts of contested disks, and disks whose OSD went down."""
+"""What a look at the cluster leaves in the store: hosts of contested disks, disks whose OSD went down, and events."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from actions.cluster.view import ClusterView
-from data.ids import DeviceId
+from actions.leading import passes
+from actions.report import TickReport
+from data.cluster_event import CONTROLLER_SUBJECT, ClusterEvent, ClusterEventKind, tell_halt
+from data.ids import DeviceId, OsdId
 from data.outcome import Fate, Outcome
 from data.residence import Residence
 from data.store.port import Store
+from service.draining.acting import ActingController, name_process
 from service.scoring.residents import note_listed
 
 DOWN_RULE = "rule:osd-down"
@@ -22,6 +26,10 @@ class ClusterNotes:
 
     store: Store
     _down: set[DeviceId] = field(init=False)
+    _osds_down: set[OsdId] | None = None
+    """OSDs that the events say are down; None before the first look."""
+    _told: tuple[ClusterEvent, ...] = ()
+    """The halt and the controller as they were told last."""
     _listed: bool = True
     """Whether the store may hold notes of where the cluster has disks."""
 
@@ -50,3 +58,43 @@ class ClusterNotes:
                 if writes:
                     note = f"osd.{osd.id} is down in epoch {view.epoch}"
                     self.store.add_outcome(Outcome(osd.device, now, Fate.SUSPECTED, DOWN_RULE, note))
+
+    def note_events(
+        self, report: TickReport, acting: ActingController, now: datetime, *, writes: bool
+    ) -> None:
+        """Keep what is otherwise than at the look before: OSDs that are down or up, the halt, the process that acts on
+        drains. writes: as for `note_suspects`.
+        """
+        if not writes:
+            self._osds_down, self._told = None, ()  # another controller tells now
+            return
+        events = [*self._osd_events(report.view, now), *self._standing_events(report, acting, now)]
+        self.store.add_cluster_events(events)
+        if report.view is not None:
+            self._osds_down = {osd.id for osd in report.view.osds.values() if not osd.up}
+
+    def _osd_events(self, view: ClusterView | None, now: datetime) -> Iterator[ClusterEvent]:
+        if view is None:
+            return
+        before = self._osds_down
+        if before is None:
+            last = self.store.last_cluster_events(ClusterEventKind.OSD_DOWN).values()
+            before = {osd for event in last for osd in event.osds}
+        for osd in view.osds.values():
+            if osd.up == (osd.id in before):
+                kind = ClusterEventKind.OSD_UP if osd.up else ClusterEventKind.OSD_DOWN
+                yield ClusterEvent(
+                    f"osd.{osd.id}", now, kind, (osd.id,), osd.host, osd.device, epoch=view.epoch
+                )
+
+    def _standing_events(
+        self, report: TickReport, acting: ActingController, now: datetime
+    ) -> Iterator[ClusterEvent]:
+        """The halt and who acts, where either is otherwise than it was told last."""
+        told = [] if passes(report.halted) else [tell_halt(report.halted, "", now)]
+        if acting.owner is not None:
+            name = name_process(acting.owner)
+            told.append(ClusterEvent(CONTROLLER_SUBJECT, now, ClusterEventKind.CONTROLLER, by=name))
+        if [one.standing for one in told] != [one.standing for one in self._told]:
+            self._told = tuple(told)
+            yield from told

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from data.cluster_event import ClusterEvent, ClusterEventKind, tell_drain
 from data.drain import Drain, DrainState, Intent, JournalEntry, Mechanic, Move, Plan, Progress
 from data.ids import DeviceId, HostName, OsdId, PgId
 from data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState
@@ -67,6 +68,14 @@ LIFE_CHANGE = LifeChange(
     SILENT, NOON + HOUR, LifeState.FAILED, LifeSource.PERSON, LifeEvidence.STATEMENT, "operator",
     host=HostName("ceph-1"), osds=(OsdId(5),),
 )  # fmt: skip
+OSD_DOWN = ClusterEvent(
+    "osd.5", NOON + HOUR, ClusterEventKind.OSD_DOWN, (OsdId(5),), HostName("ceph-1"), SILENT, epoch=42
+)
+MIGRATED_EVENTS = (
+    tell_drain(DRAIN),
+    replace(tell_drain(DRAIN), state=DrainState.PROPOSED, why="bad", by="controller"),
+)
+"""What is told of the drain where the table of events came later than the drain."""
 HALT = "network works"
 CHECKPOINT = Checkpoint(DEVICE, "layout-1", NOON + 2 * HOUR, b"\x00state")
 
@@ -81,11 +90,14 @@ def fill(store: Store) -> None:
     store.add_journal(JOURNAL)
     store.add_outcome(OUTCOME)
     store.add_life_changes([LIFE_CHANGE])
+    store.add_cluster_events([OSD_DOWN])
     store.set_halt(HALT)
 
 
-def assert_whole(store: Store, *, checkpoint: bool = True, life_changes: bool = True) -> None:
-    """All of it is there, and nothing else. checkpoint, life_changes: whether the format could hold them."""
+def assert_whole(
+    store: Store, *, checkpoint: bool = True, life_changes: bool = True, events: bool = True
+) -> None:
+    """All of it is there, and nothing else. checkpoint, life_changes, events: whether the format could hold them."""
     assert store.readings(DEVICE) == READINGS
     assert store.readings(SILENT) == (NO_ANSWER,)
     assert store.latest_readings() == {DEVICE: READINGS[-1], SILENT: NO_ANSWER}
@@ -98,4 +110,5 @@ def assert_whole(store: Store, *, checkpoint: bool = True, life_changes: bool = 
     assert tuple(line for line in store.journal() if line.drain != AUDIT) == JOURNAL
     assert store.outcomes() == (OUTCOME,)
     assert store.read_life_changes() == ((LIFE_CHANGE,) if life_changes else ())
+    assert store.read_cluster_events() == ((OSD_DOWN, tell_drain(DRAIN)) if events else MIGRATED_EVENTS)
     assert store.halt_reason() == HALT

@@ -1,0 +1,91 @@
+"""Events of a cluster and of the drains in it, as they are kept: each says how its subject stands from then on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from data.drain import Drain, DrainState, Intent
+from data.ids import DeviceId, HostName, OsdId
+
+HALT_SUBJECT = "halt"
+CONTROLLER_SUBJECT = "controller"
+
+
+class ClusterEventKind(StrEnum):
+    """What is told of a subject."""
+
+    OSD_DOWN = "osd_down"
+    OSD_UP = "osd_up"
+    DRAIN = "drain"
+    """A drain is in another state: `state`."""
+    HALTED = "halted"
+    HALT_LIFTED = "halt_lifted"
+    CONTROLLER = "controller"
+    """Another process acts on drains: `by`."""
+
+
+_ENDS = frozenset({ClusterEventKind.OSD_UP, ClusterEventKind.HALT_LIFTED})
+"""What is no event of a subject of which nothing was told before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """One event. `epoch`: of the map in which it was seen; None: it does not come from a map."""
+
+    subject: str
+    """The OSD (`osd.3`), the id of the drain, HALT_SUBJECT or CONTROLLER_SUBJECT."""
+    at: datetime
+    kind: ClusterEventKind
+    osds: tuple[OsdId, ...] = ()
+    host: HostName | None = None
+    device: DeviceId | None = None
+    state: DrainState | None = None
+    intent: Intent | None = None
+    why: str = ""
+    """For people: the reason of a halt, the first guard that refuses, why a drain was asked for or ended."""
+    by: str = ""
+    """Who did it, where somebody is named."""
+    epoch: int | None = None
+
+    @property
+    def standing(self) -> tuple[object, ...]:
+        """What makes a new event where it differs. A drain that holds for another reason still holds."""
+        if self.kind is ClusterEventKind.CONTROLLER:
+            return self.kind, self.by
+        return self.kind, self.state, self.why if self.kind is ClusterEventKind.HALTED else ""
+
+    def follows(self, last: ClusterEvent | None) -> bool:
+        """Whether the event says something new of its subject after the last one that is kept."""
+        if last is None:
+            return self.kind not in _ENDS
+        if self.epoch is not None and last.epoch is not None and self.epoch <= last.epoch:
+            return False
+        return self.standing != last.standing
+
+
+def tell_drain(drain: Drain) -> ClusterEvent:
+    """How a drain stands by this revision."""
+    why, by = drain.ended_why, drain.cancelled_by
+    if drain.state is DrainState.PROPOSED:
+        why, by = drain.reason, drain.asked_by
+    elif drain.state is DrainState.HOLDING and drain.held_by:
+        why = drain.held_by[0]
+    return ClusterEvent(
+        drain.id,
+        drain.updated_at,
+        ClusterEventKind.DRAIN,
+        drain.osds,
+        device=drain.device,
+        state=drain.state,
+        intent=drain.intent,
+        why=why,
+        by=by,
+    )
+
+
+def tell_halt(why: str | None, by: str, at: datetime) -> ClusterEvent:
+    """A halt with its reason, or that it was lifted (None)."""
+    kind = ClusterEventKind.HALT_LIFTED if why is None else ClusterEventKind.HALTED
+    return ClusterEvent(HALT_SUBJECT, at, kind, why=why or "", by=by)

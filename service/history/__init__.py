@@ -1,0 +1,1 @@
+"""What happened: every change that the service knows of, as one list of typed events."""

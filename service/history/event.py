@@ -1,0 +1,62 @@
+"""One event, and everything that is known from which events are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from data.cluster_event import ClusterEvent
+from data.drain import DrainState, Intent
+from data.ids import DeviceId, HostName, OsdId
+from data.life_cycle import LifeChange
+from data.outcome import Outcome
+from data.outlook import Status
+from service.alerts import Alert
+from service.history.kinds import HistoryKind
+
+Known: TypeAlias = ClusterEvent | LifeChange | Outcome | Alert
+"""One change as the service knows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where disks and OSDs are now: what a change does not say itself."""
+
+    hosts: Mapping[OsdId, HostName] = field(default_factory=dict)
+    disks: Mapping[OsdId, DeviceId] = field(default_factory=dict)
+    osds: Mapping[DeviceId, OsdId] = field(default_factory=dict)
+    homes: Mapping[DeviceId, HostName] = field(default_factory=dict)
+    """The host that read a disk last."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEvent:
+    """Something that happened. What does not belong to it, or is not known, is None."""
+
+    at: datetime
+    kind: HistoryKind
+    host: HostName | None = None
+    device: DeviceId | None = None
+    osd: OsdId | None = None
+    drain: str | None = None
+    state: DrainState | None = None
+    intent: Intent | None = None
+    severity: Status | None = None
+    successor: DeviceId | None = None
+    why: str = ""
+    """For people: a reason, a note, what a guard said."""
+    by: str = ""
+    """Who did or said it, where somebody is named."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Tells events of one instant apart, and orders them."""
+        return (
+            self.kind,
+            self.device or "",
+            "" if self.osd is None else str(self.osd),
+            self.drain or "",
+            self.why,
+        )

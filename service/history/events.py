@@ -1,0 +1,106 @@
+"""From what the service knows to events: pure, one change gives one event or none."""
+
+from __future__ import annotations
+
+from data.cluster_event import ClusterEvent, ClusterEventKind
+from data.ids import DeviceId, HostName, OsdId
+from data.life_cycle import LifeChange, LifeEvidence, LifeState, RetiredWhy
+from data.outcome import Fate, Outcome
+from data.outlook import Outlook
+from service.alerts import Alert, Why
+from service.history.event import HistoryEvent, Known, Places
+from service.history.kinds import HistoryKind as Kind
+
+_OF_CLUSTER = {
+    ClusterEventKind.OSD_DOWN: Kind.OSD_DOWN,
+    ClusterEventKind.OSD_UP: Kind.OSD_UP,
+    ClusterEventKind.HALTED: Kind.HALTED,
+    ClusterEventKind.HALT_LIFTED: Kind.HALT_LIFTED,
+    ClusterEventKind.CONTROLLER: Kind.CONTROLLER_CHANGED,
+}
+_OF_LIFE = {
+    LifeState.NEW: Kind.DISK_NEW,
+    LifeState.IN_SERVICE: Kind.DISK_IN_SERVICE,
+    LifeState.SILENT: Kind.DISK_SILENT,
+    LifeState.FAILED: Kind.DISK_FAILED,
+}
+"""Drains and fills tell of themselves."""
+_OF_RETIRED = {
+    RetiredWhy.REPLACED: Kind.DISK_REPLACED,
+    RetiredWhy.REMOVED: Kind.DISK_REMOVED,
+    RetiredWhy.MOVED: Kind.DISK_MOVED,
+    RetiredWhy.LOST: Kind.DISK_LOST,
+}
+_OF_FATE = {Fate.FAILED: Kind.DISK_FAILED, Fate.REPLACED: Kind.DISK_REPLACED, Fate.REMOVED: Kind.DISK_REMOVED}
+_OF_ALERT = {
+    Why.WORSE: Kind.OUTLOOK_WORSE,
+    Why.DOUBLED: Kind.OUTLOOK_DOUBLED,
+    Why.BETTER: Kind.OUTLOOK_BETTER,
+}
+
+
+def make_event(known: Known, places: Places) -> HistoryEvent | None:
+    """The event that a change is; None for one that another change tells already."""
+    match known:
+        case ClusterEvent():
+            return _of_cluster(known, places)
+        case LifeChange():
+            return _of_life(known, places)
+        case Outcome(fate=Fate.SUSPECTED):
+            return None  # by a rule, after an OSD that went down
+        case Outcome():
+            kind = _OF_FATE.get(known.fate, Kind.DISK_STATEMENT)
+            why = ": ".join(part for part in (known.fate.value, known.note) if part)
+            return HistoryEvent(
+                known.at, kind, _host(None, known.device, None, places), known.device,
+                places.osds.get(known.device), why=why, by=known.source,
+            )  # fmt: skip
+        case Alert(why=why, outlook=outlook):
+            return _of_outlook(_OF_ALERT[why], outlook, places)
+
+
+def _of_cluster(event: ClusterEvent, places: Places) -> HistoryEvent:
+    kind = _OF_CLUSTER.get(event.kind)
+    if kind is None:
+        assert event.state is not None, "an event of a drain says its state"
+        kind = Kind(f"drain_{event.state.value}")
+    osd = event.osds[0] if event.osds else None
+    device = event.device or (places.disks.get(osd) if osd is not None else None)
+    drain = event.subject if event.kind is ClusterEventKind.DRAIN else None
+    return HistoryEvent(
+        event.at, kind, _host(event.host, device, osd, places), device, osd, drain, event.state, event.intent,
+        why=event.why, by=event.by,
+    )  # fmt: skip
+
+
+def _of_life(change: LifeChange, places: Places) -> HistoryEvent | None:
+    kind = _OF_RETIRED.get(change.why) if change.why is not None else _OF_LIFE.get(change.state)
+    if kind is None or change.evidence is LifeEvidence.STATEMENT:
+        return None
+    osd = change.osds[0] if change.osds else places.osds.get(change.device)
+    return HistoryEvent(
+        change.at, kind, _host(change.host, change.device, osd, places), change.device, osd,
+        successor=change.successor,
+    )  # fmt: skip
+
+
+def _of_outlook(kind: Kind, outlook: Outlook, places: Places) -> HistoryEvent:
+    osd = places.osds.get(outlook.device)
+    return HistoryEvent(
+        outlook.as_of,
+        kind,
+        _host(None, outlook.device, osd, places),
+        outlook.device,
+        osd,
+        severity=outlook.severity,
+        why=outlook.reasons[0].sentence if outlook.reasons else "",
+    )
+
+
+def _host(
+    told: HostName | None, device: DeviceId | None, osd: OsdId | None, places: Places
+) -> HostName | None:
+    if told is not None:
+        return told
+    home = places.homes.get(device) if device is not None else None
+    return home or (places.hosts.get(osd) if osd is not None else None)

@@ -1,0 +1,132 @@
+"""`GET history`: what happened, newest first: OSDs, disks, outlooks, drains, halts, controllers."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import AwareDatetime
+from starlette.responses import Response
+
+from data.ids import DeviceId, HostName, OsdId
+from data.outside_text import PATTERN
+from service.fleet import Sight
+from service.history.event import HistoryEvent, Places
+from service.history.kinds import HistoryGroup, HistoryKind, group_of
+from service.history.query import After, Asked, read_history
+from service.history.sentences import describe_event, link_event
+from service.rest import caching
+from service.rest.bodies import Body
+from service.rest.guarding import Reader
+from service.rest.outlooks import Cursor
+from service.rest.problems import Problem
+from service.rest.within import TheHouse
+
+router = APIRouter(tags=["history"])
+
+_OSD = re.compile(r"(?:osd\.)?(\d{1,9})", re.ASCII)
+Limit = Annotated[int, Query(ge=1, le=1_000, description="How many a page.")]
+Text = Annotated[str | None, Query(min_length=1, max_length=PATTERN.limit)]
+
+
+class HistoryEventBody(Body):
+    """One event. `href`: where the page tells more; what an event does not concern, or is not known, is null."""
+
+    at: datetime
+    kind: HistoryKind
+    group: HistoryGroup
+    host: str | None
+    device: str | None
+    osd: int | None
+    drain: str | None
+    sentence: str
+    href: str
+
+
+class HistoryPageBody(Body):
+    """Events, newest first. `next` leads to older ones; a page with few events, or none, may have a `next`, where many
+    events had to be left out.
+    """
+
+    items: list[HistoryEventBody]
+    next: str | None
+
+
+@router.get("/history", response_model=HistoryPageBody, responses=caching.polled(401, 422))
+def history(
+    request: Request,
+    house: TheHouse,
+    _: Reader,
+    *,
+    since: Annotated[AwareDatetime | None, Query(description="The oldest time that is wanted.")] = None,
+    until: Annotated[AwareDatetime | None, Query(description="The first time that is too late.")] = None,
+    kind: Annotated[
+        list[HistoryKind | HistoryGroup] | None,
+        Query(description="Kinds or groups of events; several may be given."),
+    ] = None,
+    host: Annotated[Text, Query(description="The host's name.")] = None,
+    disk: Annotated[Text, Query(description="A device id, or `osd.N`.")] = None,
+    q: Annotated[Text, Query(description="Words that all stand in what is told of the event.")] = None,
+    limit: Limit = 200,
+    cursor: Cursor = None,
+) -> Response:
+    """What happened, newest first."""
+    osd = _OSD.fullmatch(disk) if disk else None
+    asked = Asked(
+        since,
+        until,
+        _kinds(kind or []),
+        HostName(host) if host else None,
+        DeviceId(disk) if disk and not osd else None,
+        OsdId(int(osd[1])) if osd else None,
+        tuple(q.split()) if q else (),
+    )
+    after = _after(cursor) if cursor else None
+    page = read_history(
+        house.store, house.announcements.newest(), _places(house.sight()), asked, limit, after
+    )
+    following = _cursor_at(page.next) if page.next is not None else None
+    return caching.answer(request, HistoryPageBody(items=[*map(_body, page.events)], next=following))
+
+
+def _kinds(asked: list[HistoryKind | HistoryGroup]) -> frozenset[HistoryKind]:
+    groups = {one for one in asked if isinstance(one, HistoryGroup)}
+    return frozenset(kind for kind in HistoryKind if kind in asked or group_of(kind) in groups)
+
+
+def _cursor_at(after: After) -> str:
+    return caching.cursor_after("\x00".join((after.at.isoformat(), *after.key)))
+
+
+def _after(cursor: str) -> After:
+    at, *key = caching.opened(cursor, str).split("\x00")
+    try:
+        return After(datetime.fromisoformat(at).astimezone(UTC), tuple(key))
+    except ValueError:
+        raise Problem(422, "The cursor is not one of this list; take `next` of the page before.") from None
+
+
+def _places(sight: Sight) -> Places:
+    osds = sight.view.osds.values() if sight.view is not None else ()
+    return Places(
+        {osd.id: osd.host for osd in osds},
+        {osd.id: osd.device for osd in osds if osd.device is not None},
+        {device: of[0] for device, of in sight.osds_of().items() if of},
+        {device: reading.host for device, reading in sight.readings.items()},
+    )
+
+
+def _body(event: HistoryEvent) -> HistoryEventBody:
+    return HistoryEventBody(
+        at=event.at,
+        kind=event.kind,
+        group=group_of(event.kind),
+        host=event.host,
+        device=event.device,
+        osd=event.osd,
+        drain=event.drain,
+        sentence=describe_event(event),
+        href=link_event(event),
+    )
