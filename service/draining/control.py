@@ -100,9 +100,8 @@ class Control:
     def _check_drains(self) -> None:
         """Raises StoreUnreadable while a drain's row cannot be read: what that drain set is not known."""
         if self.store.count_damaged_drains():
-            raise StoreUnreadable(
-                f"{self.store.describe_damage()}; until then no command is sent to the cluster"
-            )
+            damage = self.store.describe_damage()
+            raise StoreUnreadable(f"{damage}; until then no command is sent to the cluster")
 
     def _step(self, now: datetime) -> bool:
         before = self.fleet.view
@@ -128,7 +127,7 @@ class Control:
             or report.trouble != self._report.trouble
         )
         self._report = replace(report, halted=self._said[-1]) if self._said else report
-        self._notes.note_events(self._report, self.observer.acting(), now, writes=self._writes())
+        self._notes.note_events(self._report, self.observer.find_acting_controller(), now, writes=self._writes())
         return bool(differs) or _differ(before, report.view)
 
     def halted(self) -> str | None:

@@ -144,7 +144,7 @@ test("a cell never tells to drain at once and that nothing is proposed yet", () 
 });
 
 test("a disk that failed is not forecast and asks for no drain", () => {
-  const ended = osd(2, { state: "failed", status: "unknown", p_fail_30d: null, unreadable: { since: NOW, why: "it does not answer" } });
+  const ended = osd(2, { state: "failed", status: "unknown", p_fail_30d: null, unreadable: { since: NOW, cause: "open_failed", blames_host: false, why: "it does not answer" } });
   const { needs, inHand } = seen([...fleet(20), ended]);
   assert.deepEqual([needs.length, inHand.map((item) => item.text)], [0, ["failed"]]);
 });
