@@ -54,6 +54,8 @@ STEP = 2_000
 """Readings that are taken at once where so many wait. Of a device's that are taken together only the newest is kept as
 such, and all of a day are forecast in one go: the more at once, the less for each. It takes about half a second."""
 LOOK_BACK = timedelta(days=8)
+STOOD_STILL = timedelta(seconds=5)
+"""After a step of this length another worker may have announced the same: Kafka gives a silent one's share away in 10."""
 EVER = datetime.min.replace(tzinfo=UTC)
 State = TypeVar("State")
 
@@ -99,7 +101,7 @@ class Worker(Generic[State]):
         """Devices whose checkpoint is behind, by how many readings."""
         self._refiled: set[DeviceId] = set()
         """Devices whose history changed hands since they were read: it is read anew with their next reading."""
-        self._share = 0
+        self._share, self._began = 0, EVER
         self._latest: Sequence[Reading] = ()
         """Of the last step, whose outlooks may have come after those of whoever took the drives over."""
         self._whole = False
@@ -143,7 +145,7 @@ class Worker(Generic[State]):
 
         Raises what log and store raise; then nothing is committed and the next step starts over.
         """
-        records = self._log.read(Topic.READINGS, GROUP, limit)
+        records, self._began = self._log.read(Topic.READINGS, GROUP, limit), self._clock.now()
         share = self._log.share(Topic.READINGS, GROUP)
         if share != self._share:
             self._forget()
@@ -183,13 +185,15 @@ class Worker(Generic[State]):
         self._store.add_readings(readings)
         states, outlooks, scenes = self._score(readings)
         news = self._announcements.news(outlooks)
+        if news and self._clock.now() - self._began > STOOD_STILL:
+            recall_announcements(self._log, self._announcements)
+            news = self._announcements.news(outlooks)
         # Announcements go first: after a crash the store would call the outlook old, and nobody be told.
         self._log.append(
             Topic.OUTLOOKS, [Record(a.outlook.device, self._sender.seal(a.outlook)) for a in news]
         )
-        self._announcements.take(
-            news
-        )  # at once: if the store fails now, the next step has nothing to announce again
+        # At once: if the store fails now, the next step has nothing to announce again.
+        self._announcements.take(news)
         taken += readings
         self._latest = sorted(taken, key=lambda reading: reading.taken_at)
         self._store.save_outlooks(outlooks)

@@ -13,8 +13,8 @@ MEMORY_BOUND = 0.5
 """Most megabytes by which memory may grow in a minute."""
 DESCRIPTOR_BOUND = 5
 """Most descriptors that there may be more at the end than after the warm-up."""
-MOST_WAITING = 2_000
-"""Readings that may wait to be scored: a worker takes so many at once."""
+MOST_WAITING = 5_000
+"""Readings that may wait to be scored: ten seconds of the load."""
 _ENDS = 10
 """Samples of which the median stands for the begin or the end."""
 
@@ -54,9 +54,8 @@ class FlatnessVerdict:
 
     @property
     def has_kept_up(self) -> bool:
-        """Whether the service scored what came. One that falls behind takes ever more readings at once, up to a limit,
-        and its memory grows with them: then the load was too much for the machine, and flatness was not measured.
-        """
+        """Whether the service scored what came. Where it did not, the load was too much for the machine, and another
+        load than the one that was asked for was measured."""
         return self.most_waiting <= MOST_WAITING
 
     @property

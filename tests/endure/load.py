@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from service.scoring.worker import STEP
 from tests.attack.target import NO_RATES, Target, running_service
 from tests.bench.loading import Hosts, count_worked
 from tests.bench.readers import Readers
 from tests.endure.flatness import ResourceSample
 
 SAMPLE_SECONDS = 2.0
+BACKLOG = 3 * STEP
+"""Readings that are sent at once before the load begins. A worker takes up to STEP of them together, and needs no more
+memory than for that: such growth is bounded, and lies before what is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,9 @@ def run_load(folder: Path, load: EnduranceLoad, report: Callable[[ResourceSample
     """Start the service, send for so long, and end it. Raises ValueError when readings are refused."""
     with running_service(folder, settings=NO_RATES) as target:
         hosts = Hosts(target.address, target.token, load.devices)
+        while hosts.accepted < BACKLOG:
+            hosts.post()
+        before = hosts.accepted
         spawn = multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
         readers = spawn.Process(
@@ -72,7 +79,7 @@ def run_load(folder: Path, load: EnduranceLoad, report: Callable[[ResourceSample
             sampling.join()
         found: Readers = ours.recv()
         readers.join()
-    return EnduranceRun(load, took, hosts.accepted, found.rounds, found.failed, tuple(samples))
+    return EnduranceRun(load, took, hosts.accepted - before, found.rounds, found.failed, tuple(samples))
 
 
 def _sample(target: Target, at_seconds: float, accepted: int) -> ResourceSample:

@@ -48,7 +48,7 @@ def test_descriptors_that_grow_are_not_flat() -> None:
 
 
 def test_a_service_that_falls_behind_was_not_measured() -> None:
-    verdict = judge_flatness(sample_process(lambda _: 300.0, waiting=lambda at: 10 * at))
+    verdict = judge_flatness(sample_process(lambda _: 300.0, waiting=lambda at: 20 * at))
     assert verdict.is_memory_flat
     assert not verdict.has_kept_up
     assert not verdict.is_flat

@@ -48,9 +48,16 @@ def history(random: Random) -> list[Reading]:
     return found + random.sample(found, 5)
 
 
-def worker_on(log: Log, store: Store, forecaster: BundledForecaster, *, bare: bool = False) -> Worker[object]:
+def worker_on(
+    log: Log,
+    store: Store,
+    forecaster: BundledForecaster,
+    *,
+    bare: bool = False,
+    clock: SetClock | None = None,
+) -> Worker[object]:
     """bare: as `predrain work` is, which shows no outlooks and keeps only the gist of them."""
-    clock = SetClock()
+    clock = clock or SetClock()
     sender, latest = Sender("predrain", clock), Gist() if bare else Fleet(store)
     return Worker(log, store, clock, forecaster, latest, Announcements(), sender)  # type: ignore[arg-type]
 
@@ -200,6 +207,33 @@ def test_a_worker_that_stood_still_over_another_ones_work_puts_right_what_it_ove
                 slow.step(3)
     slow.step(3)
     assert stored(store) == stored(overtaken.expected)
+
+
+def test_a_worker_that_stood_still_does_not_announce_again_what_another_one_announced_meanwhile(
+    tmp_path: Path, forecaster: BundledForecaster
+) -> None:
+    """It was frozen after it had read from the log, for longer than a group waits for a silent member."""
+    parts, store, clock = Partitions(1), SqliteStore(tmp_path / "shared.db"), SetClock()
+    log, thawed = Member(parts, 0), Member(parts, 1)
+    slow, other = (worker_on(one, store, forecaster, clock=clock) for one in (log, thawed))
+    put(log, [smart_reading("Z", NOON - timedelta(days=ago), passed=ago == 6) for ago in (6, 5)])
+    parts.give({0: 0})
+    add, frozen = store.add_readings, []
+
+    def freeze(readings: Iterable[Reading]) -> None:
+        if not frozen:
+            frozen.append(True)
+            clock.sleep(12)
+            parts.give({0: 1})
+            while other.step().taken:
+                pass
+        add(readings)
+
+    store.add_readings = freeze  # type: ignore[method-assign,assignment]
+    slow.step()
+    outlooks = [decode(record.value, Outlook).body for record in log.recent(Topic.OUTLOOKS, 100)]
+    assert [one.as_of for one in outlooks] == [NOON - timedelta(days=5)]
+    store.close()
 
 
 def _no_answer(_: Iterable[Outlook]) -> None:
