@@ -261,9 +261,7 @@ class SqlStore(LifeChangeRows, ClusterEventRows):
         self._unwritten_halt = None
 
     def unwritten_halt(self) -> str | None:
-        """Why everything is halted, where only this object's memory has it; None where the database has it, or no
-        halt stands.
-        """
+        """As `data.store.port.Store.unwritten_halt`."""
         return self._unwritten_halt
 
     def days(self) -> Mapping[date, int]:

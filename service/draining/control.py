@@ -126,8 +126,8 @@ class Control:
             or report.answers
             or report.trouble != self._report.trouble
         )
-        self._report = replace(report, halted=self._said[-1]) if self._said else report
-        self._notes.note_events(self._report, self.observer.find_acting_controller(), now, writes=self._writes())
+        self._report = report = replace(report, halted=self._said[-1]) if self._said else report
+        self._notes.note_events(report, self.observer.find_acting_controller(), now, writes=self._writes())
         return bool(differs) or _differ(before, report.view)
 
     def halted(self) -> str | None:

@@ -50,7 +50,8 @@ def make_event(known: Known, places: Places) -> HistoryEvent | None:
             return None  # by a rule, after an OSD that went down
         case Outcome():
             kind = _OF_FATE.get(known.fate, Kind.DISK_STATEMENT)
-            why = ": ".join(part for part in (known.fate.value, known.note) if part)
+            fate = "" if known.fate in _OF_FATE else known.fate.value
+            why = ": ".join(part for part in (fate, known.note) if part)
             return HistoryEvent(
                 known.at, kind, _host(None, known.device, None, places), known.device,
                 places.osds.get(known.device), why=why, by=known.source,

@@ -27,14 +27,14 @@ _SENTENCES = {
     Kind.DISK_REMOVED: "{disk} was removed",
     Kind.DISK_MOVED: "{disk} was found in another host",
     Kind.DISK_LOST: "{disk} is lost from sight: nobody reads it any more",
-    Kind.DISK_STATEMENT: "A statement was made about {disk}",
+    Kind.DISK_STATEMENT: "{disk} was judged",
     Kind.OUTLOOK_WORSE: "The outlook of {disk} became worse: {severity}",
     Kind.OUTLOOK_DOUBLED: "The probability that {disk} fails has doubled: {severity}",
     Kind.OUTLOOK_BETTER: "The outlook of {disk} became better: {severity}",
     Kind.DRAIN_PROPOSED: "A {noun} of {osd} was asked for",
     Kind.DRAIN_APPROVED: "The {noun} of {osd} was approved",
     Kind.DRAIN_PREPARING: "The {noun} of {osd} began",
-    Kind.DRAIN_DRAINING: "The {noun} of {osd} goes on",
+    Kind.DRAIN_DRAINING: "The {noun} of {osd} is under way",
     Kind.DRAIN_HOLDING: "The {noun} of {osd} holds",
     Kind.DRAIN_PAUSED: "The {noun} of {osd} was paused",
     Kind.DRAIN_DRAINED: "The {noun} of {osd} has nothing left to move",
@@ -60,7 +60,9 @@ def describe_event(event: HistoryEvent) -> str:
         successor=f" by {event.successor}" if event.successor else "",
         by=event.by,
     )
-    by = f" by {event.by}" if event.by and event.kind is not Kind.CONTROLLER_CHANGED else ""
+    by = ""
+    if event.by and event.kind is not Kind.CONTROLLER_CHANGED:
+        by = f", says {event.by}" if group_of(event.kind) is HistoryGroup.DISK else f" by {event.by}"
     why = event.why.strip()
     return f"{told}{by}: {why}" if why else f"{told}{by}."
 

@@ -55,7 +55,7 @@ class HistoryPageBody(Body):
 
 
 @router.get("/history", response_model=HistoryPageBody, responses=caching.polled(401, 422))
-def list_history(
+def list_events(
     request: Request,
     house: TheHouse,
     _: Reader,

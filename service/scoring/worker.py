@@ -55,7 +55,7 @@ STEP = 2_000
 such, and all of a day are forecast in one go: the more at once, the less for each. It takes about half a second."""
 LOOK_BACK = timedelta(days=8)
 STOOD_STILL = timedelta(seconds=5)
-"""After a step of this length another worker may have announced the same: Kafka gives a silent one's share away in 10."""
+"""After a step of this length another worker may have announced the same: Kafka gives a silent share away in 10 s."""
 EVER = datetime.min.replace(tzinfo=UTC)
 State = TypeVar("State")
 

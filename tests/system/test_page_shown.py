@@ -254,15 +254,6 @@ def test_a_link_to_what_is_gone_says_that_no_disk_is_shown_and_leads_back_to_all
     expect(page.locator("main")).not_to_contain_text("No disk is")
 
 
-def test_events_of_one_disk_are_told_however_many_drains_came_after_its_own(desk: Opened) -> None:
-    drains = desk.api("drains")["items"]
-    mine = min(drains, key=lambda drain: drain["updated_at"])
-    later = [mine | {"id": f"D-{n}", "device": None, "updated_at": "2020-01-01T00:00:00Z"} for n in range(25)]
-    answering(desk.page, "drains", {"items": [*later, *drains], "next": None})
-    page = settled(desk.go(f"/events?device={mine['device']}"))
-    expect(page.locator(f'.happenings a[href="/drains/{mine["id"]}"]').first).to_be_visible()
-
-
 def test_a_cluster_that_does_not_answer_is_no_halt_that_a_person_could_lift(desk: Opened, token: str) -> None:
     why = "whether the cluster says halt cannot be read (no answer from the cluster)"
     answering(desk.page, "status", desk.api("status") | {"halted": why, "halt_passes": True, "demo": None})

@@ -152,6 +152,12 @@ export function moment(time: Maybe<string | number>, now: Maybe<string | number>
   return `${dayOf(time)} ${clockOf(time)}`;
 }
 
+/** "2026-11-21 03:12": for lists that go back for years. */
+export function stamp(time: Maybe<string | number>): string {
+  const at = instant(time);
+  return at === null ? NOT_REPORTED : `${at.toISOString().slice(0, 10)} ${clockOf(time)}`;
+}
+
 /** "Sat 21 Nov 2026, 03:12 UTC". */
 export function longMoment(time: Maybe<string | number>): string {
   const at = instant(time);

@@ -1,15 +1,16 @@
-/** The box that filters a view by the `q` of its address. While it has the focus, its text is the person's: nothing else writes it. */
+/** A box that filters a view by its address. While it has the focus, its text is the person's: nothing else writes it. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { go, route, withQuery } from "./route.ts";
 
 /** The address, and what is drawn from it, follow when the keys rest for so long. */
 const REST_MS = 150;
 
-const asked = (): string => route.value.query.get("q") ?? "";
-
-export function SearchBox({ label, placeholder }: { label: string; placeholder: string }) {
+/** `name`: the part of the address that the text is kept in. `also`: what of the address goes with another text. */
+export function SearchBox(props: { label: string; placeholder: string; name?: string; also?: Record<string, null> }) {
+  const name = props.name ?? "q";
   const box = useRef<HTMLInputElement>(null);
   const waiting = useRef<ReturnType<typeof setTimeout> | null>(null);
+  const asked = (): string => route.value.query.get(name) ?? "";
   const inAddress = asked();
 
   const forget = (): void => {
@@ -20,7 +21,7 @@ export function SearchBox({ label, placeholder }: { label: string; placeholder: 
   const follow = (): void => {
     forget();
     const text = box.current?.value.trim() ?? "";
-    if (text !== asked()) go(withQuery({ q: text || null }), true);
+    if (text !== asked()) go(withQuery({ ...props.also, [name]: text || null }), true);
   };
 
   useLayoutEffect(() => {
@@ -31,11 +32,11 @@ export function SearchBox({ label, placeholder }: { label: string; placeholder: 
 
   return (
     <label class="search-box">
-      <span class="unseen">{label}</span>
+      <span class="unseen">{props.label}</span>
       <input
         ref={box}
         type="search"
-        placeholder={placeholder}
+        placeholder={props.placeholder}
         spellcheck={false}
         autocomplete="off"
         onInput={() => {

@@ -70,7 +70,13 @@ def bad_outlook(at: datetime = NOON) -> Outlook:
         (
             Outcome(DISK, NOON, Fate.CLEARED, "ada", "a loose cable"),
             "disk_statement",
-            "A statement was made about ST4000_Z1 (osd.3) by ada: cleared: a loose cable",
+            "ST4000_Z1 (osd.3) was judged, says ada: cleared: a loose cable",
+            "/devices/ST4000_Z1",
+        ),
+        (
+            Outcome(DISK, NOON, Fate.FAILED, "ada", "it clicks"),
+            "disk_failed",
+            "ST4000_Z1 (osd.3) failed, says ada: it clicks",
             "/devices/ST4000_Z1",
         ),
         (

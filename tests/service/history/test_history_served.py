@@ -37,7 +37,7 @@ def busy(world: World, site: Site) -> Site:  # noqa: F811
     drain = proposed(site)
     world.tick()
     wish(site, drain, "cancel")
-    world.tick()
+    world.tick(3)
     for why in ("switch maintenance", None):
         site.client.post("/api/v1/halt", json={"why": why}, headers=site.acting)
         world.tick()
@@ -47,7 +47,7 @@ def busy(world: World, site: Site) -> Site:  # noqa: F811
 def test_osds_down_and_up_drains_and_halts_are_told_newest_first_with_a_link_each(busy: Site) -> None:
     found = told(busy)
     assert [item["kind"] for item in reversed(found) if item["group"] in ("osd", "drain", "halt")] == [
-        "osd_down", "osd_up", "drain_proposed", "drain_cancelled", "halted", "halt_lifted",
+        "osd_down", "osd_up", "drain_proposed", "drain_cancelling", "drain_cancelled", "halted", "halt_lifted",
     ]  # fmt: skip
     assert [item["at"] for item in found] == sorted((item["at"] for item in found), reverse=True)
     down = told(busy, kind="osd_down")[0]

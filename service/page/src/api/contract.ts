@@ -39,6 +39,21 @@ export type DrainState =
   | "cancelled"
   | "failed";
 
+export type HistoryGroup = "osd" | "disk" | "outlook" | "drain" | "halt" | "controller";
+
+/** Something that happened. `kind` is finer than `group`; `href` leads to a view of ours. */
+export interface HistoryEvent {
+  at: string;
+  kind: string;
+  group: HistoryGroup;
+  host: string | null;
+  device: string | null;
+  osd: number | null;
+  drain: string | null;
+  sentence: string;
+  href: string;
+}
+
 /** Why everything is halted. `unreached`: what the last halt, or its lifting, did not reach; null for nothing.
  *  `kept`: where the halt is kept; what only memory has, ends with the service's process. */
 export interface Halt {

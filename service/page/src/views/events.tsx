@@ -1,154 +1,187 @@
-/** Everything that happened, newest first: outlooks that changed and every line of the drains' journals, equals folded. */
-import { useEffect, useState } from "preact/hooks";
-import { get } from "../api/client.ts";
-import type { JournalLine } from "../api/contract.ts";
+/** What happened, newest first: OSDs, disks, outlooks, drains, halts. The service tells and filters; the address says what is asked. */
+import { useMemo } from "preact/hooks";
+import type { HistoryEvent, HistoryGroup, Listing } from "../api/contract.ts";
 import type { Condition } from "../condition.ts";
-import { STATE_SHAPE, targetOf } from "../drains/naming.ts";
-import { fold } from "../drains/fold.ts";
-import { moment, plural, sentence, statement } from "../format.ts";
-import { At, Loading, Refused } from "../pieces.tsx";
-import { deviceLink, drainLink } from "../links.ts";
-import { route, withQuery } from "../route.ts";
+import { bothClocks, stamp } from "../format.ts";
+import { Loading, Refused } from "../pieces.tsx";
+import { useResource } from "../resource.ts";
+import { go, route, withQuery } from "../route.ts";
+import { SearchBox } from "../searchbox.tsx";
 import { Shape } from "../shape.tsx";
-import { alerts, drains, round } from "../state.ts";
+import { now, osds } from "../state.ts";
 
-interface Happening {
-  at: string;
-  shape: Condition;
-  who: string;
-  href: string | null;
-  text: string;
-  more: string;
-  device: string | null;
-}
+const A_PAGE = 100;
+const HOUR_MS = 3_600_000;
 
-const JOURNALS = 20;
-const FIRST = 100;
-const SOONEST_MS = 2_000;
+const GROUPS: readonly { group: HistoryGroup; word: string }[] = [
+  { group: "osd", word: "OSDs" },
+  { group: "disk", word: "Disks" },
+  { group: "outlook", word: "Outlooks" },
+  { group: "drain", word: "Drains" },
+  { group: "halt", word: "Halts" },
+  { group: "controller", word: "Controllers" },
+];
+
+const SPANS: readonly { days: string; word: string }[] = [
+  { days: "", word: "at any time" },
+  { days: "1", word: "in the last day" },
+  { days: "7", word: "in the last week" },
+  { days: "30", word: "in the last 30 days" },
+  { days: "365", word: "in the last year" },
+];
+
+/** What is not named here is told by its group. */
+const KIND_SHAPES: Record<string, Condition> = {
+  osd_down: "down",
+  osd_up: "good",
+  disk_failed: "bad",
+  disk_silent: "old",
+  disk_lost: "old",
+  disk_replaced: "drained",
+  disk_removed: "drained",
+  outlook_better: "good",
+  drain_failed: "bad",
+  drain_drained: "drained",
+  drain_verified: "drained",
+  drain_handed_over: "drained",
+};
+
+const GROUP_SHAPES: Record<HistoryGroup, Condition> = {
+  osd: "unknown",
+  disk: "unknown",
+  outlook: "warning",
+  drain: "draining",
+  halt: "warning",
+  controller: "unknown",
+};
+
+/** Another question begins at its newest page. */
+const ANEW = { cursor: null } as const;
 
 export function Events() {
-  const device = route.value.query.get("device");
-  const { journals, missing } = useJournals(device);
-  const all = happenings(journals ?? new Map()).filter((one) => !device || one.device === device);
-  const [most, setMost] = useState(FIRST);
-  const loading = drains.value === null || alerts.value === null || journals === null;
-  let day = "";
+  const { query } = route.value;
+  const path = pathOf(query, now.value);
+  const { data, refused } = useResource<Listing<HistoryEvent>>(path);
+  const narrowed = ["q", "kind", "host", "disk", "days"].some((name) => query.has(name));
   return (
     <section class="view events" aria-labelledby="events-head">
       <div class="headline">
         <h1 id="events-head">Events</h1>
         <p class="lead">
-          {device ? (
-            <>
-              Only {device}. <a href={withQuery({ device: null })}>All disks</a>
-            </>
-          ) : (
-            `Changes of outlook, and what the ${Math.min(JOURNALS, drains.value?.length ?? 0)} newest drains saw and did. Times are UTC.`
-          )}
+          What happened to OSDs, disks and drains, newest first. Times are UTC.{" "}
+          {narrowed && <a href="/events">Show all events</a>}
         </p>
       </div>
-      {missing > 0 && <Refused sentence={`What ${plural(missing, "drain")} did could not be read: it is missing below, or old.`} />}
-      {loading ? (
-        <Loading lines={8} />
-      ) : all.length === 0 ? (
-        <p class="muted">{device ? "Nothing is known to have happened to it: no change of its outlook, no drain." : "Nothing has happened yet."}</p>
+      <Filter />
+      {refused && <Refused sentence={refused} />}
+      {data === null ? (
+        !refused && <Loading lines={8} />
       ) : (
         <>
-        <ol class="card happenings">
-          {all.slice(0, most).map((one) => {
-            const today = moment(one.at, null).split(" ").slice(0, 2).join(" ");
-            const first = today !== day;
-            day = today;
-            return (
-              <li key={one.at + one.who + one.text} class={first ? "first" : ""}>
-                <At time={one.at} wide />
-                <Shape of={one.shape} />
-                <b>{one.href ? <a href={one.href}>{one.who}</a> : one.who}</b>
-                <span>
-                  {one.text} <span class="muted">{one.more}</span>
-                </span>
-              </li>
-            );
-          })}
-        </ol>
-        {all.length > most && (
-          <p>
-            <button type="button" class="button plain" onClick={() => setMost(most + 4 * FIRST)}>
-              Show {Math.min(4 * FIRST, all.length - most)} more of {all.length - most}
-            </button>
+          {data.items.length === 0 ? (
+            <p role="status">{data.next ? "Nothing of that is among these events; older ones may have it." : narrowed ? "Nothing of that is known to have happened." : "Nothing has happened yet."}</p>
+          ) : (
+            <ol class="card happenings">
+              {data.items.map((event) => (
+                <Line event={event} key={event.at + event.kind + event.href + event.sentence} />
+              ))}
+            </ol>
+          )}
+          <p class="paging">
+            {query.has("cursor") && <a href={withQuery(ANEW)}>Newest events</a>}
+            {data.next && <a href={withQuery({ cursor: data.next })}>Older events</a>}
           </p>
-        )}
         </>
       )}
     </section>
   );
 }
 
-function happenings(journals: ReadonlyMap<string, JournalLine[]>): Happening[] {
-  const found: Happening[] = [];
-  for (const alert of alerts.value ?? []) {
-    found.push({
-      at: alert.at,
-      shape: alert.status,
-      who: alert.osd === null ? (alert.device ?? "a disk") : `osd.${alert.osd}`,
-      href: alert.device ? deviceLink(alert.device) : null,
-      text: `Outlook ${alert.status}. ${sentence(alert.why)}`,
-      more: alert.sure ?? "",
-      device: alert.device,
-    });
+function Line({ event }: { event: HistoryEvent }) {
+  const disk = event.osd === null ? event.device : `osd.${event.osd}`;
+  return (
+    <li>
+      <time dateTime={event.at} title={bothClocks(event.at)}>
+        {stamp(event.at)}
+      </time>
+      <Shape of={KIND_SHAPES[event.kind] ?? GROUP_SHAPES[event.group]} />
+      <a href={event.href}>{event.sentence}</a>
+      <span class="narrowed">
+        {event.host && (
+          <a class="quiet" href={withQuery({ ...ANEW, host: event.host })} title={`Only events of ${event.host}`}>
+            {event.host}
+          </a>
+        )}
+        {disk && (
+          <a class="quiet" href={withQuery({ ...ANEW, disk })} title={`Only events of ${disk}`}>
+            {disk}
+          </a>
+        )}
+      </span>
+    </li>
+  );
+}
+
+function Filter() {
+  const { query } = route.value;
+  const chosen = new Set(query.get("kind")?.split(",") ?? []);
+  const host = query.get("host") ?? "";
+  const list = osds.value;
+  const hosts = useMemo(() => [...new Set([...(list ?? []).map((osd) => osd.host), host])].filter(Boolean).sort(), [list, host]);
+  const toggle = (group: HistoryGroup): void => {
+    const kept = GROUPS.map((one) => one.group).filter((one) => chosen.has(one) !== (one === group));
+    go(withQuery({ ...ANEW, kind: kept.join(",") || null }), true);
+  };
+  return (
+    <div class="event-filter" role="search">
+      <SearchBox label="Words in the event" placeholder="words: failed, halt" also={ANEW} />
+      <SearchBox label="Disk or OSD" placeholder="disk id or osd.217" name="disk" also={ANEW} />
+      <label>
+        <span class="unseen">Host</span>
+        <select value={host} onChange={(event) => go(withQuery({ ...ANEW, host: event.currentTarget.value || null }), true)}>
+          <option value="">any host</option>
+          {hosts.map((one) => (
+            <option value={one} key={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        <span class="unseen">When</span>
+        <select value={query.get("days") ?? ""} onChange={(event) => go(withQuery({ ...ANEW, days: event.currentTarget.value || null }), true)}>
+          {SPANS.map((span) => (
+            <option value={span.days} key={span.days}>
+              {span.word}
+            </option>
+          ))}
+        </select>
+      </label>
+      <div class="counts" role="group" aria-label="Show only">
+        {GROUPS.map(({ group, word }) => (
+          <button key={group} type="button" class="count" aria-pressed={chosen.has(group)} onClick={() => toggle(group)}>
+            {word}
+          </button>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+/** What is asked of the service; null while its time is not known, from which a span counts back. */
+function pathOf(query: URLSearchParams, at: string | null): string | null {
+  const asked = new URLSearchParams({ limit: String(A_PAGE) });
+  for (const name of ["q", "host", "disk", "cursor"]) {
+    const value = query.get(name);
+    if (value) asked.set(name, value);
   }
-  for (const drain of drains.value ?? []) {
-    for (const line of fold(journals.get(drain.id) ?? [])) {
-      found.push({
-        at: line.until,
-        shape: STATE_SHAPE[drain.state] === "bad" ? "bad" : "draining",
-        who: targetOf(drain),
-        href: drainLink(drain.id),
-        text: statement(line.decided || line.seen),
-        more: [line.decided ? line.seen : "", line.answered, line.looks > 1 ? plural(line.looks, "look") : ""].filter(Boolean).join("; "),
-        device: drain.device,
-      });
-    }
+  for (const kind of query.get("kind")?.split(",") ?? []) if (kind) asked.append("kind", kind);
+  const days = Number(query.get("days"));
+  if (days > 0) {
+    if (at === null) return null;
+    // By the hour, so that the same is asked for, and answered by what is known, until the next one.
+    const hour = Math.floor(Date.parse(at) / HOUR_MS) * HOUR_MS;
+    asked.set("since", new Date(hour - days * 24 * HOUR_MS).toISOString());
   }
-  return found.sort((a, b) => b.at.localeCompare(a.at));
-}
-
-interface Journals {
-  /** By drain; null until they were asked for once. */
-  journals: ReadonlyMap<string, JournalLine[]> | null;
-  /** How many could not be read when last asked for; what was read of them before stays. */
-  missing: number;
-}
-
-/** The journals of the newest drains, or of the newest of one device, fetched anew when something changed; unchanged ones cost a 304. */
-function useJournals(device: string | null): Journals {
-  const [held, setHeld] = useState<Journals>({ journals: null, missing: 0 });
-  const [askedAt, setAskedAt] = useState(0);
-  const changed = round.value;
-  const known = drains.value;
-  const newest = (known ?? []).filter((drain) => !device || drain.device === device).sort((a, b) => b.updated_at.localeCompare(a.updated_at)).slice(0, JOURNALS);
-  const ids = newest.map((drain) => drain.id).join(" ");
-  useEffect(() => {
-    if (known === null) return undefined;
-    const timer = setTimeout(
-      () => {
-        setAskedAt(Date.now());
-        void Promise.all(ids.split(" ").filter(Boolean).map(journalOf)).then((all) =>
-          setHeld((old) => ({
-            journals: new Map(all.map(([id, lines]) => [id, lines ?? old.journals?.get(id) ?? []])),
-            missing: all.filter(([, lines]) => lines === null).length,
-          })),
-        );
-      },
-      Math.max(0, askedAt + SOONEST_MS - Date.now()),
-    );
-    return () => clearTimeout(timer);
-  }, [ids, changed, known === null]);
-  return held;
-}
-
-/** Null where it could not be read. */
-async function journalOf(id: string): Promise<[string, JournalLine[] | null]> {
-  const lines = get<{ items: JournalLine[] }>(`drains/${encodeURIComponent(id)}/journal`);
-  return lines.then((body): [string, JournalLine[] | null] => [id, body.items], () => [id, null]);
+  return `history?${asked.toString()}`;
 }
