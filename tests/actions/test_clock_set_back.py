@@ -72,6 +72,7 @@ def begun_drain(run: Run, intent: Intent = Intent.REPLACE) -> tuple[Behind, Drai
     return behind, run.controller.requests.approve(drain.id, "operator", run.cluster.now)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [timedelta(hours=1), DAY])
 @pytest.mark.parametrize("intent", [Intent.REPLACE, Intent.REMOVE])
 def test_a_drain_whose_clock_is_set_back_in_the_middle_ends_as_if_it_had_not_been(

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,6 +76,7 @@ def _spoil(draw: st.DrawFn, whole: Any) -> str:
     return f"{path} {how}"
 
 
+@pytest.mark.slow
 @given(mutations())
 @settings(max_examples=300)
 def test_any_mutation_of_a_recorded_cluster_at_a_later_look_gives_a_view_or_one_sentence(

@@ -21,6 +21,7 @@ SHAPES: dict[str, Callable[[], ClusterSpec]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tick", [10.0, 60.0, 300.0])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_drain_takes_as_long_as_its_plan_says(shape: str, tick: float) -> None:

@@ -39,6 +39,7 @@ def approved(run: Run, drain: Drain) -> Drain:
     return run.controller.requests.approve(drain.id, "operator", run.cluster.now)
 
 
+@pytest.mark.slow
 def test_a_new_disk_gets_back_what_the_old_one_held_a_few_pgs_at_a_time(run: Run) -> None:
     run.tick()
     held = {pg.id for pg in run.cluster.view().pgs.values() if SLOT in pg.up}
@@ -62,6 +63,7 @@ def test_a_new_disk_gets_back_what_the_old_one_held_a_few_pgs_at_a_time(run: Run
     )
 
 
+@pytest.mark.slow
 def test_a_filled_disk_can_be_drained_whether_or_not_its_fill_was_closed(run: Run) -> None:
     run.tick()
     drained_and_replaced(run)
@@ -72,6 +74,7 @@ def test_a_filled_disk_can_be_drained_whether_or_not_its_fill_was_closed(run: Ru
     assert run.known(filled).state is S.VERIFIED
 
 
+@pytest.mark.slow
 def test_a_fill_that_is_cancelled_empties_the_disk_again_a_few_pgs_at_a_time(run: Run) -> None:
     drained_and_replaced(run)
     drain = approved(run, asked(run))
@@ -95,6 +98,7 @@ def test_a_disk_that_is_in_already_is_not_touched_and_the_plan_says_what_to_do(r
     assert run.cluster.moved_bytes == 0
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_down_is_waited_for_with_a_sentence(run: Run) -> None:
     drained_and_replaced(run)
     run.cluster.stop_osd(SLOT)
@@ -104,6 +108,7 @@ def test_a_disk_that_is_down_is_waited_for_with_a_sentence(run: Run) -> None:
     assert drain.plan.refusals == ("osd.0 is down; start it on the new disk first.",)
 
 
+@pytest.mark.slow
 def test_a_halt_stops_a_fill_like_any_drain(run: Run) -> None:
     drained_and_replaced(run)
     drain = approved(run, asked(run))
@@ -115,6 +120,7 @@ def test_a_halt_stops_a_fill_like_any_drain(run: Run) -> None:
     assert run.cluster.view().osds[SLOT].reweight == weight
 
 
+@pytest.mark.slow
 def test_a_fill_survives_the_death_of_its_controller(run: Run) -> None:
     drained_and_replaced(run)
     drain = approved(run, asked(run))

@@ -95,6 +95,7 @@ ENDS = pytest.mark.parametrize("cancel_at", [None, 12], ids=["to the end", "canc
 LOSSES = pytest.mark.parametrize("lost", ["nothing", "store", "copy"])
 
 
+@pytest.mark.slow
 @ENDS
 @LOSSES
 def test_a_kill_now_and_then_leads_to_the_same_end(cancel_at: int | None, lost: Lost) -> None:

@@ -5,6 +5,8 @@ The judge of every run refuses a PG whose shards lie closer together than before
 
 from __future__ import annotations
 
+import pytest
+
 from actions.mechanics.void import void, void_here
 from actions.policy import Policy
 from data.drain import Drain, DrainState
@@ -26,6 +28,7 @@ def cancelled(run: Run, drain: Drain) -> None:
     run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
 
 
+@pytest.mark.slow
 def test_on_the_way_back_of_a_removal_its_own_pin_is_given_back_before_the_weight_that_makes_it_void() -> (
     None
 ):
@@ -40,6 +43,7 @@ def test_on_the_way_back_of_a_removal_its_own_pin_is_given_back_before_the_weigh
         assert map_of(run) == before
 
 
+@pytest.mark.slow
 def test_removals_that_are_cancelled_one_after_the_other_take_the_pins_of_the_others_off_in_time() -> None:
     with Run(wide_spec(racks=0, pg_num=128, used=0.3), policy=POLICY) as run:
         before = map_of(run)["weights"]

@@ -144,6 +144,7 @@ def test_a_proposal_is_withdrawn_when_the_osd_is_well_again() -> None:
         assert run.cluster.view().osds[OSD].primary_affinity == 1.0
 
 
+@pytest.mark.slow
 def test_a_cancel_restores_what_was_found_and_nothing_is_proposed_for_a_week(run: Run) -> None:
     run.cluster.apply(PrimaryAffinity(OSD, 0.75))
     run.ticks(3)
@@ -173,6 +174,7 @@ def test_an_affinity_that_somebody_else_set_holds_the_quarantine(run: Run) -> No
     assert run.cluster.view().osds[OSD].primary_affinity == 0.5
 
 
+@pytest.mark.slow
 def test_an_operators_weight_does_not_disturb_it(run: Run) -> None:
     drain = quarantined(run)
     run.cluster.apply(Reweight(OSD, 0.9))
@@ -199,6 +201,7 @@ def test_the_process_may_die_between_any_two_steps(run: Run) -> None:
     assert map_of(run) == before
 
 
+@pytest.mark.slow
 def test_what_lasts_is_proposed_for_a_drain_which_takes_the_quarantine_over(run: Run) -> None:
     before = run.cluster.view().osds[OSD].primary_affinity
     first = quarantined(run)
@@ -247,6 +250,7 @@ def test_only_one_quarantine_of_an_osd_may_stand(run: Run) -> None:
         run.controller.propose("osd.0", "operator", "again", run.cluster.now, "quarantine")
 
 
+@pytest.mark.slow
 def test_a_persons_quarantine_stays_until_a_person_ends_it(run: Run) -> None:
     drain = run.controller.propose("osd.0", "operator", "noisy neighbour", run.cluster.now, "quarantine")
     run.controller.requests.approve(drain.id, "operator", run.cluster.now)
@@ -257,6 +261,7 @@ def test_a_persons_quarantine_stays_until_a_person_ends_it(run: Run) -> None:
     assert not led(run.cluster.view(), OSD)
 
 
+@pytest.mark.slow
 def test_so_many_slow_osds_at_once_are_not_all_believed(run: Run) -> None:
     for _ in range(100):
         slow(run, 0, 3, 7)
@@ -275,6 +280,7 @@ def test_a_halt_stops_it(run: Run) -> None:
     assert run.cluster.view().osds[OSD].primary_affinity == 1.0
 
 
+@pytest.mark.slow
 def test_a_quarantine_is_no_drain_to_the_other_drains(run: Run) -> None:
     undisturbed = {move.pg: move.target for move in _plan_of_sibling(run)}
     quarantined(run)

@@ -84,6 +84,7 @@ def test_what_may_come_instead_is_what_is_legal(members: tuple[int, ...], at: in
     assert len(able) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 4))
 @pytest.mark.parametrize("rule", ["choose", "chooseleaf"])
 def test_every_map_of_such_a_drain_has_two_shards_a_host(rule: str, seed: int) -> None:

@@ -116,6 +116,7 @@ def test_no_sequence_of_mishaps_unbalances_the_books_and_all_heals_that_is_not_l
             assert view.pgs[pg.id].states == {"active", "clean"}
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32))
 @settings(max_examples=10)
 def test_a_cluster_nobody_fails_never_loses_a_copy_whatever_is_commanded(seed: int) -> None:

@@ -68,6 +68,7 @@ def test_a_pool_of_one_device_class_stays_on_that_class() -> None:
     assert classes == {("volumes", "hdd"), ("images", "hdd"), ("archive", "hdd"), ("fast", "ssd")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_every_world_starts_whole_and_healthy(name: str) -> None:
     cluster = SimulatedCluster(world(name, 2), 2)
@@ -83,6 +84,7 @@ def test_an_unknown_world_is_refused_with_the_names_of_those_there_are() -> None
         world("atlantis", 1)
 
 
+@pytest.mark.slow
 def test_a_view_of_16384_pgs_shares_what_did_not_change() -> None:
     cluster = SimulatedCluster(world("cisco", 1), 1)
     before = cluster.view()

@@ -291,6 +291,7 @@ ACTS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(ACTS, max_size=25))
 def test_whoever_leads_knows_the_last_word_that_was_taken(acts: list[tuple[str, str]]) -> None:

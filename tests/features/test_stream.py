@@ -68,6 +68,7 @@ ROW = st.fixed_dictionaries(
 LIFE = st.lists(st.tuples(st.integers(1, 40), ROW), min_size=1, max_size=45)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(LIFE, st.integers(0, 12))
 def test_stream_and_batch_give_the_same_bits(life: list[tuple[int, dict[int, int]]], later: int) -> None:

@@ -160,6 +160,7 @@ ANY = arrays(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(ANY)
 def test_whatever_is_measured_the_forecast_is_consistent(bundle: Bundle, x: np.ndarray) -> None:

@@ -54,12 +54,14 @@ whole_scores = cache(lambda: scores(WHOLE))
 whole_landmarks = cache(lambda: landmarks(WHOLE))
 
 
+@pytest.mark.slow
 @settings(max_examples=3)
 @given(st.integers(1_000, 6_000), st.sampled_from([1, 3]))
 def test_parts_of_any_size_and_any_number_of_threads_give_the_same_scores(rows: int, threads: int) -> None:
     assert scores(Threads(threads, rows)).equals(whole_scores())
 
 
+@pytest.mark.slow
 @settings(max_examples=3)
 @given(st.integers(700, 6_000), st.sampled_from([1, 3]))
 def test_parts_of_any_size_and_any_number_of_threads_give_the_same_landmarks(rows: int, threads: int) -> None:

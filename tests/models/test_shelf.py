@@ -63,6 +63,7 @@ def test_promoting_the_champion_again_does_not_lengthen_the_way_back(
     assert shelf.promote(digest) == shelf.promote(digest) == Roles((digest,))
 
 
+@pytest.mark.slow
 def test_a_challenger_that_is_promoted_is_on_trial_no_more(shelf: Shelf, bundles: list[Path]) -> None:
     one, two = (shelf.install(folder) for folder in bundles[:2])
     shelf.promote(one)
@@ -80,6 +81,7 @@ def test_only_bundles_with_a_role_are_kept(shelf: Shelf, bundles: list[Path]) ->
     assert kept == {digests[0]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.txt", "bundle.json", "SHA256SUMS"])
 def test_an_installed_file_that_was_changed_is_refused_and_cured_by_promoting_again(
     shelf: Shelf, bundles: list[Path], name: str
@@ -106,6 +108,7 @@ def test_checksums_made_to_fit_a_changed_file_do_not_help(shelf: Shelf, bundles:
         shelf.folder(digest)
 
 
+@pytest.mark.slow
 def test_a_broken_bundle_is_not_installed(shelf: Shelf, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(DEFAULT, broken)
@@ -118,6 +121,7 @@ def test_a_broken_bundle_is_not_installed(shelf: Shelf, tmp_path: Path) -> None:
     assert shelf.roles() == Roles()
 
 
+@pytest.mark.slow
 def test_a_pickle_beside_a_bundle_is_not_installed(shelf: Shelf, bundles: list[Path], tmp_path: Path) -> None:
     shutil.copytree(bundles[0], tmp_path / "with")
     (tmp_path / "with" / "model.pkl").write_bytes(b"\x80\x04.")

@@ -36,12 +36,14 @@ def until_cut() -> Trained:
     return trained([CHANGES, DRIVES], until=CUT)
 
 
+@pytest.mark.slow
 def test_the_same_files_and_seed_give_the_same_trees_and_facts(until_cut: Trained) -> None:
     again = trained([CHANGES, DRIVES], until=CUT)
     assert trees(again) == trees(until_cut)
     assert msgspec.json.encode(again.facts) == msgspec.json.encode(until_cut.facts)
 
 
+@pytest.mark.slow
 def test_cutting_all_files_at_the_day_gives_the_trees_of_until(until_cut: Trained, tmp_path: Path) -> None:
     sql = duckdb.connect(":memory:")
     sql.execute(
@@ -59,6 +61,7 @@ def test_cutting_all_files_at_the_day_gives_the_trees_of_until(until_cut: Traine
     assert cut.facts.rates == until_cut.facts.rates
 
 
+@pytest.mark.slow
 def test_another_day_gives_other_trees(until_cut: Trained) -> None:
     assert trees(trained([CHANGES, DRIVES], until=date(2015, 9, 30))) != trees(until_cut)
 
@@ -99,6 +102,7 @@ def test_a_bundle_comes_back_from_disk_as_it_was(until_cut: Trained, tmp_path: P
     assert trees_hash(loaded.booster.model_to_string()) == trees(until_cut)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.txt", "bundle.json", "CARD.md", "SHA256SUMS"])
 def test_a_bundle_that_was_touched_or_is_not_whole_is_refused_by_file_name(
     until_cut: Trained, tmp_path: Path, name: str

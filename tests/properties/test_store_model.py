@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -165,5 +166,5 @@ class StoreAgrees(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
-TestStoreAgrees: Any = StoreAgrees.TestCase
+TestStoreAgrees: Any = pytest.mark.slow(StoreAgrees.TestCase)
 TestStoreAgrees.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)

@@ -147,6 +147,7 @@ def test_a_reading_that_is_scored_between_the_copies_is_in_one_of_them(
         shut(again)
 
 
+@pytest.mark.slow
 def test_bundles_outlooks_halt_and_silences_come_along(place: Place, tmp_path: Path) -> None:
     house = place.house()
     house.start()

@@ -62,6 +62,7 @@ def told(made: Worker, forecaster: BundledForecaster) -> list[Outlook]:
     return [*now, *forecaster.outlooks(more, NOON + HOUR, {})]
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.integers(0, 60), st.booleans()), min_size=25, max_size=60),

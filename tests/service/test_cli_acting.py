@@ -101,6 +101,7 @@ def until(wanted: Any, what: str) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_without_a_controller_a_command_says_that_nothing_happens_and_how_to_start_one(
     operator: Operator,
 ) -> None:
@@ -126,6 +127,7 @@ def test_what_a_command_asks_for_without_a_service_stands_in_the_audit(operator:
     )
 
 
+@pytest.mark.slow
 def test_every_listing_says_that_nobody_acts(operator: Operator) -> None:
     operator.run("drain", "apply", TARGET)
     (drain,) = operator.drains()
@@ -142,6 +144,7 @@ def test_what_no_controller_has_to_do_ends_well_without_one(operator: Operator) 
     assert operator.run("drain", "pause", drain)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_cancel_that_waits_is_the_controller_and_says_who_goes_on_after_a_hold(operator: Operator) -> None:
     operator.run("drain", "apply", TARGET, "--yes")
     (drain,) = operator.drains()
@@ -152,6 +155,7 @@ def test_a_cancel_that_waits_is_the_controller_and_says_who_goes_on_after_a_hold
     assert f"Go on with: predrain drain cancel {drain['id']} --wait --config" in why
 
 
+@pytest.mark.slow
 def test_a_killed_command_goes_on_at_once_with_its_own_drain(operator: Operator) -> None:
     first = operator.begin("drain", "apply", TARGET, "--yes", "--wait")
     until(

@@ -60,6 +60,7 @@ def test_who_approves_without_having_looked_is_shown_what_was_approved(
     assert told.endswith(f"{drain['id']}: approved\n")
 
 
+@pytest.mark.slow
 def test_who_waits_for_a_drain_reads_at_once_what_holds_it(
     world: World,  # noqa: F811
     site: Site,  # noqa: F811

@@ -77,6 +77,7 @@ def told(store: Store) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_page_overwritten_anywhere_is_told_or_changes_nothing(
     state: StateDir, whole: list[Any], seed: int, forecaster: BundledForecaster

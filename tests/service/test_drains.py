@@ -131,6 +131,7 @@ def test_an_osd_shows_the_outlook_of_its_disk_and_how_it_was_a_week_ago(world: W
     assert alert["osd"] == 0
 
 
+@pytest.mark.slow
 def test_a_wish_becomes_an_empty_disk(world: World, site: Site) -> None:
     drain = proposed(site)
     assert drain["state"] == "proposed"
@@ -213,6 +214,7 @@ def test_what_the_state_does_not_allow_is_refused_with_a_sentence(site: Site) ->
     assert wish(site, {"id": "nobody"}, "pause").status_code == 404
 
 
+@pytest.mark.slow
 def test_a_cancelled_drain_puts_everything_back(world: World, site: Site) -> None:
     before = world.cluster.view()
     drain = proposed(site)
@@ -282,6 +284,7 @@ def test_an_osd_that_goes_down_is_a_suspected_death_said_once(world: World, site
     assert [one.fate for one in said] == [Fate.SUSPECTED]
 
 
+@pytest.mark.slow
 def test_in_mode_act_a_bad_disk_is_drained_by_itself_once_it_is_believed(place: Place, serve: Serve) -> None:
     worlds = made(replace(place, policy=replace(place.policy, mode=Mode.ACT)))
     world = next(worlds)

@@ -41,6 +41,7 @@ def depth(value: Any) -> int:
     return 1 + max((depth(one) for one in value), default=0) if isinstance(value, list) else 0
 
 
+@pytest.mark.slow
 @given(JSON, st.integers(1, 40), st.booleans())
 def test_the_depth_of_any_text_in_any_pieces_is_what_a_parser_finds(
     value: Any, size: int, ascii_: bool

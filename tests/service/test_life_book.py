@@ -112,6 +112,7 @@ def test_disks_of_which_nothing_changed_are_not_worked_out_again(store: SqliteSt
     assert known.shown_by(book, 0) is after
 
 
+@pytest.mark.slow
 def test_six_thousand_disks_cost_less_than_a_fifth_of_a_second_a_run(store: SqliteStore) -> None:
     count = 6_000
     known = Known(

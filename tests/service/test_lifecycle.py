@@ -85,6 +85,7 @@ EAGER = Thresholds(warning=1e-6, bad=2e-6)
 """Calls every disk bad."""
 
 
+@pytest.mark.slow
 def test_a_bundle_is_promoted_and_gone_back_from_while_the_service_runs(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int]
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_bundle_is_promoted_and_gone_back_from_while_the_service_runs(
     assert not house.follow()
 
 
+@pytest.mark.slow
 def test_a_promoted_bundle_scores_after_a_restart(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int]
 ) -> None:
@@ -117,6 +119,7 @@ def test_a_promoted_bundle_scores_after_a_restart(
     assert make().bundle_name == "one"
 
 
+@pytest.mark.slow
 def test_a_bundle_that_was_touched_after_it_was_promoted_is_refused_and_the_one_before_goes_on(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int], place: Place
 ) -> None:
@@ -133,6 +136,7 @@ def test_a_bundle_that_was_touched_after_it_was_promoted_is_refused_and_the_one_
     assert house.troubles == {}
 
 
+@pytest.mark.slow
 def test_the_challenger_is_written_down_beside_the_champion_and_shown_nowhere(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int], place: Place
 ) -> None:
@@ -154,6 +158,7 @@ def test_the_challenger_is_written_down_beside_the_champion_and_shown_nowhere(
     assert house.sight().outlooks[DeviceId("ST4000DM000_A")].status is Status.GOOD
 
 
+@pytest.mark.slow
 def test_a_challenger_that_breaks_and_a_scorebook_that_cannot_be_written_stop_nobody(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +182,7 @@ def test_a_challenger_that_breaks_and_a_scorebook_that_cannot_be_written_stop_no
     assert house.troubles == {"scorebook": "the scorebook is full: make room."}
 
 
+@pytest.mark.slow
 def test_another_calibration_of_the_same_trees_is_another_bundle(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int]
 ) -> None:
@@ -203,6 +209,7 @@ def first_proposal(house: House, cluster: Seated, each_day: Callable[[int], None
     return None
 
 
+@pytest.mark.slow
 def test_after_a_promotion_nothing_is_proposed_for_72_hours_and_then_it_is(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int]
 ) -> None:
@@ -225,6 +232,7 @@ def test_without_a_promotion_the_same_disk_is_proposed_as_soon_as_it_is_believed
     assert first_proposal(house, reach, lambda _: None, 7) in (1, 2)
 
 
+@pytest.mark.slow
 def test_a_rollback_is_a_change_of_bundle_too_and_is_followed_by_quiet(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int]
 ) -> None:
@@ -240,6 +248,7 @@ def test_a_rollback_is_a_change_of_bundle_too_and_is_followed_by_quiet(
     assert first_proposal(house, reach, going_back, 7) == 4
 
 
+@pytest.mark.slow
 def test_the_forecasts_health_is_served_and_measured(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int], serve: Serve
 ) -> None:
@@ -279,6 +288,7 @@ def test_the_forecasts_health_is_served_and_measured(
     assert told["quiet_until"] is not None
 
 
+@pytest.mark.slow
 def test_the_comparison_is_printed_for_people_and_for_programs(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -294,6 +304,7 @@ def test_the_comparison_is_printed_for_people_and_for_programs(
     assert json.loads(capsys.readouterr().out)["failures"] == 0
 
 
+@pytest.mark.slow
 def test_without_mlflow_folders_are_promoted_and_versions_are_refused_with_the_extras_name(
     bundle: Callable[..., Path],
     models: Callable[..., int],
@@ -377,6 +388,7 @@ def test_predrain_up_takes_a_promotion_without_a_restart(bundle: Callable[..., P
         assert process.poll() is None
 
 
+@pytest.mark.slow
 def test_the_doctor_looks_at_the_bundle_that_scores_and_at_the_one_on_trial(
     bundle: Callable[..., Path], models: Callable[..., int], place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:

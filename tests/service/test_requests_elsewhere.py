@@ -148,6 +148,7 @@ def company() -> Iterator[Company]:
         store.close()
 
 
+@pytest.mark.slow
 def test_a_drain_asked_for_beside_the_leader_is_the_leaders_and_its_progress_is_shown(
     company: Company,
 ) -> None:
@@ -327,6 +328,7 @@ def test_where_the_lease_is_refused_to_all_the_sentence_says_why(company: Compan
     assert company.left() == []
 
 
+@pytest.mark.slow
 def test_a_leader_killed_at_any_call_leaves_one_drain_and_one_answer(company: Company) -> None:
     """Between any two calls of the first leader to the cluster's keep; another one with a store of its own goes on."""
     killed = 0

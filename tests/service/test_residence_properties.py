@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,6 +85,7 @@ def test_the_clusters_list_is_obeyed_and_a_list_of_both_hosts_settles_nothing(
     assert (both.state is ResidenceState.SETTLED) == (not residence.claims)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(interleavings(), st.lists(st.integers(1, 7), min_size=1, max_size=4))
 def test_the_homes_outlooks_are_those_without_the_rival_in_every_batching(
@@ -118,6 +120,7 @@ def moves(draw: st.DrawFn) -> list[Reading]:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(moves(), st.lists(st.integers(1, 30), min_size=1, max_size=4))
 def test_a_move_gives_the_same_histories_and_outlooks_in_every_batching(
@@ -126,6 +129,7 @@ def test_a_move_gives_the_same_histories_and_outlooks_in_every_batching(
     assert scored(readings, sizes) == scored(readings, [1])
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(moves(), st.lists(st.integers(0, 6), min_size=1, max_size=4))
 def test_a_move_comes_out_the_same_when_processes_are_killed_before_they_commit(

@@ -67,6 +67,7 @@ class Watched:
         return found
 
 
+@pytest.mark.slow
 @given(st.lists(FLEETS, min_size=1, max_size=6), st.integers(1, 5))
 @settings(deadline=None, max_examples=30)
 def test_pages_joined_are_the_whole_while_osds_come_and_go(fleets: list[dict[int, bool]], limit: int) -> None:
@@ -88,6 +89,7 @@ def test_pages_joined_are_the_whole_while_osds_come_and_go(fleets: list[dict[int
         watched.house.store.close()
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(FLEETS, st.booleans()), min_size=1, max_size=8))
 @settings(deadline=None, max_examples=30)
 def test_who_follows_the_changes_holds_what_the_whole_list_says(

@@ -107,6 +107,7 @@ def test_a_listener_does_not_keep_the_server_from_ending(house: House, serve: Se
     assert not thread.is_alive()
 
 
+@pytest.mark.slow
 def test_whoever_waits_for_a_list_that_is_written_anew_keeps_no_other_request_out(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +135,7 @@ def test_whoever_waits_for_a_list_that_is_written_anew_keeps_no_other_request_ou
     assert not begun.acquire(blocking=False), "one writes it, for all"
 
 
+@pytest.mark.slow
 def test_sums_over_all_disks_are_counted_by_one_for_all_who_ask_at_once(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

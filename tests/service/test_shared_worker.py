@@ -78,6 +78,7 @@ def announced(log: Log) -> set[tuple[str, object]]:
     return {(outlook.device, outlook.as_of) for outlook in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_workers_that_come_go_and_lose_their_commit_arrive_where_one_alone_arrives(
     tmp_path: Path, forecaster: BundledForecaster, seed: int

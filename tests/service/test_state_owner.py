@@ -41,6 +41,7 @@ def test_root_is_told_to_run_it_as_the_owner_and_makes_nothing(
     assert list(state.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_in_a_directory_of_its_own_root_promotes(tmp_path: Path) -> None:
     bundle = str(ROOT / "models/bundles/default")
     assert main(["models", "promote", bundle, "--state", str(tmp_path / "own")]) == 0

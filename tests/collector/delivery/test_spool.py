@@ -274,6 +274,7 @@ def test_the_spool_of_a_running_collector_can_be_looked_at(path: Path) -> None:
     spool.close()
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("rlt"), st.integers(0, 5)), max_size=60), st.integers(4, 40))
 def test_nothing_is_ever_neither_kept_nor_delivered_nor_counted(
     steps: list[tuple[str, int]], room: int

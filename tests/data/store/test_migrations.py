@@ -158,6 +158,7 @@ def test_every_way_down_and_up_again_ends_where_it_began(place: Place, to: int) 
     assert after == before
 
 
+@pytest.mark.slow
 def test_what_a_store_holds_comes_through_the_way_down_and_up(place: Place) -> None:
     place.migrate(schema.VERSION)
     store = place.opened()

@@ -51,6 +51,7 @@ def test_drains_come_newest_first(store: Store) -> None:
     assert [drain.id for drain in store.drains()] == ["d-3", "d-2", "d-1"]
 
 
+@pytest.mark.slow
 def test_of_many_drains_those_are_told_anew_that_another_process_saved_since(
     opened: Callable[[], Store],
 ) -> None:

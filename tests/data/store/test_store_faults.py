@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from data.drain import DrainState
 from data.store.sqlite import SqliteStore
 
@@ -56,6 +58,7 @@ def _said(process: subprocess.Popen[str]) -> list[Any]:
     return said
 
 
+@pytest.mark.slow
 def test_a_revision_that_was_saved_survives_kill_9_with_the_journal_before_it(tmp_path: Path) -> None:
     program = """
 store = SqliteStore(path)
@@ -82,6 +85,7 @@ for revision in range(10**9):
     store.close()
 
 
+@pytest.mark.slow
 def test_of_two_processes_that_save_the_same_revision_one_is_told(tmp_path: Path) -> None:
     program = """
 store = SqliteStore(path)
@@ -101,6 +105,7 @@ say(won)
     assert max(won_first + won_second) == 59
 
 
+@pytest.mark.slow
 def test_a_full_disk_refuses_the_save_keeps_the_rest_and_works_again(tmp_path: Path) -> None:
     program = """
 store = SqliteStore(path)
@@ -126,6 +131,7 @@ say(len(store.journal("d-1")))
         assert _said(process) == [lines + 1]
 
 
+@pytest.mark.slow
 def test_processes_that_start_together_on_new_files_all_open_them(tmp_path: Path) -> None:
     program = """
 say("ready")

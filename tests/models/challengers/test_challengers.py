@@ -77,6 +77,7 @@ def test_a_drive_that_shows_the_planted_sign_is_called_likelier_to_die(
     assert roc_auc_score(dies, chances(said[name])[:, 2]) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_chances_are_odds_of_the_fleet_and_not_of_the_thinned_sample(
     name: str, said: dict[str, pa.Table], made: Fleet
@@ -85,6 +86,7 @@ def test_chances_are_odds_of_the_fleet_and_not_of_the_thinned_sample(
     assert 0.5 < expected / happened < 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_a_longer_horizon_is_never_less_likely(name: str, said: dict[str, pa.Table]) -> None:
     p = chances(said[name])
@@ -104,6 +106,7 @@ def test_every_drive_that_reported_in_the_week_before_is_scored_once(
     assert sorted(rows) == sorted((s, day) for s in last.index for day in days if (day - last[s]).days <= 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_the_same_seed_gives_the_same_scores(
     name: str, said: dict[str, pa.Table], made: Fleet, tmp_path: Path
@@ -111,6 +114,7 @@ def test_the_same_seed_gives_the_same_scores(
     assert scores(made, name, tmp_path).equals(said[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_nothing_from_after_the_split_is_learned_and_nothing_from_after_a_landmark_is_seen(
     name: str, said: dict[str, pa.Table], made: Fleet, tmp_path: Path
@@ -156,6 +160,7 @@ def test_a_blend_is_of_the_shipped_recipe_and_of_those_that_are_named_beside_it(
     assert list(members_of(["sequence"])) == ["sequence"]
 
 
+@pytest.mark.slow
 def test_without_jax_the_sequence_model_is_refused_with_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optax", None)
     with pytest.raises(NoNeuralNetworks, match=r"install predrain\[neural\]"):

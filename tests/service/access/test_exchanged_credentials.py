@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +69,7 @@ def of_cookie(sessions: Sessions, cookie: str) -> Caller | None:
     return found.caller if found is not None else None
 
 
+@pytest.mark.slow
 @given(
     scopes=st.frozensets(st.sampled_from(Scope)),
     host=st.sampled_from((None, *HOSTS)),

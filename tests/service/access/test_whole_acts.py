@@ -52,6 +52,7 @@ def test_the_plan_that_was_approved_and_the_query_are_part_of_the_act() -> None:
     assert asked == 'POST /api/v1/drains/d-1/approve?now=1&token=%2A%2A%2A if-match "seal-1"'
 
 
+@pytest.mark.slow
 @given(JSON, st.integers(0, 8), st.text(" \t\r\n", max_size=700))
 def test_one_act_has_one_form_however_it_is_written(said: object, indent: int, blanks: str) -> None:
     plain = json.dumps(said).encode()
@@ -83,6 +84,7 @@ def test_what_is_no_json_or_very_long_is_told_by_its_size_and_hash(said: bytes) 
     assert "sha256" in found.lower() or "SHA-256" in found
 
 
+@pytest.mark.slow
 def test_a_token_is_on_record_even_where_nobody_could_read_what_was_printed(site: Site, place: Place) -> None:
     command = [
         sys.executable,

@@ -154,6 +154,7 @@ def test_what_is_silenced_is_in_no_digest_until_the_silence_ends() -> None:
     assert life.subjects == ["1 new"]
 
 
+@pytest.mark.slow
 def test_it_calls_nothing_over_that_cannot_be_seen() -> None:
     notes, letters = Kept(), Letters()
     fleet = Fleet(silent={host_of(3): NOW - timedelta(hours=3)})

@@ -81,6 +81,7 @@ def signed(mon: MonInMemory) -> SignedKeys:
     return SignedKeys(ConfigKeys(mon), SIGNING_KEY)
 
 
+@pytest.mark.slow
 def test_what_the_cluster_keeps_moves_nothing_before_a_person_confirmed_the_list(
     restart: Callable[[StateDir], World], state: StateDir, mon: MonInMemory
 ) -> None:
@@ -96,6 +97,7 @@ def test_what_the_cluster_keeps_moves_nothing_before_a_person_confirmed_the_list
         shut(world.house)
 
 
+@pytest.mark.slow
 def test_the_drain_that_was_under_way_is_brought_to_its_end_after_a_person_confirmed_the_list(
     restart: Callable[[StateDir], World], state: StateDir, mon: MonInMemory
 ) -> None:
@@ -117,6 +119,7 @@ def test_the_drain_that_was_under_way_is_brought_to_its_end_after_a_person_confi
         shut(world.house)
 
 
+@pytest.mark.slow
 def test_the_promoted_bundle_still_scores(state: StateDir) -> None:
     shelf = Shelf(state.bundles)
     champion = shelf.roles().champion
