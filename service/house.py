@@ -114,7 +114,7 @@ class House:
         self.fleet = Fleet(ports.store)
         self.stale_after = timedelta(hours=2 * settings.forecast.reading_interval_hours)
         self.lives = LifeBook(ports.store, ports.clock.now(), self.stale_after)
-        self.counts = dict.fromkeys((*COUNTED, *COUNTED_LATENCIES), 0)
+        self.counts: dict[str, int] = dict.fromkeys((*COUNTED, *COUNTED_LATENCIES), 0)
         self.waited: timedelta | None = None
         """How long what the worker judged last had waited; None before its first step."""
         self._turning = Turning(self)

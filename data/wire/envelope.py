@@ -106,7 +106,7 @@ _SCHEMAS: Mapping[type, _Schema] = {
     LatencyBatch: _Schema(
         "latency_batch", 2, BY_COLUMNS, {1: ONE_BY_ONE, 2: BY_COLUMNS}, at_once=_AtOnce(BY_COLUMNS)
     ),
-    Outlook: _Schema("outlook", 2, bodies.OUTLOOK, {1: bodies.OUTLOOK, 2: bodies.OUTLOOK}),
+    Outlook: _Schema("outlook", 3, bodies.OUTLOOK, dict.fromkeys((1, 2, 3), bodies.OUTLOOK)),
     DeadLetter: _Schema(
         "dead_letter", 2, bodies.DEAD_LETTER, {1: bodies.DEAD_LETTER, 2: bodies.DEAD_LETTER}, 2 * LONGEST
     ),

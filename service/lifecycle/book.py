@@ -41,7 +41,7 @@ class LifeBook:
 
     def __init__(self, store: Store, began: datetime, stale_after: timedelta) -> None:
         self._store, self._began, self._stale_after = store, began, stale_after
-        self._lock = threading.Lock()
+        self._lock, self._hearing = threading.Lock(), True
         self._mark, recorded = store.last_life_changes()
         self._recorded = dict(recorded)
         self._unrecorded = set[DeviceId]()
@@ -67,6 +67,11 @@ class LifeBook:
         with self._lock:
             self._hear(outcomes)
 
+    @property
+    def shown(self) -> Mapping[DeviceId, DiskLife]:
+        """How each disk stood at the last survey or ageing; another object once any of them stands otherwise."""
+        return self._shown
+
     def survey(
         self,
         readings: Mapping[DeviceId, Reading],
@@ -86,10 +91,13 @@ class LifeBook:
             self._decide(now)
             return self._shown
 
-    def age(self, now: datetime) -> bool:
-        """Work out again the disks that the time alone may change; whether any of them stands otherwise now."""
+    def age(self, now: datetime, *, hearing: bool = True) -> None:
+        """Work out again the disks that the time alone may change.
+
+        hearing: whether readings are taken out of the log, so that missing ones mean something.
+        """
         with self._lock:
-            shown = self._shown
+            self._hearing = hearing
             for host, newest in self._newest.items():
                 if now - newest > self._stale_after:
                     self._awake.pop(host, None)
@@ -103,7 +111,6 @@ class LifeBook:
                 if (late and life.is_living) or life.state is LifeState.SILENT:
                     self._touched.add(device)
             self._decide(now)
-            return self._shown is not shown
 
     def follow(self) -> None:
         """Take over what other processes wrote down. Raises what the store raises."""
@@ -199,7 +206,7 @@ class LifeBook:
     def _decide(self, now: datetime) -> None:
         if not self._touched:
             return
-        clock = LifeClock(now, self._stale_after, now - self._began >= SETTLING)
+        clock = LifeClock(now, self._stale_after, self._hearing and now - self._began >= SETTLING)
         changed = False
         for device in self._touched:
             facts = self._facts_of(device)

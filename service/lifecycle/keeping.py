@@ -14,9 +14,11 @@ _KINDS: Final = (Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS)
 
 
 def age_lives(house: House) -> None:
-    """Let the time pass that has passed since, and say so where a disk stands otherwise now."""
-    house.sight()
-    if house.lives.age(house.clock.now()):
+    """Take in the newest view of the cluster, let time pass, and say so where a disk stands otherwise now."""
+    shown, now = house.sight().lives, house.clock.now()
+    house.fleet.sight(None, house.lives, now)
+    house.lives.age(now, hearing="worker" not in house.faults)
+    if house.lives.shown is not shown:
         house.changes.tell(*_KINDS)
 
 

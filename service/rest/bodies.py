@@ -6,9 +6,11 @@ from datetime import datetime
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
 from data.outlook import GRID_DAYS, Advice, Life, Outlook, Status
 from data.outside_text import TextField, clean_text
 from data.reading import Reading, Smart, Unreadable
+from service.lifecycle.sentences import describe_life
 
 
 def cleaned(field: TextField, *, must_remain: bool = False) -> AfterValidator:
@@ -79,6 +81,24 @@ class OutlookBody(Body):
     survival: list[PointBody] | None = None
 
 
+class LifeChangeBody(Body):
+    """A change in the life of a disk. `why`: of a retired disk. `subject`: what the evidence is about (a drain's id, a
+    host, a person, another disk, an OSD). `successor`: the disk that stands in its slot now.
+    """
+
+    device: str
+    at: datetime
+    state: LifeState
+    why: RetiredWhy | None
+    source: LifeSource
+    evidence: LifeEvidence
+    subject: str
+    sentence: str
+    host: str | None
+    osds: list[int]
+    successor: str | None
+
+
 class UnreadableBody(Body):
     """Since when and why a disk cannot be read."""
 
@@ -99,7 +119,7 @@ def outlook_body(outlook: Outlook, *, curve: bool = False) -> OutlookBody:
     return OutlookBody(
         device=outlook.device,
         as_of=outlook.as_of,
-        status=outlook.status,
+        status=outlook.severity,
         source=outlook.source,
         p_fail_7d=outlook.p_fail_7d,
         p_fail_14d=outlook.p_fail_14d,
@@ -112,6 +132,23 @@ def outlook_body(outlook: Outlook, *, curve: bool = False) -> OutlookBody:
         rule_score=outlook.rule_score,
         endurance=_life(outlook.endurance),
         survival=curve_body(survival) if survival is not None else None,
+    )
+
+
+def life_change_body(change: LifeChange) -> LifeChangeBody:
+    """A change in the life of a disk as it is answered."""
+    return LifeChangeBody(
+        device=change.device,
+        at=change.at,
+        state=change.state,
+        why=change.why,
+        source=change.source,
+        evidence=change.evidence,
+        subject=change.subject,
+        sentence=describe_life(change),
+        host=change.host,
+        osds=list(change.osds),
+        successor=change.successor,
     )
 
 

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from data.drain import DrainState
 from data.ids import DeviceId, OsdId
+from data.life_cycle import DiskLife, LifeState
 from data.outcome import Fate, Outcome
 from data.outlook import Status
 from data.outside_text import REASON
@@ -22,11 +23,13 @@ from service.house import House
 from service.rest import caching
 from service.rest.bodies import (
     Body,
+    LifeChangeBody,
     OutlookBody,
     PointBody,
     UnreadableBody,
     cleaned,
     curve_body,
+    life_change_body,
     outlook_body,
     smart_of,
     unreadable_body,
@@ -40,6 +43,8 @@ from service.rest.problems import Problem, declared
 from service.rest.within import TheHouse, in_turn, kept
 
 router = APIRouter(tags=["devices"])
+SHOWN = 100
+"""Changes in the life of a disk that are answered with it."""
 Id = Annotated[
     str,
     Path(max_length=520, description="Ceph's device id; ` on HOST` follows where two hosts name one disk."),
@@ -48,7 +53,10 @@ Id = Annotated[
 
 
 class DeviceBody(Body):
-    """A disk in a list. `host`, `taken_at`: of its newest reading; unknown for a disk that was never read."""
+    """A disk in a list. `host`, `taken_at`: of its newest reading; unknown for a disk that was never read.
+
+    `severity`: null for a disk that failed or is retired. `status`: the same, with `unknown` in place of null.
+    """
 
     device: str
     host: str | None
@@ -57,6 +65,8 @@ class DeviceBody(Body):
     serial: str | None
     protocol: Protocol | None
     capacity_bytes: int | None
+    state: LifeState
+    severity: Status | None
     status: Status
     taken_at: datetime | None
 
@@ -106,13 +116,16 @@ class SeatBody(Body):
 
 
 class WholeDeviceBody(DeviceBody):
-    """One disk with everything known of it. `seats`: as its host told with the newest reading."""
+    """One disk with everything known of it. `seats`: as its host told with the newest reading. `life`: how it
+    stands now; `life_changes`: those on record, newest first. `outlook`: null for a disk that failed or is retired."""
 
     seats: list[SeatBody]
     identity: IdentityBody | None
     power_on_hours: int | None
     passed: bool | None
     unreadable: UnreadableBody | None
+    life: LifeChangeBody
+    life_changes: list[LifeChangeBody]
     outlook: OutlookBody | None
     drains: list[DeviceDrainBody]
     outcomes: list[OutcomeBody]
@@ -194,8 +207,9 @@ def device(request: Request, house: TheHouse, _: Reader, id: Id) -> Response:  #
     """One device."""
     sight, name = house.sight(), DeviceId(id)
     osds = known_device(sight, name)
-    reading, outlook = sight.readings.get(name), sight.outlooks.get(name)
-    smart, family = smart_of(reading), house.family_survival(name)
+    reading, life = sight.readings.get(name), sight.lives[name]
+    outlook = sight.outlooks.get(name) if life.is_living else None
+    smart, family = smart_of(reading), house.family_survival(name) if life.is_living else None
     body = WholeDeviceBody(
         **_row(*_parts(sight, name, osds)),
         seats=[SeatBody(osd=seat.osd, role=seat.role) for seat in reading.seats] if reading else [],
@@ -203,6 +217,10 @@ def device(request: Request, house: TheHouse, _: Reader, id: Id) -> Response:  #
         power_on_hours=smart.power_on_hours if smart else None,
         passed=smart.passed if smart else None,
         unreadable=unreadable_body(reading),
+        life=life_change_body(life.change),
+        life_changes=[
+            life_change_body(one) for one in house.store.read_life_changes(limit=SHOWN, device=name)
+        ],
         outlook=outlook_body(outlook, curve=True) if outlook else None,
         drains=[
             DeviceDrainBody(id=drain.id, state=drain.state, created_at=drain.created_at)
@@ -283,9 +301,14 @@ def known_device(sight: Sight, name: DeviceId) -> tuple[OsdId, ...]:
 def _touched(sight: Sight, before: Sight | None) -> Mapping[str, MadeOf | None]:
     osds = sight.osds_of()
     if before is None or before.view is not sight.view:
-        touched = sight.readings.keys() | osds.keys() | (before.osds_of().keys() if before else set())
+        touched = (
+            sight.readings.keys()
+            | sight.lives.keys()
+            | osds.keys()
+            | (before.osds_of().keys() if before else set())
+        )
     else:
-        touched = differing(sight.readings, before.readings) | differing(sight.outlooks, before.outlooks)
+        touched = differing(sight.readings, before.readings) | differing(sight.lives, before.lives)
     return {
         name: _parts(sight, name, osds.get(name, ())) if name in sight.readings or name in osds else None
         for name in touched
@@ -294,18 +317,17 @@ def _touched(sight: Sight, before: Sight | None) -> Mapping[str, MadeOf | None]:
 
 def _parts(
     sight: Sight, name: DeviceId, osds: tuple[OsdId, ...]
-) -> tuple[DeviceId, Reading | None, Status, tuple[OsdId, ...], str | None, str | None]:
+) -> tuple[DeviceId, Reading | None, DiskLife, tuple[OsdId, ...], str | None, str | None]:
     """What `_row` is made of; host and model as the cluster names them."""
-    outlook, seat = sight.outlooks.get(name), sight.view.osds[osds[0]] if sight.view and osds else None
-    status = outlook.status if outlook else Status.UNKNOWN
+    seat = sight.view.osds[osds[0]] if sight.view and osds else None
     host, model = (seat.host, seat.model) if seat else (None, None)
-    return name, sight.readings.get(name), status, osds, host, model
+    return name, sight.readings.get(name), sight.lives[name], osds, host, model
 
 
 def _row(
     name: DeviceId,
     reading: Reading | None,
-    status: Status,
+    life: DiskLife,
     osds: tuple[OsdId, ...],
     host: str | None,
     model: str | None,
@@ -320,7 +342,9 @@ def _row(
         "serial": identity.serial if identity else None,
         "protocol": smart.protocol if smart else None,
         "capacity_bytes": identity.capacity_bytes if identity else None,
-        "status": status,
+        "state": life.state,
+        "severity": life.severity,
+        "status": life.severity or Status.UNKNOWN,
         "taken_at": reading.taken_at if reading else None,
     }
 

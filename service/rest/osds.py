@@ -14,6 +14,7 @@ from actions.cluster.view import ClusterView, Osd
 from actions.messages import describe_state
 from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId
+from data.life_cycle import DiskLife, LifeState
 from data.outlook import Advice, Outlook, Status
 from data.reading import Reading
 from service.fleet import Sight
@@ -43,7 +44,11 @@ class OsdDrainBody(Body):
 
 
 class OsdBody(Body):
-    """One OSD, its disk, its forecast. `slot` counts a host's OSDs from 0 in order of their ids."""
+    """One OSD, the disk that stands in it, and its forecast. `slot` counts a host's OSDs from 0 in order of their ids.
+
+    `state`: of the disk; null where no disk is known. `status` is its `severity`, and `unknown` where none is asked:
+    of a disk that failed or is retired nothing is forecast.
+    """
 
     osd: int
     host: str
@@ -56,6 +61,8 @@ class OsdBody(Body):
     reweight: float
     size_bytes: int | None
     used_bytes: int | None
+    state: LifeState | None
+    severity: Status | None
     status: Status
     source: str | None
     p_fail_30d: float | None
@@ -121,7 +128,12 @@ def _touched(sight: Sight, before: Sight | None) -> Mapping[int, MadeOf | None]:
         touched.update(view.osds, before.view.osds if before and before.view else ())
     else:
         osds = sight.osds_of()
-        for now, then in ((sight.readings, before.readings), (sight.outlooks, before.outlooks)):
+        pairs = (
+            (sight.readings, before.readings),
+            (sight.outlooks, before.outlooks),
+            (sight.lives, before.lives),
+        )
+        for now, then in pairs:
             touched.update(osd for device in differing(now, then) for osd in osds.get(device, ()))
         touched |= (drains.keys() | before.drain_of().keys()) & view.osds.keys()
     return {id_: made_of(sight, view, id_, drains.get(id_)) if id_ in view.osds else None for id_ in touched}
@@ -133,7 +145,8 @@ def made_of(sight: Sight, view: ClusterView, id_: OsdId, drain: Drain | None) ->
     return (
         osd,
         sight.slots()[id_],
-        sight.outlooks.get(osd.device) if osd.device else None,
+        sight.lives.get(osd.device) if osd.device else None,
+        sight.outlooks.get(osd.device) if osd.device and sight.is_living(osd.device) else None,
         sight.readings.get(osd.device) if osd.device else None,
         sight.week_ago.get(osd.device) if osd.device else None,
         view.latency_ratio.get(id_),
@@ -144,6 +157,7 @@ def made_of(sight: Sight, view: ClusterView, id_: OsdId, drain: Drain | None) ->
 def row(
     osd: Osd,
     slot: int,
+    standing: DiskLife | None,
     outlook: Outlook | None,
     reading: Reading | None,
     week_ago: float | None,
@@ -166,7 +180,9 @@ def row(
         reweight=osd.reweight,
         size_bytes=osd.size_bytes,
         used_bytes=osd.used_bytes,
-        status=outlook.status if outlook else Status.UNKNOWN,
+        state=standing.state if standing else None,
+        severity=standing.severity if standing else None,
+        status=(standing.severity if standing else None) or Status.UNKNOWN,
         source=outlook.source if outlook else None,
         p_fail_30d=outlook.p_fail_30d if outlook else None,
         p_fail_30d_week_ago=week_ago if outlook else None,

@@ -12,10 +12,12 @@ from starlette.responses import Response
 
 from data.drain import Drain
 from data.ids import OsdId
+from data.life_cycle import DiskLife, LifeState
 from data.outlook import Status
 from service.alerts import Alert
 from service.fleet import Sight
 from service.house import House
+from service.lifecycle.sentences import describe_life
 from service.rest import caching
 from service.rest.bodies import Body, OutlookPage, outlook_body
 from service.rest.guarding import Reader
@@ -31,12 +33,15 @@ Cursor = Annotated[str | None, Query(max_length=512, description="`next` of the 
 
 
 class AlertBody(Body):
-    """One announcement: what, why, how sure, and what predrain does about it."""
+    """One announcement: what, why, how sure, and what predrain does about it. `status`: the severity that it announced;
+    `severity` and `state`: how the disk stands now."""
 
     at: datetime
     device: str
     osd: int | None
     status: Status
+    severity: Status | None
+    state: LifeState | None
     why: str
     sure: str
     doing: str
@@ -55,7 +60,7 @@ def _listing(house: House) -> Listing[str]:
         _touched,
         outlook_body,
         str,
-        group=lambda outlook: outlook.status,
+        group=lambda outlook: outlook.severity,
     )
 
 
@@ -98,27 +103,37 @@ def _alerts(house: House, sight: Sight, limit: int, cursor: str | None) -> cachi
     items = []
     for alert in shown:
         osd = next(iter(osds.get(alert.outlook.device, ())), None)
-        items.append(_alert(alert, osd, drains.get(osd) if osd is not None else None))
+        drain = drains.get(osd) if osd is not None else None
+        items.append(_alert(alert, osd, drain, sight.lives.get(alert.outlook.device)))
     return caching.written(AlertPage(items=items, next=following))
 
 
 def _touched(sight: Sight, before: Sight | None) -> Mapping[str, MadeOf | None]:
     found = differing(sight.outlooks, before.outlooks if before else {})
-    return {device: (sight.outlooks[device],) if device in sight.outlooks else None for device in found}
+    found |= differing(sight.lives, before.lives if before else {})
+    return {
+        device: (sight.outlooks[device],) if device in sight.outlooks and sight.is_living(device) else None
+        for device in found
+    }
 
 
 def _name(alert: Alert) -> str:
     return f"{alert.outlook.as_of.isoformat()} {alert.outlook.device}"
 
 
-def _alert(alert: Alert, osd: OsdId | None, drain: Drain | None) -> AlertBody:
+def _alert(alert: Alert, osd: OsdId | None, drain: Drain | None, life: DiskLife | None) -> AlertBody:
     outlook = alert.outlook
+    doing = f"Drain {drain.id} is {drain.state}." if drain else outlook.prescription
+    if life is not None and not life.is_living:
+        doing = describe_life(life.change)
     return AlertBody(
         at=outlook.as_of,
         device=outlook.device,
         osd=osd,
-        status=outlook.status,
-        why=outlook.reasons[0].sentence if outlook.reasons else f"Now {outlook.status}.",
+        status=outlook.severity,
+        severity=life.severity if life is not None else None,
+        state=life.state if life is not None else None,
+        why=outlook.reasons[0].sentence if outlook.reasons else f"Now {outlook.severity}.",
         sure=sure(outlook),
-        doing=f"Drain {drain.id} is {drain.state}." if drain else outlook.prescription,
+        doing=doing,
     )

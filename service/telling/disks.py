@@ -128,7 +128,7 @@ def _sick(scene: Scene) -> Iterator[Sick]:
     sight, osds, drains = scene.sight, scene.sight.osds_of(), scene.sight.drain_of()
     for device, life in sight.lives.items():
         reading, newest, severity = sight.readings.get(device), sight.outlooks.get(device), life.severity
-        if severity not in (Status.WARNING, Status.BAD) or life.state is LifeState.DRAINED:
+        if (severity is not Status.WARNING and severity is not Status.BAD) or life.state is LifeState.DRAINED:
             continue
         if reading is None or newest is None:
             continue

@@ -77,6 +77,7 @@ OUTLOOK_2 = replace(
     OUTLOOK, rule_score=0.875, advice=Advice.DRAIN_NOW, clears="Clears when nothing rises for 30 days.",
     endurance=Life(40.0, 120.5, 400.0),
 )  # fmt: skip
+OUTLOOK_3 = replace(OUTLOOK_2, status=Status.WARNING, held=Status.BAD)
 DEAD = DeadLetter(Topic.READINGS, 41, "Z305B2QN", NOON, "JSON is malformed", bytes(range(256)), False)
 
 DEAD_2 = replace(DEAD, partition=7)
@@ -89,7 +90,8 @@ UNREADABLE_3 = replace(
 
 VALUES: dict[str, Any] = {
     "reading.v1": ATA, "reading_unreadable.v1": UNREADABLE, "latency.v1": LATENCY, "outlook.v1": OUTLOOK,
-    "outlook.v2": OUTLOOK_2, "dead_letter.v1": DEAD, "reading.v2": ATA_2, "reading_unreadable.v2": UNREADABLE_2,
+    "outlook.v2": OUTLOOK_2, "outlook.v3": OUTLOOK_3,
+    "dead_letter.v1": DEAD, "reading.v2": ATA_2, "reading_unreadable.v2": UNREADABLE_2,
     "latency.v2": LATENCY_2, "latency_batch.v1": BATCH, "latency_batch.v2": BATCH_2, "dead_letter.v2": DEAD_2,
     "reading.v3": ATA_2, "reading_unreadable.v3": UNREADABLE_3,
 }  # fmt: skip
@@ -98,6 +100,7 @@ OLDER = {
     "reading_unreadable.v1",
     "latency.v1",
     "outlook.v1",
+    "outlook.v2",
     "dead_letter.v1",
     "latency_batch.v1",
     "reading.v2",

@@ -174,11 +174,16 @@ def test_what_empties_no_disk_is_asked_for_by_what_it_does(
     expect(page.locator("main")).not_to_contain_text("To hand it over")
 
 
-def test_a_disk_that_was_drained_and_taken_out_asks_for_nothing_any_more(desk: Opened) -> None:
-    gone = next(drain for drain in desk.api("drains")["items"] if drain["state"] == "handed_over")
+def test_a_disk_that_was_drained_and_replaced_asks_for_nothing_and_names_its_successor(desk: Opened) -> None:
+    drained = {drain["device"] for drain in desk.api("drains")["items"] if drain["state"] == "handed_over"}
+    known = {device: desk.api(f"devices/{device}") for device in drained}
+    gone = next(one for one in known.values() if one["state"] == "retired")
     page = settled(desk.go(f"/devices/{gone['device']}"))
-    expect(page.locator(".device-head")).to_contain_text("under no OSD now")
-    expect(page.locator(".device-head")).not_to_contain_text("Likely")
+    head = page.locator(".device-head")
+    expect(head).to_contain_text("It was replaced")
+    expect(head.get_by_role("link", name=gone["life"]["successor"])).to_be_visible()
+    expect(head).not_to_contain_text("Likely")
+    expect(page.locator("main")).not_to_contain_text("within 30 days")
     expect(page.locator("main")).not_to_contain_text("replace it soon")
 
 

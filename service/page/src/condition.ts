@@ -1,5 +1,5 @@
 /** What a disk's cell shows. Good, warning and bad are the service's words; the rest is what is known of it besides. */
-import type { Device, Drain, DrainState, Intent, Osd } from "./api/contract.ts";
+import type { Drain, DrainState, Intent, LifeChange, LifeState, Osd } from "./api/contract.ts";
 import { about, clockOf, percent, ratio, seconds, share } from "./format.ts";
 
 export type Condition =
@@ -76,6 +76,7 @@ export function brief(osd: Osd, shown: Condition): string {
     case "down":
       return "down";
     case "unknown":
+      if (hasEnded(osd.state)) return osd.state ?? "";
       return osd.unreadable ? "no reading" : osd.source?.startsWith("rule:") ? "not judged" : "new";
     case "old":
       return `as of ${clockOf(osd.as_of)}`;
@@ -134,7 +135,12 @@ export function remaining(drain: Pick<Drain, "left_hours"> | null): string {
   return drain?.left_hours ? `, ${about(drain.left_hours)} left` : "";
 }
 
-/** Whether a disk was drained and taken out: what its last readings asked for is over. */
-export function isGone(facts: Device, osd: Osd | null): boolean {
-  return osd === null && facts.drains.some((drain) => drain.state === "handed_over");
+/** Whether a disk failed or is retired: it has no severity, and nothing is forecast of it. */
+export function hasEnded(state: LifeState | null | undefined): boolean {
+  return state === "failed" || state === "retired";
+}
+
+/** "failed", or why it is retired. */
+export function endWord(change: LifeChange): string {
+  return change.why ?? change.state;
 }

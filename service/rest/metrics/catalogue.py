@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from data.drain import DrainState
+from data.life_cycle import LifeState
 from data.outlook import Status
 from service.rest.metrics.family import MOST, Family
 from service.telling.heat import HOT_C
@@ -13,14 +14,22 @@ _HOSTS = f"hosts, {MOST} at the most"
 _CHANNELS = "channels that are set, 3 at the most"
 _FAMILIES = "makers and models of the bundle's reference, about 20"
 
-DEVICES = Family("predrain_devices", "Devices by the status of their outlook.", ("status",), str(len(Status)))
+DEVICES = Family(
+    "predrain_devices",
+    "Devices that neither failed nor are retired, by severity.",
+    ("status",),
+    str(len(Status)),
+)
+LIVES = Family(
+    "predrain_device_states", "Devices by the state of their life.", ("state",), str(len(LifeState))
+)
 STALE = Family("predrain_stale_devices", "Devices without a reading for two intervals.")
 EXPECTED = Family("predrain_expected_failures_30d", "Failures expected within 30 days.")
 NEWEST = Family("predrain_newest_reading_age_seconds", "Age of the newest reading.")
 STALE_AFTER = Family("predrain_reading_stale_seconds", "Age from which a reading is stale: two intervals.")
 BAD = Family(
     "predrain_bad_devices",
-    "Devices that are called bad, where there are any.",
+    "Devices whose severity is bad and that neither failed nor are retired, where there are any.",
     ("host", "model"),
     f"pairs with a bad device, {MOST} at the most",
 )
@@ -177,7 +186,7 @@ BRIER = Family(
 
 CATALOGUE: Final[dict[str, tuple[Family, ...]]] = {
     "Fleet": (
-        *(DEVICES, STALE, EXPECTED, NEWEST, STALE_AFTER, BAD, MODELS, HOSTS, HOSTS_UNHEARD),
+        *(DEVICES, LIVES, STALE, EXPECTED, NEWEST, STALE_AFTER, BAD, MODELS, HOSTS, HOSTS_UNHEARD),
         *(HOST_AGE, HOST_UNREADABLE, HOST_BLIND, HOT, UNREADABLE_FOR),
     ),
     "Cluster and drains": (

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from prometheus_client.core import Metric
 
 from data.ids import DeviceId, HostName
+from data.life_cycle import LifeState
 from data.outlook import Status
 from data.reading import Smart, Unreadable
 from service.fleet import Sight
@@ -70,6 +71,8 @@ def fleet(sight: Sight, now: datetime, stale_after: timedelta) -> Iterator[Metri
     """Every series about disks and hosts."""
     counted = tally(sight, now, stale_after)
     yield c.DEVICES.by({status.value: counted.statuses.get(status, 0) for status in Status})
+    states = Counter(life.state for life in sight.lives.values())
+    yield c.LIVES.by({state.value: states[state] for state in LifeState})
     yield c.STALE.one(counted.total - counted.fresh)
     yield c.STALE_AFTER.one(stale_after.total_seconds())
     if counted.expected_30d is not None:

@@ -37,6 +37,8 @@ class Fleet:
     models: Mapping[int, str] = field(default_factory=dict)
     firmware: Mapping[int, str] = field(default_factory=dict)
     outlooks: dict[DeviceId, Outlook] = field(default_factory=dict)
+    announced: dict[DeviceId, Outlook] = field(default_factory=dict)
+    """Where it is another one than the newest."""
     unread: dict[DeviceId, Unreadable] = field(default_factory=dict)
     silent: dict[HostName, datetime] = field(default_factory=dict)
     pulled: dict[DeviceId, datetime] = field(default_factory=dict)
@@ -71,7 +73,7 @@ class Fleet:
             [Outcome(name, at, Fate.FAILED, "jo") for name, at in self.ended.items()],
         )
         return Scene(
-            sight, dict(self.outlooks), self.now, timedelta(hours=2), replace(Policy(), mode=self.mode),
+            sight, self.outlooks | self.announced, self.now, timedelta(hours=2), replace(Policy(), mode=self.mode),
             self.broken, self.doubts, self.settled, self.misnamed,
         )  # fmt: skip
 

@@ -51,6 +51,23 @@ def test_a_bad_disk_is_told_with_why_how_sure_and_what_to_do() -> None:
     assert cause.todo == "Drain it now and replace the disk."
 
 
+def test_a_disk_that_fell_from_bad_to_warning_can_wait_whatever_was_announced_before() -> None:
+    fleet = Fleet()
+    fleet.sicken(3, ago=timedelta(days=30))
+    fleet.announced = dict(fleet.outlooks)
+    fleet.sicken(3, status=Status.WARNING)
+    (cause,) = causes(fleet.scene())
+    assert (cause.severity, cause.title) == (Severity.NOTICE, f"{device(3)} on stor-00 is warning")
+
+
+def test_a_disk_that_fell_from_bad_is_urgent_until_enough_readings_say_so() -> None:
+    fleet = Fleet()
+    fleet.sicken(3, status=Status.WARNING)
+    fleet.outlooks[device(3)] = replace(fleet.outlooks[device(3)], held=Status.BAD)
+    (cause,) = causes(fleet.scene())
+    assert (cause.severity, cause.title) == (Severity.URGENT, f"{device(3)} on stor-00 is bad")
+
+
 def test_disks_of_one_host_are_one_cause_the_worst_first() -> None:
     fleet = Fleet()
     fleet.sicken(3, status=Status.WARNING)

@@ -2,6 +2,26 @@
 
 export type Status = "good" | "warning" | "bad" | "unknown";
 
+/** Where a disk is in its life; of one that failed or is retired nothing is forecast. */
+export type LifeState = "new" | "in_service" | "silent" | "draining" | "drained" | "filling" | "failed" | "retired";
+
+/** A change in the life of a disk: what, when, by which source, and what it rests on. */
+export interface LifeChange {
+  device: string;
+  at: string;
+  state: LifeState;
+  why: "replaced" | "removed" | "moved" | "lost" | null;
+  source: "cluster" | "collector" | "person";
+  evidence: string;
+  subject: string;
+  /** The state and the evidence in words. */
+  sentence: string;
+  host: string | null;
+  osds: number[];
+  /** The disk that stands in its slot now. */
+  successor: string | null;
+}
+
 /** What to do about a disk; `prescription` says it in words. */
 export type Advice = "drain-now" | "replace-soon" | "swap-worn" | "check-cable" | "self-test" | "cool" | "look" | "watch" | "nothing";
 
@@ -115,6 +135,8 @@ export interface Osd {
   reweight: number | null;
   size_bytes: number | null;
   used_bytes: number | null;
+  /** Of the disk that stands in it; null where no disk is known. Absent in services of an older release. */
+  state?: LifeState | null;
   status: Status;
   source: string | null;
   p_fail_30d: number | null;
@@ -191,6 +213,10 @@ export interface Device {
   passed: boolean | null;
   unreadable: { since: string; why: string } | null;
   outlook: Outlook | null;
+  state: LifeState;
+  life: LifeChange;
+  /** Newest first. */
+  life_changes: LifeChange[];
   drains: { id: string; state: DrainState; created_at: string }[];
   outcomes: { at: string; fate: string; source: string; note: string }[];
   family_survival: SurvivalPoint[] | null;
@@ -325,7 +351,10 @@ export interface Alert {
   at: string;
   device: string | null;
   osd: number | null;
+  /** The severity that was announced. */
   status: Status;
+  /** How the disk stands now. */
+  state?: LifeState | null;
   why: string;
   sure: string | null;
   doing: string | null;

@@ -1,10 +1,10 @@
 /** One disk: what is forecast and what to do, in a sentence; then its history, why, how sure, and what was done. */
-import type { Device as DeviceFacts, History, Osd, Outlook } from "../api/contract.ts";
-import { condition, isGone, whenDown, type Condition } from "../condition.ts";
+import type { Device as DeviceFacts, History, LifeChange, Osd, Outlook } from "../api/contract.ts";
+import { condition, endWord, hasEnded, whenDown, type Condition } from "../condition.ts";
 import { evenOdds, life, percent, seconds, sentence, span, within30 } from "../format.ts";
 import { Acting, At, Loading, Refused, WhyOff } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
-import { drainLink, hostLink } from "../links.ts";
+import { deviceLink, drainLink, hostLink } from "../links.ts";
 import { route } from "../route.ts";
 import { proposeDrain } from "../act.ts";
 import { Shape } from "../shape.tsx";
@@ -33,6 +33,7 @@ export function Device({ id }: { id: string }) {
     );
   }
   const outlook = data?.outlook ?? null;
+  const ended = data !== null && hasEnded(data.state) ? data.life : null;
   const shown: Condition = osd ? condition(osd, now.value) : (data?.status ?? "unknown");
   return (
     <section class="view device">
@@ -42,13 +43,13 @@ export function Device({ id }: { id: string }) {
       <div class="device-head">
         <div>
           <h1>
-            <Shape of={shown} size={24} /> <Verdict name={osd ? `osd.${osd.osd}` : id} outlook={outlook} osd={osd} loaded={data !== null} shown={shown} />
+            <Shape of={shown} size={24} /> <Verdict name={osd ? `osd.${osd.osd}` : id} outlook={outlook} osd={osd} loaded={data !== null} shown={shown} ended={ended} />
           </h1>
           <p class="lead">
-            <Lead outlook={outlook} facts={data} gone={data !== null && isGone(data, osd)} down={shown === "down" ? osd : null} />
+            <Lead outlook={outlook} facts={data} ended={ended} down={shown === "down" ? osd : null} />
           </p>
         </div>
-        <Buttons osd={osd} status={data?.status ?? null} />
+        {!ended && <Buttons osd={osd} status={data?.status ?? null} />}
       </div>
       {refused && !missing && <Refused sentence={refused} />}
       {data === null ? (
@@ -62,8 +63,8 @@ export function Device({ id }: { id: string }) {
               <Done facts={data} />
             </div>
             <div class="stack first">
-              <Why facts={data} outlook={outlook} />
-              <HowSure facts={data} outlook={outlook} />
+              {!ended && <Why facts={data} outlook={outlook} />}
+              {!ended && <HowSure facts={data} outlook={outlook} />}
               <Next facts={data} outlook={outlook} osd={osd} drain={osd?.drain ? (drainById.value.get(osd.drain.id) ?? null) : null} />
             </div>
           </div>
@@ -73,15 +74,19 @@ export function Device({ id }: { id: string }) {
   );
 }
 
+const SOURCES = { cluster: "the cluster", collector: "the collector", person: "a person" } as const;
+
 interface VerdictProps {
   name: string;
   outlook: Outlook | null;
   osd: Osd | null;
   loaded: boolean;
   shown: Condition;
+  ended: LifeChange | null;
 }
 
-function Verdict({ name, outlook, osd, loaded, shown }: VerdictProps) {
+function Verdict({ name, outlook, osd, loaded, shown, ended }: VerdictProps) {
+  if (ended) return <>{name}: {endWord(ended)}</>;
   const tone = outlook ? `text-${outlook.status}` : "";
   if (osd && !osd.up && shown === "down") return <>{name} is down</>;
   if (!loaded) return <>{name}</>;
@@ -102,10 +107,22 @@ function Verdict({ name, outlook, osd, loaded, shown }: VerdictProps) {
   );
 }
 
-function Lead({ outlook, facts, gone, down }: { outlook: Outlook | null; facts: DeviceFacts | null; gone: boolean; down: Osd | null }) {
+function Lead({ outlook, facts, ended, down }: { outlook: Outlook | null; facts: DeviceFacts | null; ended: LifeChange | null; down: Osd | null }) {
+  if (ended) {
+    return (
+      <>
+        <b>{ended.sentence}</b> Known since <At time={ended.at} /> UTC, from {SOURCES[ended.source]}.{" "}
+        {ended.successor && (
+          <>
+            In its slot stands <a href={deviceLink(ended.successor)}>{ended.successor}</a>.
+          </>
+        )}
+      </>
+    );
+  }
   const parts: string[] = [];
-  const todo = down ? whenDown(down) : gone ? "It was drained and handed over, and is under no OSD now." : (outlook?.prescription ?? "");
-  if (!down && !gone && outlook?.p_fail_30d != null && outlook.life) {
+  const todo = down ? whenDown(down) : (outlook?.prescription ?? "");
+  if (!down && outlook?.p_fail_30d != null && outlook.life) {
     const odds = evenOdds(outlook.life.p50);
     parts.push(`Likely ${life(outlook.life.p10, outlook.life.p90)}${odds ? `, ${odds}` : ""}.`);
   }

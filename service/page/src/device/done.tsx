@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { tellOutcome } from "../act.ts";
 import type { Device, Drain, Osd, Outlook } from "../api/contract.ts";
-import { empties, isGone, movedText, remaining, whenDown, whenVerified } from "../condition.ts";
+import { empties, hasEnded, movedText, remaining, whenDown, whenVerified } from "../condition.ts";
 import { about, sentence, tib } from "../format.ts";
 import { Acting, At, Question, WhyOff } from "../pieces.tsx";
 import { drainLink } from "../links.ts";
@@ -17,8 +17,9 @@ interface Line {
 export function Done({ facts }: { facts: Device }) {
   const lines: Line[] = [
     ...facts.drains.map((drain) => ({ at: drain.created_at, text: `Drain ${drain.id} asked for; now ${drain.state.replaceAll("_", " ")}`, href: drainLink(drain.id) })),
+    ...facts.life_changes.map((one) => ({ at: one.at, text: one.sentence })),
     ...facts.outcomes.map((one) => ({ at: one.at, text: `Outcome: ${one.fate}, says ${one.source}${one.note ? `: ${one.note}` : ""}` })),
-    ...(alerts.value ?? []).filter((one) => one.device === facts.device).map((one) => ({ at: one.at, text: `Alert, ${one.status}: ${sentence(one.why)} ${one.sure ?? ""}` })),
+    ...(alerts.value ?? []).filter((one) => one.device === facts.device).map((one) => ({ at: one.at, text: `Alert, ${one.status}: ${sentence(one.why)} ${hasEnded(facts.state) ? "" : (one.sure ?? "")}` })),
   ].sort((a, b) => b.at.localeCompare(a.at));
   return (
     <section class="card">
@@ -53,7 +54,7 @@ export function Next({ facts, outlook, osd, drain }: { facts: Device; outlook: O
   return (
     <section class="card">
       <h2>What happens next</h2>
-      <p>{isGone(facts, osd) ? "Nothing: it was drained and handed over, and is under no OSD now." : nextSentence(outlook, osd, drain)}</p>
+      <p>{hasEnded(facts.state) ? `Nothing. ${facts.life.sentence}` : nextSentence(outlook, osd, drain)}</p>
       {drain && (
         <p>
           <a href={drainLink(drain.id)}>{drain.intent === "replace" || drain.intent === "remove" ? "Drain" : "See"} {drain.id}</a>

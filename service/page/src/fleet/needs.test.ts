@@ -142,3 +142,9 @@ test("a cell never tells to drain at once and that nothing is proposed yet", () 
   const { needs } = seen([osd(3, { ...bad, prescription: "Drain it now and replace the disk." })]);
   assert.equal(needs[0]?.next, "A drain is proposed once further readings confirm it.");
 });
+
+test("a disk that failed is not forecast and asks for no drain", () => {
+  const ended = osd(2, { state: "failed", status: "unknown", p_fail_30d: null, unreadable: { since: NOW, why: "it does not answer" } });
+  const { needs, inHand } = seen([...fleet(20), ended]);
+  assert.deepEqual([needs.length, inHand.map((item) => item.text)], [0, ["failed"]]);
+});

@@ -1,6 +1,6 @@
 /** What needs a person now, most probable loss first, and what is in hand without one. Pure: lists in, rows out. */
 import type { Advice, ClusterStatus, Drain, Osd } from "../api/contract.ts";
-import { brief, condition, empties, isOld, movedText, remaining, whenDown, whenVerified, type Condition } from "../condition.ts";
+import { brief, condition, empties, hasEnded, isOld, movedText, remaining, whenDown, whenVerified, type Condition } from "../condition.ts";
 import { about, evenOdds, life, moment, percent, sentence, span, seconds, tib, within30 } from "../format.ts";
 import { CALLED } from "../drains/naming.ts";
 import { drainLink, hostLink, osdLink } from "../links.ts";
@@ -191,6 +191,7 @@ function askedOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known):
   if (shape === "down") {
     return { sure: "The OSD is down", before: "", likely: osd.in ? "still in: recovery has not begun" : "out: its data is being rebuilt", next: whenDown(osd), rank: 0.9 };
   }
+  if (hasEnded(osd.state)) return null;
   return shape === "old" || (shape === "unknown" && osd.unreadable) ? notRead(osd, shape, known.now) : null;
 }
 

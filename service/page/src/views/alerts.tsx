@@ -1,6 +1,7 @@
 /** What stands now, at once or when there is time, and what was told of disks, on change only: what, why, how sure, what predrain does about it. */
 import { cut, plural, sentence, statement } from "../format.ts";
 import { At, DiskLink, Loading } from "../pieces.tsx";
+import { hasEnded } from "../condition.ts";
 import { Shape } from "../shape.tsx";
 import { alerts } from "../state.ts";
 import { Causes } from "./causes.tsx";
@@ -19,7 +20,7 @@ export function Alerts() {
       <Causes />
       <div class="headline">
         <h2>{all?.length ? `${cut(all.length, MOST)}${plural(all.length, "announcement")} of disks, newest first` : "Announcements of disks"}</h2>
-        <p class="lead">Sent on change only: status up, or a probability that doubled above 5 %. Down after three readings. Times are UTC.</p>
+        <p class="lead">Sent on change only: a severity that rose, a probability that doubled above 5 %, and a severity that three readings in a row confirm as lower. Times are UTC.</p>
       </div>
       {all === null ? (
         <Loading lines={5} />
@@ -41,7 +42,7 @@ export function Alerts() {
                 </p>
                 <p>{sentence(alert.why)}</p>
                 <p class="muted">
-                  {alert.sure ? sentence(alert.sure) : "How sure is not reported."} {alert.doing ? statement(alert.doing) : ""}
+                  {hasEnded(alert.state) ? "" : alert.sure ? sentence(alert.sure) : "How sure is not reported."} {alert.doing ? statement(alert.doing) : ""}
                 </p>
               </div>
             </li>

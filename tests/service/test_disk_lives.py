@@ -1,0 +1,152 @@
+"""One truth about a disk: page, alerts, messages, metrics, REST and command line say the same of its life."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from data.ids import DeviceId, OsdId
+from data.life_cycle import LifeSource, LifeState, RetiredWhy
+from data.outcome import Fate, Outcome
+from data.outlook import Status
+from service.cli import main
+from service.house import House
+from service.lifecycle.keeping import keep_lives
+from service.telling import causes
+from tests.service.conftest import Place, Serve, Site, shut, smart_reading, week_of
+from tests.service.test_drains import World, site, world
+from tests.service.test_metrics import scraped
+from tests.service.test_worker import work
+
+__all__ = ["site", "world"]
+OLD, NEW = DeviceId("ST4000DM000_A"), DeviceId("ST4000DM000_NEW")
+
+
+def replace_disk(world: World) -> None:
+    """A bad disk under osd.0 dies, and another one stands in its slot from now on."""
+    house = world.house
+    world.tick(5)
+    house.ingest(week_of("A", house.clock.now(), passed=False))
+    work(house)
+    keep_lives(house)
+    house.ingest([smart_reading("NEW", house.clock.now())])
+    work(house)
+    put_under_osd_0(house, NEW)
+
+
+def put_under_osd_0(house: House, device: DeviceId) -> None:
+    view = house.fleet.view
+    assert view is not None
+    osds = {**view.osds, OsdId(0): replace(view.osds[OsdId(0)], device=device)}
+    house.fleet.look(replace(view, osds=osds))
+    house.changes.tell()
+    keep_lives(house)
+
+
+def shown(site: Site, device: DeviceId = OLD) -> dict[str, Any]:
+    body: dict[str, Any] = site.client.get(f"/api/v1/devices/{device}").json()
+    return body
+
+
+def test_a_replaced_disk_is_retired_and_names_its_successor(world: World) -> None:
+    replace_disk(world)
+    change = world.house.sight().lives[OLD].change
+    assert (change.state, change.why, change.successor) == (LifeState.RETIRED, RetiredWhy.REPLACED, NEW)
+    assert (change.source, change.osds) == (LifeSource.CLUSTER, (0,))
+
+
+def test_the_alert_on_bad_disks_ends_when_the_disk_was_replaced(world: World) -> None:
+    replace_disk(world)
+    assert not scraped(world.house).get("predrain_bad_devices")
+
+
+def test_nobody_is_told_to_drain_a_disk_that_was_replaced(world: World, site: Site) -> None:
+    replace_disk(world)
+    assert not [point for cause in causes(world.house.scene()) for point in cause.points if OLD in point.name]
+    alert = next(one for one in site.client.get("/api/v1/alerts").json()["items"] if one["device"] == OLD)
+    assert (alert["status"], alert["severity"], alert["state"]) == ("bad", None, "retired")
+    assert alert["doing"] == f"It was replaced: {NEW} stands in its slot."
+
+
+def test_nothing_is_forecast_of_a_disk_that_was_replaced(world: World, site: Site) -> None:
+    replace_disk(world)
+    told = shown(site)
+    assert (told["state"], told["severity"], told["outlook"]) == ("retired", None, None)
+    assert (told["life"]["successor"], told["life"]["source"]) == (NEW, "cluster")
+    assert [one["state"] for one in told["life_changes"]] == ["retired", "in_service"]
+    assert OLD not in {one["device"] for one in site.client.get("/api/v1/outlooks").json()["items"]}
+    (slot, *_) = site.client.get("/api/v1/osds").json()["items"]
+    assert (slot["device"], slot["severity"]) == (NEW, shown(site, NEW)["severity"])
+
+
+def test_the_command_line_says_what_the_page_says(
+    world: World, site: Site, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replace_disk(world)
+    place.state.url.write_text(str(site.client.base_url))
+    at = ["--state", str(place.state.path)]
+    assert main(["disks", "--life", "retired", "--json", *at]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["device"], told["state"], told["severity"]) == (OLD, "retired", None)
+    assert main(["disks", *at]) == 0
+    assert "retired" in capsys.readouterr().out
+
+
+def test_a_disk_that_a_person_called_failed_counts_as_bad_no_more(house: House, serve: Serve) -> None:
+    house.ingest(week_of("A", passed=False))
+    work(house)
+    assert scraped(house)["predrain_bad_devices"]
+    house.clock.sleep(3_600)
+    house.conclude(Outcome(OLD, house.clock.now(), Fate.FAILED, "jo", "clicks"))
+    told = shown(serve(house))
+    assert (told["state"], told["outlook"], told["life"]["subject"]) == ("failed", None, "jo")
+    assert not scraped(house).get("predrain_bad_devices")
+
+
+def test_the_record_of_lives_outlives_the_process(place: Place) -> None:
+    first = place.house()
+    first.start()
+    first.ingest(week_of("A"))
+    work(first)
+    keep_lives(first)
+    recorded = first.store.read_life_changes()
+    shut(first)
+    second = place.house()
+    try:
+        keep_lives(second)
+        assert [one.state for one in recorded] == [LifeState.IN_SERVICE]
+        assert second.store.read_life_changes() == recorded
+        assert second.sight().lives[OLD].change == recorded[0]
+    finally:
+        shut(second)
+
+
+def test_a_disk_that_is_read_no_more_falls_silent_and_is_lost_after_a_week(house: House) -> None:
+    house.ingest(week_of("A"))
+    work(house)
+    found = []
+    for hours in (1, 2, 24 * 7):
+        house.clock.sleep(3_600 * hours)
+        keep_lives(house)
+        found.append(house.sight().lives[OLD].state)
+    assert found == [LifeState.IN_SERVICE, LifeState.SILENT, LifeState.RETIRED]
+    times = [one.at for one in reversed(house.store.read_life_changes())]
+    assert times == sorted(times)
+    assert times[1] - times[0] >= timedelta(hours=2)
+
+
+def test_fleet_and_messages_agree_on_the_severity_of_a_disk(house: House) -> None:
+    house.ingest(week_of("A", passed=False))
+    work(house)
+    for _ in range(2):
+        house.clock.sleep(3_600)
+        house.ingest([smart_reading("A", house.clock.now())])
+        work(house)
+        sight = house.sight()
+        assert sight.severity(OLD) is sight.outlooks[OLD].severity
+        told = [cause for cause in causes(house.scene()) if cause.key.startswith("disks:")]
+        assert bool(told) == (sight.severity(OLD) in (Status.WARNING, Status.BAD))
