@@ -162,8 +162,8 @@ class RetentionTable(_Table):
     history_days: float = Field(
         default=400.0,
         ge=90,
-        description="Days that readings, outlooks, the scorebook of bundles, announcements, drains' curves and dead "
-        "letters are kept; "
+        description="Days that readings, outlooks, events, the scorebook of bundles, announcements, drains' curves and "
+        "dead letters are kept; "
         "a disk's newest reading and outlook, drains, their journals and outcomes stay for ever.",
     )
     audit_days: float = Field(
