@@ -10,6 +10,7 @@ from urllib.parse import quote
 from actions.leading import passes
 from data.drain import Drain, DrainState
 from data.ids import HostName
+from data.life_cycle import RetiredWhy
 from data.outlook import Status
 from data.reading import Reading, Unreadable
 from service.telling.cause import CLUSTER_KEYS, Cause, Point, Scene, Severity
@@ -70,7 +71,8 @@ def unsure(scene: Scene) -> frozenset[str]:
     """
     awake, names = scene.awake(), set[str]()
     for one in scene.sight.readings.values():
-        if not scene.sight.is_living(one.device):
+        life = scene.sight.lives.get(one.device)
+        if life is None or (not life.is_living and life.change.why is not RetiredWhy.LOST):
             continue
         if one.host not in awake:
             names |= {f"{kind}:{one.device}" for kind in ("disk", "hot", "unreadable")}

@@ -20,14 +20,24 @@ def _empty_store() -> Store:
     return SqliteStore(MEMORY)
 
 
-def standing_sight(
-    sight: Sight, now: datetime, stale_after: timedelta, outcomes: Sequence[Outcome] = ()
-) -> Sight:
-    """The sight as a service has it that has run for long enough to know its hosts."""
+def hearing_book(sight: Sight, now: datetime, stale_after: timedelta) -> LifeBook:
+    """The book of a service that has run for long enough to know the hosts of `sight`."""
     earlier = now - timedelta(hours=1)
     book = LifeBook(_empty_store(), earlier, stale_after)
-    book.hear(outcomes)
     book.survey(sight.readings, sight.outlooks, sight.drains, sight.view, earlier)
+    return book
+
+
+def standing_sight(
+    sight: Sight,
+    now: datetime,
+    stale_after: timedelta,
+    outcomes: Sequence[Outcome] = (),
+    book: LifeBook | None = None,
+) -> Sight:
+    """The sight with how its disks stand, by the book of a service that has run for a while."""
+    book = book or hearing_book(sight, now, stale_after)
+    book.hear(outcomes)
+    book.survey(sight.readings, sight.outlooks, sight.drains, sight.view, now)
     book.age(now)
-    lives = book.survey(sight.readings, sight.outlooks, sight.drains, sight.view, now)
-    return replace(sight, lives=lives)
+    return replace(sight, lives=book.shown)

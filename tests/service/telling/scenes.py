@@ -13,8 +13,9 @@ from data.outcome import Fate, Outcome
 from data.outlook import Outlook, Reason, Status
 from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
 from service.fleet import Sight
+from service.lifecycle.book import LifeBook
 from service.telling.cause import Scene, Worry
-from tests.service.lives import standing_sight
+from tests.service.lives import hearing_book, standing_sight
 
 NOW = datetime(2026, 11, 21, 3, 14, tzinfo=UTC)
 PENDING = Reason("pending-rose", "Pending sectors rose on 5 of the last 7 days, 0 to 48.", "pending")
@@ -50,6 +51,7 @@ class Fleet:
     ended: dict[DeviceId, datetime] = field(default_factory=dict)
     settled: bool = True
     misnamed: dict[HostName, HostName] = field(default_factory=dict)
+    _book: LifeBook | None = field(default=None, init=False)
 
     def sicken(
         self,
@@ -66,12 +68,11 @@ class Fleet:
 
     def scene(self) -> Scene:
         readings = {device(number): self._reading(number) for number in range(self.disks)}
-        sight = standing_sight(
-            Sight(readings, dict(self.outlooks), {}, tuple(self.drains), self.halted, None),
-            self.now,
-            timedelta(hours=2),
-            [Outcome(name, at, Fate.FAILED, "jo") for name, at in self.ended.items()],
-        )
+        seen = Sight(readings, dict(self.outlooks), {}, tuple(self.drains), self.halted, None)
+        stale_after = timedelta(hours=2)
+        self._book = self._book or hearing_book(seen, self.now, stale_after)
+        ends = [Outcome(name, at, Fate.FAILED, "jo") for name, at in self.ended.items()]
+        sight = standing_sight(seen, self.now, stale_after, ends, self._book)
         return Scene(
             sight, self.outlooks | self.announced, self.now, timedelta(hours=2), replace(Policy(), mode=self.mode),
             self.broken, self.doubts, self.settled, self.misnamed,
