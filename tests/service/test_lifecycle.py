@@ -29,6 +29,8 @@ from tests.service.conftest import Place, Serve, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, Seated, seated
 from tests.service.test_worker import work
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., House]
 
 
@@ -85,7 +87,6 @@ EAGER = Thresholds(warning=1e-6, bad=2e-6)
 """Calls every disk bad."""
 
 
-@pytest.mark.slow
 def test_a_bundle_is_promoted_and_gone_back_from_while_the_service_runs(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int]
 ) -> None:
@@ -108,7 +109,6 @@ def test_a_bundle_is_promoted_and_gone_back_from_while_the_service_runs(
     assert not house.follow()
 
 
-@pytest.mark.slow
 def test_a_promoted_bundle_scores_after_a_restart(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int]
 ) -> None:
@@ -119,7 +119,6 @@ def test_a_promoted_bundle_scores_after_a_restart(
     assert make().bundle_name == "one"
 
 
-@pytest.mark.slow
 def test_a_bundle_that_was_touched_after_it_was_promoted_is_refused_and_the_one_before_goes_on(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int], place: Place
 ) -> None:
@@ -136,7 +135,6 @@ def test_a_bundle_that_was_touched_after_it_was_promoted_is_refused_and_the_one_
     assert house.troubles == {}
 
 
-@pytest.mark.slow
 def test_the_challenger_is_written_down_beside_the_champion_and_shown_nowhere(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int], place: Place
 ) -> None:
@@ -158,7 +156,6 @@ def test_the_challenger_is_written_down_beside_the_champion_and_shown_nowhere(
     assert house.sight().outlooks[DeviceId("ST4000DM000_A")].status is Status.GOOD
 
 
-@pytest.mark.slow
 def test_a_challenger_that_breaks_and_a_scorebook_that_cannot_be_written_stop_nobody(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +179,6 @@ def test_a_challenger_that_breaks_and_a_scorebook_that_cannot_be_written_stop_no
     assert house.troubles == {"scorebook": "the scorebook is full: make room."}
 
 
-@pytest.mark.slow
 def test_another_calibration_of_the_same_trees_is_another_bundle(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int]
 ) -> None:
@@ -209,7 +205,6 @@ def first_proposal(house: House, cluster: Seated, each_day: Callable[[int], None
     return None
 
 
-@pytest.mark.slow
 def test_after_a_promotion_nothing_is_proposed_for_72_hours_and_then_it_is(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int]
 ) -> None:
@@ -232,7 +227,6 @@ def test_without_a_promotion_the_same_disk_is_proposed_as_soon_as_it_is_believed
     assert first_proposal(house, reach, lambda _: None, 7) in (1, 2)
 
 
-@pytest.mark.slow
 def test_a_rollback_is_a_change_of_bundle_too_and_is_followed_by_quiet(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int]
 ) -> None:
@@ -248,7 +242,6 @@ def test_a_rollback_is_a_change_of_bundle_too_and_is_followed_by_quiet(
     assert first_proposal(house, reach, going_back, 7) == 4
 
 
-@pytest.mark.slow
 def test_the_forecasts_health_is_served_and_measured(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int], serve: Serve
 ) -> None:
@@ -288,7 +281,6 @@ def test_the_forecasts_health_is_served_and_measured(
     assert told["quiet_until"] is not None
 
 
-@pytest.mark.slow
 def test_the_comparison_is_printed_for_people_and_for_programs(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -304,7 +296,6 @@ def test_the_comparison_is_printed_for_people_and_for_programs(
     assert json.loads(capsys.readouterr().out)["failures"] == 0
 
 
-@pytest.mark.slow
 def test_without_mlflow_folders_are_promoted_and_versions_are_refused_with_the_extras_name(
     bundle: Callable[..., Path],
     models: Callable[..., int],
@@ -331,7 +322,6 @@ def test_without_mlflow_folders_are_promoted_and_versions_are_refused_with_the_e
     assert "no challenger" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_versions_of_the_registry_are_tried_promoted_and_gone_back_from_with_their_aliases(
     bundle: Callable[..., Path],
@@ -367,7 +357,6 @@ def test_versions_of_the_registry_are_tried_promoted_and_gone_back_from_with_the
     assert aliases()["one"] == ["champion"]
 
 
-@pytest.mark.slow
 def test_predrain_up_takes_a_promotion_without_a_restart(bundle: Callable[..., Path], tmp_path: Path) -> None:
     import httpx2
 
@@ -388,7 +377,6 @@ def test_predrain_up_takes_a_promotion_without_a_restart(bundle: Callable[..., P
         assert process.poll() is None
 
 
-@pytest.mark.slow
 def test_the_doctor_looks_at_the_bundle_that_scores_and_at_the_one_on_trial(
     bundle: Callable[..., Path], models: Callable[..., int], place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,8 +29,7 @@ from service.live import Live
 from tests.actions.made import tiny_spec
 from tests.actions.made_keep import KeepInMemory
 
-S = DrainState
-CALLER = "till"
+S, CALLER = DrainState, "till"
 
 
 class Killed(BaseException):
@@ -52,7 +51,7 @@ class DyingKeep(KeepInMemory):
 
 @dataclass
 class Lock:
-    """One lock for all controllers."""
+    """One lock for all controllers, and its owner."""
 
     owner: str = ""
 
@@ -148,7 +147,6 @@ def company() -> Iterator[Company]:
         store.close()
 
 
-@pytest.mark.slow
 def test_a_drain_asked_for_beside_the_leader_is_the_leaders_and_its_progress_is_shown(
     company: Company,
 ) -> None:
