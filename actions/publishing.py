@@ -53,7 +53,7 @@ def publishing(
     plugged = {osd.device for osd in view.osds.values() if osd.device is not None}
     told = {device: outlook for device, outlook in outlooks.items() if device in plugged}
     resting = _resting(drains, policy, now)
-    worth = {device for device, outlook in told.items() if outlook.status in DAYS and device not in resting}
+    worth = {device for device, outlook in told.items() if outlook.severity in DAYS and device not in resting}
     silent = view.self_heal is not False
     kept: dict[DeviceId, tuple[Span, ...]] = {}
     commands: list[PublishLife | WithdrawLife] = []
@@ -73,8 +73,8 @@ def publishing(
                 kept[device] = spans
             continue
         assert outlook is not None
-        span = _span(outlook.status, now)
-        if room and fresh and not (ours and standing is not None and _stands(standing, outlook.status, now)):
+        span = _span(outlook.severity, now)
+        if room and fresh and not (ours and standing is not None and _stands(standing, outlook.severity, now)):
             commands.append(PublishLife(device, *span))
             spans = (*(one for one in spans if standing is not None and _same(standing, one)), span)
         if spans:

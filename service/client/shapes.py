@@ -102,7 +102,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A disk in a list."""
+    """A disk in a list. `state`: where it is in its life. `severity`: None for a disk that failed or is retired."""
 
     device: str
     host: str | None
@@ -111,15 +111,19 @@ class Device:
     serial: str | None
     protocol: str | None
     capacity_bytes: int | None
+    state: str
+    severity: str | None
     status: str
     taken_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """Since when and why a disk cannot be read."""
+    """Since when and why a disk cannot be read: a program decides by `cause`, `why` is for people."""
 
     since: datetime
+    cause: str
+    blames_host: bool
     why: str
 
 
@@ -143,9 +147,24 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeDevice(Device):
-    """A disk with its newest outlook, its drains and what became of it."""
+class DeviceLife:
+    """How a disk came to stand as it does. `why`: of a retired disk. `successor`: the disk that stands in its slot."""
 
+    at: datetime
+    state: str
+    why: str | None
+    source: str
+    evidence: str
+    subject: str
+    sentence: str
+    successor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeDevice(Device):
+    """A disk with its life, its newest outlook, its drains and what became of it."""
+
+    life: DeviceLife
     power_on_hours: int | None
     passed: bool | None
     unreadable: Unreadable | None

@@ -16,12 +16,12 @@ from data.outlook import Status
 from service.alerts import Alert
 from service.history.kinds import HistoryKind
 
-Known: TypeAlias = ClusterEvent | LifeChange | Outcome | Alert
+KnownChange: TypeAlias = ClusterEvent | LifeChange | Outcome | Alert
 """One change as the service knows it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class CurrentPlaces:
     """Where disks and OSDs are now: what a change does not say itself."""
 
     hosts: Mapping[OsdId, HostName] = field(default_factory=dict)

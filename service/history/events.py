@@ -8,7 +8,7 @@ from data.life_cycle import LifeChange, LifeEvidence, LifeState, RetiredWhy
 from data.outcome import Fate, Outcome
 from data.outlook import Outlook
 from service.alerts import Alert, Why
-from service.history.event import HistoryEvent, Known, Places
+from service.history.event import CurrentPlaces, HistoryEvent, KnownChange
 from service.history.kinds import HistoryKind as Kind
 
 _OF_CLUSTER = {
@@ -39,7 +39,7 @@ _OF_ALERT = {
 }
 
 
-def make_event(known: Known, places: Places) -> HistoryEvent | None:
+def make_event(known: KnownChange, places: CurrentPlaces) -> HistoryEvent | None:
     """The event that a change is; None for one that another change tells already."""
     match known:
         case ClusterEvent():
@@ -60,7 +60,7 @@ def make_event(known: Known, places: Places) -> HistoryEvent | None:
             return _of_outlook(_OF_ALERT[why], outlook, places)
 
 
-def _of_cluster(event: ClusterEvent, places: Places) -> HistoryEvent:
+def _of_cluster(event: ClusterEvent, places: CurrentPlaces) -> HistoryEvent:
     kind = _OF_CLUSTER.get(event.kind)
     if kind is None:
         assert event.state is not None, "an event of a drain says its state"
@@ -74,7 +74,7 @@ def _of_cluster(event: ClusterEvent, places: Places) -> HistoryEvent:
     )  # fmt: skip
 
 
-def _of_life(change: LifeChange, places: Places) -> HistoryEvent | None:
+def _of_life(change: LifeChange, places: CurrentPlaces) -> HistoryEvent | None:
     kind = _OF_RETIRED.get(change.why) if change.why is not None else _OF_LIFE.get(change.state)
     if kind is None or change.evidence is LifeEvidence.STATEMENT:
         return None
@@ -85,7 +85,7 @@ def _of_life(change: LifeChange, places: Places) -> HistoryEvent | None:
     )  # fmt: skip
 
 
-def _of_outlook(kind: Kind, outlook: Outlook, places: Places) -> HistoryEvent:
+def _of_outlook(kind: Kind, outlook: Outlook, places: CurrentPlaces) -> HistoryEvent:
     osd = places.osds.get(outlook.device)
     return HistoryEvent(
         outlook.as_of,
@@ -99,7 +99,7 @@ def _of_outlook(kind: Kind, outlook: Outlook, places: Places) -> HistoryEvent:
 
 
 def _host(
-    told: HostName | None, device: DeviceId | None, osd: OsdId | None, places: Places
+    told: HostName | None, device: DeviceId | None, osd: OsdId | None, places: CurrentPlaces
 ) -> HostName | None:
     if told is not None:
         return told

@@ -15,7 +15,7 @@ from data.ids import DeviceId, HostName, OsdId
 from data.life_cycle import LifeChange
 from data.store.port import Store
 from service.alerts import Alert
-from service.history.event import HistoryEvent, Known, Places
+from service.history.event import CurrentPlaces, HistoryEvent, KnownChange
 from service.history.events import make_event
 from service.history.kinds import HistoryKind
 from service.history.sentences import describe_event
@@ -30,7 +30,7 @@ Changed = TypeVar("Changed", ClusterEvent, LifeChange)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HistoryQuery:
     """Which events are wanted; what is empty or None leaves none out. Times: `since` included, `until` not."""
 
     since: datetime | None = None
@@ -61,7 +61,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class After:
+class HistoryCursor:
     """The last event of the page before."""
 
     at: datetime
@@ -75,11 +75,16 @@ class HistoryPage:
     """
 
     events: tuple[HistoryEvent, ...]
-    next: After | None
+    next: HistoryCursor | None
 
 
 def read_history(
-    store: Store, alerts: Iterable[Alert], places: Places, asked: Asked, limit: int, after: After | None
+    store: Store,
+    alerts: Iterable[Alert],
+    places: CurrentPlaces,
+    asked: HistoryQuery,
+    limit: int,
+    after: HistoryCursor | None,
 ) -> HistoryPage:
     """A page of what happened."""
     until = asked.until
@@ -92,17 +97,21 @@ def read_history(
             continue
         if len(found) == limit or looked == MOST_LOOKED_AT:
             return HistoryPage(tuple(found), last)
-        last, looked = After(event.at, event.key), looked + 1
+        last, looked = HistoryCursor(event.at, event.key), looked + 1
         if asked.wants(event):
             found.append(event)
     return HistoryPage(tuple(found), None)
 
 
 def _events_back(
-    store: Store, alerts: Iterable[Alert], places: Places, since: datetime | None, until: datetime | None
+    store: Store,
+    alerts: Iterable[Alert],
+    places: CurrentPlaces,
+    since: datetime | None,
+    until: datetime | None,
 ) -> Iterator[HistoryEvent]:
     """Events, newest first; those of one instant in the order of their keys, equal ones once."""
-    told: Sequence[Iterator[tuple[datetime, Known]]] = (
+    told: Sequence[Iterator[tuple[datetime, KnownChange]]] = (
         ((change.at, change) for change in _read_back(store.read_cluster_events, since, until)),
         ((change.at, change) for change in _read_back(store.read_life_changes, since, until)),
         _sort_back([(outcome.at, outcome) for outcome in store.outcomes()], since, until),
@@ -137,8 +146,8 @@ def _read_back(
 
 
 def _sort_back(
-    told: list[tuple[datetime, Known]], since: datetime | None, until: datetime | None
-) -> Iterator[tuple[datetime, Known]]:
+    told: list[tuple[datetime, KnownChange]], since: datetime | None, until: datetime | None
+) -> Iterator[tuple[datetime, KnownChange]]:
     """Those from `since` on and before `until`, newest first."""
     within = [
         (at, known) for at, known in told if (since is None or at >= since) and (until is None or at < until)

@@ -13,9 +13,9 @@ from starlette.responses import Response
 from data.ids import DeviceId, HostName, OsdId
 from data.outside_text import PATTERN
 from service.fleet import Sight
-from service.history.event import HistoryEvent, Places
+from service.history.event import CurrentPlaces, HistoryEvent
 from service.history.kinds import HistoryGroup, HistoryKind, group_of
-from service.history.query import After, Asked, read_history
+from service.history.query import HistoryCursor, HistoryQuery, read_history
 from service.history.sentences import describe_event, link_event
 from service.rest import caching
 from service.rest.bodies import Body
@@ -74,7 +74,7 @@ def list_events(
 ) -> Response:
     """What happened, newest first."""
     osd = _OSD.fullmatch(disk) if disk else None
-    asked = Asked(
+    asked = HistoryQuery(
         since,
         until,
         _kinds(kind or []),
@@ -96,21 +96,21 @@ def _kinds(asked: list[HistoryKind | HistoryGroup]) -> frozenset[HistoryKind]:
     return frozenset(kind for kind in HistoryKind if kind in asked or group_of(kind) in groups)
 
 
-def _cursor_at(after: After) -> str:
+def _cursor_at(after: HistoryCursor) -> str:
     return caching.cursor_after("\x00".join((after.at.isoformat(), *after.key)))
 
 
-def _after(cursor: str) -> After:
+def _after(cursor: str) -> HistoryCursor:
     at, *key = caching.opened(cursor, str).split("\x00")
     try:
-        return After(datetime.fromisoformat(at).astimezone(UTC), tuple(key))
+        return HistoryCursor(datetime.fromisoformat(at).astimezone(UTC), tuple(key))
     except ValueError:
         raise Problem(422, "The cursor is not one of this list; take `next` of the page before.") from None
 
 
-def _places(sight: Sight) -> Places:
+def _places(sight: Sight) -> CurrentPlaces:
     osds = sight.view.osds.values() if sight.view is not None else ()
-    return Places(
+    return CurrentPlaces(
         {osd.id: osd.host for osd in osds},
         {osd.id: osd.device for osd in osds if osd.device is not None},
         {device: of[0] for device, of in sight.osds_of().items() if of},

@@ -21,7 +21,7 @@ from tests.service.test_drains import World, site, world  # noqa: F401  (a house
 from tests.service.test_worker import work
 
 NAMES = {
-    shapes.Page: "DevicePage", shapes.Expected: "ForecastBody", shapes.Freshness: "ReadingsBody",
+    shapes.Page: "DevicePage", shapes.DeviceLife: "LifeChangeBody", shapes.Expected: "ForecastBody", shapes.Freshness: "ReadingsBody",
     shapes.Plan: "PlanBody", shapes.Ingested: "IngestedBody", shapes.Refused: "RefusedBody",
 }  # fmt: skip
 
@@ -41,7 +41,8 @@ def test_what_was_sent_is_read_back_typed(site: Site, client: Predrain) -> None:
     work(site.house)
     assert client.status().readings.fresh == 1
     whole = client.device("ST4000DM000_A")
-    assert (whole.host, whole.osds, whole.status) == ("stor-01", [0], "bad")
+    assert (whole.host, whole.osds, whole.severity) == ("stor-01", [0], "bad")
+    assert (whole.state, whole.life.state) == ("in_service", "in_service")
     assert whole.outlook is not None
     assert whole.outlook.as_of == now
     assert [one.device for one in client.outlooks("bad")] == ["ST4000DM000_A"]

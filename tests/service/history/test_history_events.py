@@ -16,16 +16,16 @@ from data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
 from data.store.sqlite import SqliteStore
 from service.alerts import Alert, Why
 from service.history import query
-from service.history.event import HistoryEvent, Places
+from service.history.event import CurrentPlaces, HistoryEvent
 from service.history.events import make_event
 from service.history.kinds import HistoryGroup, HistoryKind, group_of
-from service.history.query import After, Asked, HistoryPage, read_history
+from service.history.query import HistoryCursor, HistoryPage, HistoryQuery, read_history
 from service.history.sentences import describe_event, link_event
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 DISK, OSD, HOST = DeviceId("ST4000_Z1"), OsdId(3), HostName("stor-01")
-PLACES = Places({OSD: HOST}, {OSD: DISK}, {DISK: OSD}, {DISK: HOST})
+PLACES = CurrentPlaces({OSD: HOST}, {OSD: DISK}, {DISK: OSD}, {DISK: HOST})
 DOWN = ClusterEvent("osd.3", NOON, ClusterEventKind.OSD_DOWN, (OSD,), HOST, epoch=7)
 PROPOSED = ClusterEvent(
     "osd.3-1", NOON, ClusterEventKind.DRAIN, (OSD,), None, DISK, DrainState.PROPOSED, Intent.REPLACE,
@@ -101,7 +101,7 @@ def bad_outlook(at: datetime = NOON) -> Outlook:
     ],
 )
 def test_each_change_is_one_event_with_a_sentence_and_a_link(
-    known: query.Known, kind: str, sentence: str, href: str
+    known: query.KnownChange, kind: str, sentence: str, href: str
 ) -> None:
     event = make_event(known, PLACES)
     assert event is not None
@@ -119,7 +119,7 @@ def test_each_change_is_one_event_with_a_sentence_and_a_link(
     ],
     ids=["said by a person", "told by the drain", "told by the OSD"],
 )
-def test_what_another_change_tells_already_is_no_second_event(known: query.Known) -> None:
+def test_what_another_change_tells_already_is_no_second_event(known: query.KnownChange) -> None:
     assert make_event(known, PLACES) is None
 
 
@@ -139,11 +139,13 @@ def test_every_kind_has_a_group_a_sentence_and_a_link(kind: HistoryKind) -> None
     assert link_event(bare).startswith("/")
 
 
-def read(store: SqliteStore, asked: Asked, limit: int, after: After | None = None) -> HistoryPage:
+def read(
+    store: SqliteStore, asked: HistoryQuery, limit: int, after: HistoryCursor | None = None
+) -> HistoryPage:
     return read_history(store, [Alert(Why.WORSE, bad_outlook(NOON + 2 * HOUR))], PLACES, asked, limit, after)
 
 
-def read_all(store: SqliteStore, asked: Asked, limit: int) -> list[HistoryEvent]:
+def read_all(store: SqliteStore, asked: HistoryQuery, limit: int) -> list[HistoryEvent]:
     found: list[HistoryEvent] = []
     page = read(store, asked, limit)
     while True:
@@ -173,7 +175,7 @@ def test_pages_of_any_size_tell_every_event_once_newest_first(
     busy: SqliteStore, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(query, "AT_ONCE", 4)
-    found = read_all(busy, Asked(), limit)
+    found = read_all(busy, HistoryQuery(), limit)
     assert len(found) == len({(event.at, event.key) for event in found}) == 35
     assert [event.at for event in found] == sorted((event.at for event in found), reverse=True)
     assert [event.kind for event in found[:3]] == ["disk_replaced", "outlook_worse", "halted"]
@@ -181,7 +183,7 @@ def test_pages_of_any_size_tell_every_event_once_newest_first(
 
 def test_only_what_is_asked_for_is_told(busy: SqliteStore) -> None:
     def kinds(**asked: object) -> list[str]:
-        return [event.kind for event in read_all(busy, Asked(**asked), 5)]  # type: ignore[arg-type]
+        return [event.kind for event in read_all(busy, HistoryQuery(**asked), 5)]  # type: ignore[arg-type]
 
     assert kinds(kinds=frozenset({HistoryKind.HALTED})) == ["halted"]
     assert kinds(host=HostName("stor-2")) == ["osd_down"] * 4
@@ -202,7 +204,7 @@ def test_a_page_that_finds_little_stops_looking_and_says_where_to_go_on(
     busy: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(query, "MOST_LOOKED_AT", 10)
-    asked = Asked(kinds=frozenset({HistoryKind.DISK_STATEMENT}))
+    asked = HistoryQuery(kinds=frozenset({HistoryKind.DISK_STATEMENT}))
     first = read(busy, asked, 5)
     assert first.events == ()
     assert first.next is not None
