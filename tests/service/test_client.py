@@ -21,8 +21,8 @@ from tests.service.test_drains import World, site, world  # noqa: F401  (a house
 from tests.service.test_worker import work
 
 NAMES = {
-    shapes.Page: "DevicePage", shapes.DeviceLife: "LifeChangeBody", shapes.Expected: "ForecastBody", shapes.Freshness: "ReadingsBody",
-    shapes.Plan: "PlanBody", shapes.Ingested: "IngestedBody", shapes.Refused: "RefusedBody",
+    shapes.Page: "DevicePage", shapes.DeviceLife: "LifeChangeBody", shapes.Expected: "ForecastBody",
+    shapes.Freshness: "ReadingsBody", shapes.Plan: "PlanBody", shapes.Ingested: "IngestedBody", shapes.Refused: "RefusedBody",
 }  # fmt: skip
 
 
