@@ -74,7 +74,11 @@ def publishing(
             continue
         assert outlook is not None
         span = _span(outlook.severity, now)
-        if room and fresh and not (ours and standing is not None and _stands(standing, outlook.severity, now)):
+        if (
+            room
+            and fresh
+            and not (ours and standing is not None and _stands(standing, outlook.severity, now))
+        ):
             commands.append(PublishLife(device, *span))
             spans = (*(one for one in spans if standing is not None and _same(standing, one)), span)
         if spans:

@@ -22,7 +22,8 @@ from tests.service.test_worker import work
 
 NAMES = {
     shapes.Page: "DevicePage", shapes.DeviceLife: "LifeChangeBody", shapes.Expected: "ForecastBody",
-    shapes.Freshness: "ReadingsBody", shapes.Plan: "PlanBody", shapes.Ingested: "IngestedBody", shapes.Refused: "RefusedBody",
+    shapes.Freshness: "ReadingsBody", shapes.Plan: "PlanBody",
+    shapes.Ingested: "IngestedBody", shapes.Refused: "RefusedBody",
 }  # fmt: skip
 
 
