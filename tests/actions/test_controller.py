@@ -44,6 +44,7 @@ def test_a_drain_empties_the_osd_and_leaves_every_pg_whole(run: Run) -> None:
     assert run.cluster.moved_bytes <= 1.1 * before
 
 
+@pytest.mark.slow
 def test_the_plan_says_beforehand_how_many_bytes_move(run: Run) -> None:
     drain = run.drain("osd.0")
     assert drain.plan is not None
@@ -51,6 +52,7 @@ def test_the_plan_says_beforehand_how_many_bytes_move(run: Run) -> None:
     assert run.cluster.moved_bytes == pytest.approx(drain.plan.bytes, rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_last_override_moves_nothing(run: Run) -> None:
     drain = run.drain("osd.0")
     while not any("override of osd.0" in entry.decided for entry in run.store.journal(drain.id)):
@@ -113,6 +115,7 @@ def test_an_erasure_coded_drain_keeps_every_shard_in_its_place() -> None:
         assert whole(run)
 
 
+@pytest.mark.slow
 def test_a_cluster_of_old_clients_is_drained_by_rungs_of_the_override() -> None:
     with Run(wide_spec(used=0.4)) as run:
 
@@ -133,6 +136,7 @@ def test_a_cluster_of_old_clients_is_drained_by_rungs_of_the_override() -> None:
         assert all(isinstance(command, Reweight) for command in run.watched.commands)
 
 
+@pytest.mark.slow
 def test_a_device_under_two_osds_is_one_drain_and_its_osds_go_one_by_one() -> None:
     spec = wide_spec()
     shared = {osd.id: (device(0), "D100") for osd in spec.osds if osd.id in (0, 1)}
@@ -197,6 +201,7 @@ def test_a_pause_stays_until_a_person_resumes(run: Run) -> None:
     run.until(drain, S.VERIFIED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ticks", [2, 4, 20, 60])
 def test_a_cancel_puts_the_map_back_as_it_was(run: Run, ticks: int) -> None:
     run.tick()
@@ -210,6 +215,7 @@ def test_a_cancel_puts_the_map_back_as_it_was(run: Run, ticks: int) -> None:
     assert whole(run)
 
 
+@pytest.mark.slow
 def test_a_cancel_after_the_drain_refills_the_disk_and_restores_all_settings() -> None:
     options = {"osd/osd_max_backfills": "4", "osd/osd_recovery_max_active": "8"}
     spec = replace(wide_spec(), settings=options, balancer=True)

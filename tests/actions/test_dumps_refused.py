@@ -239,6 +239,7 @@ def test_a_pgp_num_that_is_to_stay_lower_is_not_on_its_way_and_places_pgs_togeth
     assert len({apart[pg_id(pool.id, seed)] for seed in range(32)}) > len(set(placed.values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["osd_dump", "pg_dump", "osd_crush_dump", "device_ls"])
 def test_deep_nesting_and_garbage_of_a_hundred_megabytes_are_refused(name: str) -> None:
     for raw in (

@@ -109,6 +109,7 @@ def test_it_leads_again_when_it_answers_like_its_peers(run: Run) -> None:
     assert "it answers like its peers again" in said
 
 
+@pytest.mark.slow
 def test_unknown_is_not_well_again(run: Run) -> None:
     drain = quarantined(run)
     run.controller.slow = Slowness()
@@ -222,6 +223,7 @@ def test_what_lasts_is_proposed_for_a_drain_which_takes_the_quarantine_over(run:
     assert run.cluster.view().osds[OSD].primary_affinity == before
 
 
+@pytest.mark.slow
 def test_a_drain_that_took_it_over_and_is_cancelled_restores_what_the_quarantine_found(run: Run) -> None:
     before = map_of(run)
     quarantined(run)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from actions.cluster.channel import Argument, Reply
 from actions.cluster.latency import Source
 from actions.cluster.port import ClusterUnreachable
@@ -284,6 +286,7 @@ def test_osds_that_give_or_take_a_pg_are_busy() -> None:
     assert busy(moving) == {other, *pg.up}
 
 
+@pytest.mark.slow
 def test_a_drain_whose_signal_goes_moves_one_pg_at_a_time_from_then_on() -> None:
     with Run(wide_spec(pg_num=64)) as run:
         drain = run.drain("osd.0")

@@ -57,6 +57,7 @@ def test_the_moment_of_death_stalls_the_ops_on_the_pgs_that_peer(cisco: Simulate
     assert load.slow_ops > 10
 
 
+@pytest.mark.slow
 def test_out_in_one_step_stalls_more_ops_at_once_than_a_walk_of_three_pgs(
     cisco: SimulatedCluster, spec: ClusterSpec
 ) -> None:
@@ -82,6 +83,7 @@ def test_out_in_one_step_stalls_more_ops_at_once_than_a_walk_of_three_pgs(
     assert walk.slow_ops < out.slow_ops / 10
 
 
+@pytest.mark.slow
 def test_a_busy_osd_shows_in_the_latency_ratio_and_a_quiet_one_is_one(cisco: SimulatedCluster) -> None:
     cisco.apply(Reweight(SUSPECT, 0.0))
     cisco.advance(30)

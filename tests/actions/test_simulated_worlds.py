@@ -16,6 +16,7 @@ from data.ids import OsdId
 DAY = 86_400.0
 
 
+@pytest.mark.slow
 def test_cisco_is_the_cluster_of_the_talk() -> None:
     """450 OSDs, 45 hosts, 3 racks; 47.2 to 83.5 % full, mean 69.6, standard deviation 6.5."""
     spec = world("cisco", 1)

@@ -156,6 +156,7 @@ def test_a_pin_that_vanishes_again_and_again_holds_the_drain_and_names_the_pg(ru
     assert len(run.watched.commands) < 20
 
 
+@pytest.mark.slow
 def test_log_recovery_of_a_young_pool_shows_as_degraded_and_does_not_hold_the_drain() -> None:
     spec = wide_spec(used=0.35)
     young = replace(spec, pools=tuple(replace(pool, young=True) for pool in spec.pools))
@@ -205,6 +206,7 @@ def test_a_dead_suspect_is_left_to_recovery_and_its_drain_ends_when_nothing_name
     assert whole(run)
 
 
+@pytest.mark.slow
 def test_a_death_elsewhere_freezes_the_drain_until_the_cluster_is_whole() -> None:
     with Run(wide_spec(hosts=8, pg_num=64), policy=Policy(out_share_max=0.5)) as run:
         drain = run.drain("osd.0")
@@ -218,6 +220,7 @@ def test_a_death_elsewhere_freezes_the_drain_until_the_cluster_is_whole() -> Non
         assert whole(run)
 
 
+@pytest.mark.slow
 def test_a_flapping_osd_holds_the_drain_and_loses_nothing(run: Run) -> None:
     id_ = draining(run)
     run.cluster.flap(OsdId(5), 4, 20.0)
@@ -227,6 +230,7 @@ def test_a_flapping_osd_holds_the_drain_and_loses_nothing(run: Run) -> None:
     assert whole(run)
 
 
+@pytest.mark.slow
 def test_a_target_that_crush_would_overfill_gives_way_to_a_less_full_legal_one() -> None:
     with Run(wide_spec(hosts=8, racks=0, pg_num=128, used=0.55)) as run:
         view = run.cluster.view()
@@ -242,6 +246,7 @@ def test_a_target_that_crush_would_overfill_gives_way_to_a_less_full_legal_one()
         assert not any(0 in pg.up for pg in truth.pgs.values())
 
 
+@pytest.mark.slow
 def test_a_slow_client_path_slows_the_drain_down() -> None:
     with Run(wide_spec(pg_num=64)) as run:
         drain = run.drain("osd.0")
@@ -263,6 +268,7 @@ def test_a_pool_that_changes_its_pg_num_is_waited_for(run: Run) -> None:
     assert any("wait for it" in sentence for sentence in run.controller.requests.known(id_).held_by)
 
 
+@pytest.mark.slow
 def test_a_pin_dropped_beside_the_last_override_is_set_again_before_a_full_disk_fills() -> None:
     with Run(wide_spec(pg_num=32)) as run:
         full = run.cluster.truth().used_bytes[OsdId(10)]

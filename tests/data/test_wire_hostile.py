@@ -142,6 +142,7 @@ def test_of_two_equal_names_the_last_counts() -> None:
     assert taken(raw) == GOOD
 
 
+@pytest.mark.slow
 @given(
     st.text(st.characters(exclude_categories=()), max_size=20),
     st.integers(1, 200_000),

@@ -90,6 +90,7 @@ def test_a_row_after_the_landmark_changes_nothing() -> None:
     assert on(short, 5) == pytest.approx(on(longer, 5), nan_ok=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=40, max_size=60), st.data())
 def test_dropping_rows_that_repeat_the_one_before_changes_nothing(

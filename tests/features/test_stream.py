@@ -84,6 +84,7 @@ def test_stream_and_batch_give_the_same_bits(life: list[tuple[int, dict[int, int
     assert vector(state, day + later).tobytes() == expected.tobytes()
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(LIFE)
 def test_a_packed_state_goes_on_as_if_it_had_stayed_in_memory(life: list[tuple[int, dict[int, int]]]) -> None:

@@ -216,6 +216,7 @@ def test_a_child_that_dies_or_hangs_is_a_sentence(
     assert (tmp_path / "tried.json").exists() == lasting
 
 
+@pytest.mark.slow
 def test_a_child_that_takes_too_much_memory_is_refused(outside: Path) -> None:
     greedy = "import sys, pathlib, models.trial as t; t._forecast = lambda folder: str(bytearray(8 << 30));"
     done = subprocess.run(

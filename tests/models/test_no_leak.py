@@ -84,6 +84,7 @@ def assert_same(one: Scores, other: Scores) -> None:
     assert np.ptp(p) > 0, "scores that are all alike would hide any leak"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("landmark", DAILY_LANDMARKS)
 def test_removing_the_failure_column_changes_nothing(
     daily: pd.DataFrame, landmark: date, scored: Score
@@ -91,6 +92,7 @@ def test_removing_the_failure_column_changes_nothing(
     assert_same(scored(daily, landmark), scored(daily.drop(columns="failure"), landmark))
 
 
+@pytest.mark.slow
 def test_swapping_the_dead_and_the_living_in_the_failure_column_changes_nothing(
     daily: pd.DataFrame, scored: Score
 ) -> None:
@@ -99,6 +101,7 @@ def test_swapping_the_dead_and_the_living_in_the_failure_column_changes_nothing(
     assert_same(scored(daily, landmark), scored(swapped, landmark))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("landmark", DAILY_LANDMARKS)
 def test_cutting_a_daily_history_at_the_landmark_changes_nothing(
     daily: pd.DataFrame, landmark: date, scored: Score
@@ -106,6 +109,7 @@ def test_cutting_a_daily_history_at_the_landmark_changes_nothing(
     assert_same(scored(daily, landmark), scored(daily[daily.date <= landmark], landmark))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("landmark", FLEET_LANDMARKS)
 def test_cutting_change_points_at_the_landmark_changes_nothing(
     changes: pd.DataFrame, landmark: date, scored: Score
@@ -114,6 +118,7 @@ def test_cutting_change_points_at_the_landmark_changes_nothing(
     assert_same(scored(whole, landmark), scored(whole[whole.date <= landmark], landmark))
 
 
+@pytest.mark.slow
 def test_what_happens_to_a_drive_later_changes_nothing_today(daily: pd.DataFrame, scored: Score) -> None:
     landmark = DAILY_LANDMARKS[1]
     later = daily.date > landmark
@@ -122,12 +127,14 @@ def test_what_happens_to_a_drive_later_changes_nothing_today(daily: pd.DataFrame
     assert_same(scored(daily, landmark), scored(worse, landmark))
 
 
+@pytest.mark.slow
 def test_the_order_of_the_rows_changes_nothing(daily: pd.DataFrame, scored: Score) -> None:
     landmark = DAILY_LANDMARKS[1]
     shuffled = daily.sample(frac=1.0, random_state=7)
     assert_same(scored(daily, landmark), scored(shuffled, landmark))
 
 
+@pytest.mark.slow
 def test_the_other_drives_of_the_file_change_nothing(daily: pd.DataFrame, scored: Score) -> None:
     landmark = DAILY_LANDMARKS[1]
     serials = sorted(daily.serial_number.unique())[::2]
@@ -143,6 +150,7 @@ def test_the_other_drives_of_the_file_change_nothing(daily: pd.DataFrame, scored
     assert_same(kept, scored(half, landmark))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("landmark", FLEET_LANDMARKS)
 def test_snapshot_rows_that_repeat_an_unchanged_reading_change_nothing(
     changes: pd.DataFrame, landmark: date, scored: Score
@@ -152,6 +160,7 @@ def test_snapshot_rows_that_repeat_an_unchanged_reading_change_nothing(
     assert_same(once, scored(carried(changes, weekly), landmark))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("landmark", FLEET_LANDMARKS)
 def test_the_snapshot_flag_changes_nothing(changes: pd.DataFrame, landmark: date, scored: Score) -> None:
     rows = carried(changes, [landmark])
@@ -161,6 +170,7 @@ def test_the_snapshot_flag_changes_nothing(changes: pd.DataFrame, landmark: date
     assert_same(scored(rows, landmark), scored(rows.drop(columns="snapshot"), landmark))
 
 
+@pytest.mark.slow
 def test_a_drive_that_has_just_changed_scores_alike_with_and_without_a_snapshot(
     changes: pd.DataFrame, scored: Score
 ) -> None:
@@ -174,6 +184,7 @@ def test_a_drive_that_has_just_changed_scores_alike_with_and_without_a_snapshot(
     assert just_changed > 20
 
 
+@pytest.mark.slow
 def test_a_daily_history_and_its_change_points_score_alike(daily: pd.DataFrame, scored: Score) -> None:
     landmark = DAILY_LANDMARKS[2]
     rows = daily[["date", "serial_number", "model", *COUNTERS]].sort_values(["serial_number", "date"])
@@ -184,6 +195,7 @@ def test_a_daily_history_and_its_change_points_score_alike(daily: pd.DataFrame, 
     assert_same(scored(rows, landmark), scored(rows[told | last], landmark))
 
 
+@pytest.mark.slow
 def test_a_leak_would_be_seen(daily: pd.DataFrame, scored: Score) -> None:
     """The canary: a rise that is moved to before the landmark does change scores."""
     landmark = DAILY_LANDMARKS[1]

@@ -121,6 +121,7 @@ def test_the_command_writes_parquet_or_csv_by_the_ending(
     assert len(text) == pq.read_metadata(tmp_path / "s.parquet").num_rows
 
 
+@pytest.mark.slow
 def test_bad_usage_exits_with_two_and_what_cannot_be_done_with_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

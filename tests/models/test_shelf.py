@@ -45,6 +45,7 @@ def test_nothing_is_promoted_on_an_empty_shelf(shelf: Shelf) -> None:
         shelf.rollback()
 
 
+@pytest.mark.slow
 def test_promotions_are_gone_back_through_one_by_one(shelf: Shelf, bundles: list[Path]) -> None:
     for folder in bundles:
         shelf.promote(shelf.install(folder))
@@ -56,6 +57,7 @@ def test_promotions_are_gone_back_through_one_by_one(shelf: Shelf, bundles: list
     assert shelf.roles().champion is None
 
 
+@pytest.mark.slow
 def test_promoting_the_champion_again_does_not_lengthen_the_way_back(
     shelf: Shelf, bundles: list[Path]
 ) -> None:
@@ -74,6 +76,7 @@ def test_a_challenger_that_is_promoted_is_on_trial_no_more(shelf: Shelf, bundles
         shelf.challenge(two)
 
 
+@pytest.mark.slow
 def test_only_bundles_with_a_role_are_kept(shelf: Shelf, bundles: list[Path]) -> None:
     digests = [shelf.install(folder) for folder in bundles]
     shelf.promote(digests[0])
@@ -96,6 +99,7 @@ def test_an_installed_file_that_was_changed_is_refused_and_cured_by_promoting_ag
     assert champion_of(shelf) == "one"
 
 
+@pytest.mark.slow
 def test_checksums_made_to_fit_a_changed_file_do_not_help(shelf: Shelf, bundles: list[Path]) -> None:
     digest = shelf.install(bundles[0])
     folder = shelf.path / digest
@@ -130,6 +134,7 @@ def test_a_pickle_beside_a_bundle_is_not_installed(shelf: Shelf, bundles: list[P
     assert digest_of(folder) == digest_of(bundles[0])
 
 
+@pytest.mark.slow
 def test_a_reader_meets_whole_roles_while_others_change_them(shelf: Shelf, bundles: list[Path]) -> None:
     one, two = (shelf.install(folder) for folder in bundles[:2])
     shelf.promote(one)

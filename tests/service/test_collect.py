@@ -122,6 +122,7 @@ def begin(place: Place, serve: Serve) -> Iterator[Callable[[], Site]]:
         shut(house)
 
 
+@pytest.mark.slow
 def test_once_prints_what_every_disk_said_the_sick_first_and_keeps_nothing(rig: Rig) -> None:
     ran = rig.run("--once")
     rows = [line for line in ran.stdout.splitlines() if "FAKE0" in line]
@@ -135,6 +136,7 @@ def test_once_prints_what_every_disk_said_the_sick_first_and_keeps_nothing(rig: 
     assert ran.returncode == (3 if ran.stderr else 0)
 
 
+@pytest.mark.slow
 def test_a_narrow_terminal_gets_every_serial_whole_and_says_who_sleeps(rig: Rig) -> None:
     sleeper = rig.fake.disks[3]
     rig.fake.plug(replace(sleeper, how="asleep"))
@@ -280,6 +282,7 @@ def test_an_osd_that_is_not_activated_is_seated_by_what_lvm_tells(
     assert host.map.of("/dev/loop0") == (Seat(OsdId(3), Role.DATA),)
 
 
+@pytest.mark.slow
 def test_it_imports_neither_pydantic_nor_the_web_nor_anything_to_learn_with() -> None:
     program = "import sys, service.collecting, service.cli, kafka; print(*sys.modules)"
     ran = subprocess.run(

@@ -102,12 +102,14 @@ def test_a_cluster_somewhat_larger_shows_living_drives_again_under_serials_of_th
     assert all(sum(one.index == drive.index for one in seated) == 1 for drive in seated if drive.death)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_world_and_another_seed_another() -> None:
     assert without_predrain(SMALL) == without_predrain(SMALL)
     seats = [SMALL.build()[0].fleet.seats, replace(SMALL, seed=9).build()[0].fleet.seats]
     assert seats[0] != seats[1]
 
 
+@pytest.mark.slow
 def test_predrain_that_only_observes_changes_nothing_in_the_world() -> None:
     world, house = watched(replace(SMALL, mode=Mode.OBSERVE, days=20))
     alone = without_predrain(replace(SMALL, days=20))
@@ -116,6 +118,7 @@ def test_predrain_that_only_observes_changes_nothing_in_the_world() -> None:
     assert closed(world).rebuilt_bytes == alone.rebuilt_bytes
 
 
+@pytest.mark.slow
 def test_every_death_is_counted_once_as_foretold_partly_moved_or_missed() -> None:
     world, _ = watched(SMALL)
     ledger = closed(world)
@@ -125,6 +128,7 @@ def test_every_death_is_counted_once_as_foretold_partly_moved_or_missed() -> Non
     assert rows["disks that failed"] == str(len(ledger.deaths))
 
 
+@pytest.mark.slow
 def test_no_data_is_lost_and_every_pg_is_whole_when_the_demo_ends() -> None:
     world, _ = watched(SMALL)
     truth = world.cluster.truth()

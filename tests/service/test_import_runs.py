@@ -72,6 +72,7 @@ class Dying(SqliteStore):
         return new
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize("last", [1, 2, 5])
 def test_an_import_that_died_at_a_save_goes_on_and_keeps_the_same(
@@ -125,6 +126,7 @@ def _noted(state: Path) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_second_run_reads_nothing_again_and_tells_the_same(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,6 +138,7 @@ def test_a_second_run_reads_nothing_again_and_tells_the_same(
     assert (told[0]["readings"], told[0]["outcomes"], told[1]["parts_before"]) == (ROWS, 1, 1)
 
 
+@pytest.mark.slow
 def test_a_store_that_was_begun_anew_is_given_all_of_it_again(table: Path, tmp_path: Path) -> None:
     for _ in range(2):
         for file in tmp_path.glob("store.sqlite*"):
@@ -192,6 +195,7 @@ def test_a_dry_run_judges_all_and_makes_nothing(
     assert not state.exists()
 
 
+@pytest.mark.slow
 def test_one_part_that_cannot_be_read_does_not_stop_the_next(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,6 +223,7 @@ def test_an_unknown_zone_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureF
     assert "there is no time zone Mars/Olympus" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_fresh_readings_are_handed_to_the_worker_once_each_and_old_ones_are_not(
     table: Path, tmp_path: Path
 ) -> None:

@@ -28,6 +28,7 @@ def played(run: Run, intent: str) -> tuple[Drain, list[tuple[float, float, Drain
     return now, said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intent", ["replace", "remove"])
 @pytest.mark.parametrize("pg_num", [128, 512])
 def test_what_is_said_to_be_left_of_a_drain_is_what_it_takes_from_there_to_its_end(
@@ -74,6 +75,7 @@ def test_a_drain_that_was_cancelled_took_as_long_as_it_went_and_came_back() -> N
         assert took(run.until(never, S.CANCELLED), run.store.journal(never.id)) is None, "it never began"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "intent"), [(0.3, "replace"), (0.8, "remove"), (1.0, "replace")])
 def test_what_a_cancel_is_said_to_take_is_what_it_takes(share: float, intent: str) -> None:
     policy = Policy(out_share_max=0.5)

@@ -97,6 +97,7 @@ def test_hot_disks_are_counted_by_host(house: House) -> None:
     assert scraped(house)["predrain_hot_devices"] == {("stor-01", ""): 1}
 
 
+@pytest.mark.slow
 def test_a_sender_that_invents_hosts_makes_no_more_series_than_the_page_says(house: House) -> None:
     house.ingest([on(f"invented-{n}", silent(f"S{n}", f"h{n}", "no answer")) for n in range(MOST + 50)])
     work(house)

@@ -206,6 +206,7 @@ def test_a_port_that_no_machine_has_is_refused(command: str) -> None:
     assert main([command, "--metrics-port", "65536"]) == 2
 
 
+@pytest.mark.slow
 def test_page_worker_and_controller_together_tell_all_that_the_rules_ask_for(
     premises: Premises, working: Working
 ) -> None:

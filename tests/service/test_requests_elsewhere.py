@@ -51,9 +51,7 @@ class DyingKeep(KeepInMemory):
 
 @dataclass
 class Lock:
-    """One lock for all controllers, and its owner."""
-
-    owner: str = ""
+    owner: str = ""  # one lock for all controllers
 
 
 @dataclass
@@ -147,6 +145,7 @@ def company() -> Iterator[Company]:
         store.close()
 
 
+@pytest.mark.slow
 def test_a_drain_asked_for_beside_the_leader_is_the_leaders_and_its_progress_is_shown(
     company: Company,
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 
+import pytest
+
 from service.access.book import Book, Kind
 from service.tokens import Scope
 from tests.service.access.test_at_the_door import raw
@@ -56,6 +58,7 @@ OTHERS = {
 """Else what looks needs `read`, and what changes something `act`."""
 
 
+@pytest.mark.slow
 def test_every_route_refuses_every_token_without_its_scope(site: Site) -> None:
     book = Book(site.house.store, site.house.clock)
     tokens = {scope: book.make(Kind.TOKEN, scope, [scope], "test") for scope in Scope}

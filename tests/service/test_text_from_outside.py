@@ -242,6 +242,7 @@ def text_for(field: TextField, size: str) -> str:
     return LONGER if field.name in BOUNDED_AS_A_WHOLE else LONG
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ["short", "long"])
 @pytest.mark.parametrize("field", TEXT_FIELDS, ids=lambda field: field.name)
 def test_each_entrance_keeps_its_limit(site: Site, field: TextField, size: str) -> None:

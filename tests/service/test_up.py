@@ -106,6 +106,7 @@ def test_what_was_accepted_before_a_kill_is_scored_after_the_next_start(tmp_path
         assert until(60, lambda: httpx2.get(f"{url}/api/v1/outlooks").json()["items"])
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_really_full_refuses_readings_and_serves_what_it_has(tmp_path: Path) -> None:
     state = tmp_path / "state"
     limit = 400_000
@@ -202,6 +203,7 @@ def test_tokens_are_held_as_hashes_only(tmp_path: Path) -> None:
     assert tokens.caller(INGEST_TOKEN) is None
 
 
+@pytest.mark.slow
 def test_halt_works_with_the_service_down_and_with_it_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -246,6 +248,7 @@ def test_who_reads_the_address_while_another_is_written_reads_the_one_before_who
     assert state.url.read_text() == "https://stor-01:9443\n"
 
 
+@pytest.mark.slow
 def test_who_took_the_port_of_a_service_that_was_killed_is_neither_asked_nor_told_its_token(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -349,6 +352,7 @@ def test_the_doctor_names_what_is_wrong_and_the_cure(
     assert "chmod 600" in found["token"]["told"]
 
 
+@pytest.mark.slow
 def test_heavy_packages_are_not_imported_before_the_first_answer() -> None:
     heavy = "{'numpy', 'lightgbm', 'duckdb', 'pandas', 'sklearn', 'scipy', 'pyarrow'}"
     code = f"import sys, service.up, service.cli.up; print(sorted({heavy} & set(sys.modules)))"

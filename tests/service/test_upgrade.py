@@ -92,6 +92,7 @@ def test_all_of_an_earlier_state_is_there(store: SqliteStore, old: StateDir, ver
     log.close()
 
 
+@pytest.mark.slow
 def test_a_drain_that_an_earlier_predrain_began_is_brought_to_its_end(old: StateDir, place: Place) -> None:
     cluster = seated()
     clock = ClusterClock(cluster)

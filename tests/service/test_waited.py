@@ -44,6 +44,7 @@ def waited(world: World, site: Site, place: Place, halted_in: DrainState | None 
         passing.join()
 
 
+@pytest.mark.slow
 def test_a_drain_asked_for_and_waited_for_ends_verified(
     world: World, site: Site, place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -51,6 +52,7 @@ def test_a_drain_asked_for_and_waited_for_ends_verified(
     assert ": verified" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [DrainState.PREPARING, DrainState.DRAINED], ids=str)
 def test_who_waits_for_a_drain_hears_what_holds_it_in_any_state(
     world: World,

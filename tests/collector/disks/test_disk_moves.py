@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from data.ids import OsdId
 from data.reading import Role, Seat
 from tests.collector.disks.conftest import ALPHA, BETA, A, B, Host, by_device, smart_of, unreadable_of
@@ -14,6 +16,7 @@ from tests.collector.fake_smartctl import Disk, plant_wwid
 Made = Callable[[Iterable[Disk]], Host]
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_listed_no_more_is_unreadable_for_a_day_and_then_forgotten(host: Made) -> None:
     made = host([ALPHA, BETA])
     watch = made.watch()
@@ -26,6 +29,7 @@ def test_a_disk_that_is_listed_no_more_is_unreadable_for_a_day_and_then_forgotte
     assert watch.rescan().gone == ()
 
 
+@pytest.mark.slow
 def test_a_missing_disk_is_told_of_in_every_other_round_for_another_host_may_have_it(host: Made) -> None:
     made = host([ALPHA, BETA])
     watch = made.watch()
@@ -41,6 +45,7 @@ def test_a_missing_disk_is_told_of_in_every_other_round_for_another_host_may_hav
     assert A in by_device(watch)
 
 
+@pytest.mark.slow
 def test_a_disk_that_was_plugged_in_elsewhere_is_gone_from_its_old_place_without_a_word(host: Made) -> None:
     made = host([ALPHA])
     watch = made.watch()
@@ -63,6 +68,7 @@ def test_a_disk_that_moved_to_another_place_is_not_called_unreadable(host: Made)
     assert any("/dev/sda is silent" in remark for remark in watch.nameless)
 
 
+@pytest.mark.slow
 def test_after_a_swap_of_letters_a_hung_disk_keeps_its_own_name(host: Made) -> None:
     made = host([ALPHA, BETA])
     plant_wwid(made.root, "sda", "naa.a")
@@ -77,6 +83,7 @@ def test_after_a_swap_of_letters_a_hung_disk_keeps_its_own_name(host: Made) -> N
         assert unreadable_of(readings[B]).why == "smartctl was ended by signal 9"
 
 
+@pytest.mark.slow
 def test_a_disk_that_died_while_letters_moved_up_is_missing_and_not_forgotten(host: Made) -> None:
     made = host([ALPHA, BETA])
     plant_wwid(made.root, "sda", "naa.a")
@@ -101,6 +108,7 @@ def test_a_disk_that_died_while_letters_moved_up_is_missing_and_not_forgotten(ho
     assert set(by_device(watch)) == {B}
 
 
+@pytest.mark.slow
 def test_a_missing_disk_that_comes_back_hung_has_its_name(host: Made) -> None:
     made = host([ALPHA])
     plant_wwid(made.root, "sda", "naa.a")

@@ -237,6 +237,7 @@ def test_latencies_come_together_by_host_and_apart_again(
     store.close()
 
 
+@pytest.mark.slow
 def test_many_pages_of_latencies_are_all_packed(
     place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -315,6 +315,7 @@ def test_pruning_drops_old_history_and_keeps_what_is_latest_and_what_was_done(st
     assert (store.drain("d-1"), store.journal()) == (DRAIN, (line,))
 
 
+@pytest.mark.slow
 def test_of_a_journal_that_is_named_the_old_lines_go_however_many_and_of_others_none(store: Store) -> None:
     def lines(journal: str, count: int) -> list[JournalEntry]:
         return [JournalEntry(journal, NOON + HOUR * number, "seen", "decided") for number in range(count)]

@@ -40,6 +40,7 @@ def test_a_first_look_tells_the_newest_of_everything(store: Store) -> None:
     assert told(news)[1:] == ((SECOND,), (written.DRAIN,), (written.OUTCOME,))
 
 
+@pytest.mark.slow
 def test_with_nothing_new_nothing_is_told(store: Store) -> None:
     written.fill(store)
     mark = store.news().mark

@@ -96,6 +96,7 @@ def test_a_longer_horizon_is_never_less_likely(name: str, said: dict[str, pa.Tab
     assert (np.diff(p, axis=1) >= 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_every_drive_that_reported_in_the_week_before_is_scored_once(
     name: str, said: dict[str, pa.Table], made: Fleet
@@ -141,6 +142,7 @@ def test_nothing_from_after_the_split_is_learned_and_nothing_from_after_a_landma
     assert np.array_equal(chances(table), chances(there))
 
 
+@pytest.mark.slow
 def test_a_fleet_whose_fates_are_dealt_out_at_random_teaches_nothing(made: Fleet, tmp_path: Path) -> None:
     from sklearn.metrics import roc_auc_score
 
@@ -167,6 +169,7 @@ def test_without_jax_the_sequence_model_is_refused_with_the_cure(monkeypatch: py
         members_of(["sequence"])
 
 
+@pytest.mark.slow
 def test_a_drive_that_has_not_reported_for_a_week_is_not_asked_about(made: Fleet, tmp_path: Path) -> None:
     early = made.readings[made.readings.date <= UNTIL]
     table = challenger_scores(

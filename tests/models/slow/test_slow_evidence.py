@@ -10,6 +10,7 @@ import pytest
 from tests.models.slow.made import ever_slow, of_files, scored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cluster", "slow", "slow_hosts"), [("A", 2, 0), ("B", 1, 0), ("C", 32, 16)])
 def test_the_verified_slow_disks_are_found_and_no_other(
     shared_data: Path, tmp_path: Path, cluster: str, slow: int, slow_hosts: int
@@ -24,6 +25,7 @@ def test_the_verified_slow_disks_are_found_and_no_other(
     assert len(found) == len(history.groupby(["host", "disk", history["ts"] // 86_400]))
 
 
+@pytest.mark.slow
 def test_raw_samples_score_like_the_bins_made_of_them(shared_data: Path) -> None:
     folder = shared_data / "evidence" / "fail-slow"
     raw = of_files(folder / "raw_15s_sample.parquet")

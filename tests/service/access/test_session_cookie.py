@@ -156,6 +156,7 @@ def test_another_site_can_sign_nobody_in(site: Site) -> None:
     assert "set-cookie" not in answer.headers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("origin", ["http://[evil", "http://[::1", "//", "://", "http://a]b"])
 def test_an_origin_that_is_no_address_is_another_site(site: Site, origin: str) -> None:
     answer = sign_in(site, Origin=origin)

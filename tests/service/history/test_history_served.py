@@ -83,6 +83,7 @@ def test_pages_lead_to_older_events_until_there_are_none(busy: Site) -> None:
     assert found == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked", ["kind=meteor", "since=yesterday", "since=2026-03-01T00:00:00", "limit=0", "cursor=bm9uZQ=="]
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +72,7 @@ def test_flash_and_what_is_not_told_and_what_is_old_is_not_judged() -> None:
     assert told(replace(scene, now=NOW + 3 * scene.stale_after)) == []
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.integers(0, 39), st.integers(20, 80)), st.sampled_from([0, 1, 2, 4]))
 def test_a_disk_is_in_one_cause_at_the_most_and_is_hot(celsius: dict[int, int], racks: int) -> None:
     found: list[Cause] = list(hot_disks(heated(celsius, racks=racks)))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -143,6 +144,7 @@ def test_disks_that_turn_out_to_be_one_cause_are_not_told_again() -> None:
     assert message.news == {"3"}
 
 
+@pytest.mark.slow
 def test_three_hundred_disks_that_turn_at_once_are_one_message() -> None:
     fleet, listener = Fleet(disks=450), Listener()
     fleet.sicken(*range(300))
@@ -150,6 +152,7 @@ def test_three_hundred_disks_that_turn_at_once_are_one_message() -> None:
     assert len(listener.heard) == 1
 
 
+@pytest.mark.slow
 def test_three_hundred_disks_that_turn_within_an_hour_are_at_most_three_messages() -> None:
     fleet, listener = Fleet(disks=450), Listener()
     for minute in range(60):

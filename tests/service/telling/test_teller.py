@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+import pytest
+
 from data.outlook import Reason
 from data.reading import Unreadable
 from service.telling.cause import Severity
@@ -84,6 +86,7 @@ def test_the_end_is_told_by_who_was_not_there_at_the_beginning() -> None:
     assert notes.notes("told:ear") == {}
 
 
+@pytest.mark.slow
 def test_a_host_is_silent_however_often_this_service_starts_meanwhile() -> None:
     notes, ear, fleet = Kept(), Ear(), Fleet(silent={host_of(3): NOW - timedelta(hours=3)})
     live(Teller(notes, [ear]), fleet, 10 * MINUTE)
@@ -98,6 +101,7 @@ def test_a_host_is_silent_however_often_this_service_starts_meanwhile() -> None:
     assert [message.over for message in ear.heard] == [False, True]
 
 
+@pytest.mark.slow
 def test_what_a_host_said_before_it_fell_silent_is_not_over() -> None:
     notes, ear, fleet = Kept(), Ear(), Fleet()
     fleet.unread[device(3)] = Unreadable(NOW, "no answer within 30 s")
@@ -112,6 +116,7 @@ def test_what_a_host_said_before_it_fell_silent_is_not_over() -> None:
     assert not any(message.over for message in ear.heard)
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_called_bad_since_it_cannot_be_read_is_not_said_to_be_read_again() -> None:
     notes, ear, fleet = Kept(), Ear(), Fleet()
     fleet.unread[device(3)] = Unreadable(NOW, "no answer within 30 s")

@@ -194,6 +194,7 @@ def record(door: Door) -> list[tuple[str, str, str]]:
     return [(call["caller"], call["asked"], call["answered"]) for call in answer.json()["items"]]
 
 
+@pytest.mark.slow
 def test_who_signs_in_is_on_record_and_the_code_that_let_them_in_is_not(door: Door) -> None:
     follow(door)
     assert record(door) == [("oidc:anna", "GET /sign-in/return", "303")]
