@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -66,15 +67,21 @@ def test_a_button_that_is_off_says_why_to_a_finger_too(phone: Opened) -> None:
     assert phone.api("halt")["halted"] is None
 
 
-def test_a_journal_that_could_not_be_read_is_told_and_takes_nothing_away(desk: Opened) -> None:
+def test_a_history_that_could_not_be_read_is_told_and_takes_nothing_away(desk: Opened) -> None:
     page = settled(desk.go("/events"))
-    drain = desk.api("drains")["items"][0]
-    lines = page.locator(".happenings li").filter(has=page.locator(f'a[href="/drains/{drain["id"]}"]'))
+    lines = page.locator(".happenings li")
     expect(lines.first).to_be_visible()
     before = lines.count()
-    page.route("**/journal", lambda route: route.abort())
+    problem = json.dumps(
+        {"title": "Service Unavailable", "status": 503, "detail": "The store cannot be read."}
+    )
+    kind = "application/problem+json"
+    page.route(
+        re.compile("/api/v1/history"),
+        lambda route: route.fulfill(status=503, content_type=kind, body=problem),
+    )
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # asks for everything again
-    expect(page.locator(".refused-line")).to_contain_text("could not be read", timeout=30_000)
+    expect(page.locator(".refused-line")).to_contain_text("The store cannot be read", timeout=30_000)
     assert lines.count() == before
 
 
