@@ -88,7 +88,7 @@ def test_a_peer_that_drips_is_cut_off_at_the_deadline_of_the_whole(whole: bool) 
             asked(url, seconds=1.0)
         took = idle_seconds() - began
     assert took < 20
-    assert threading.active_count() == before
+    assert threading.active_count() <= before  # a thread of an earlier test may have ended meanwhile
 
 
 def test_nobody_there_is_one_sentence() -> None:
