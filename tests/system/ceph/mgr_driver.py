@@ -71,6 +71,7 @@ class Mgr:
         """After `how`, another mgr process answers the module's commands."""
         before = self.cluster.json("mgr dump")["active_gid"]
         how()
+        self.cluster.wait_for_mgr()
         self.wait(lambda: self.cluster.json("mgr dump")["active_gid"] not in (0, before), "a new mgr", 60)
         self.wait(lambda: self.ask("status")[0] == 0, "the module's commands", 60)
 
@@ -82,11 +83,23 @@ class Mgr:
     def log_is_clean(self) -> None:
         """Neither a traceback through our module nor a crash; Reef's own modules have some of theirs."""
         said = self.log()
-        for words in ("modules/predrain/", "unexpected", "Caught signal"):
+        for words in ("modules/predrain/", "unexpected"):
             assert words not in said, said[said.index(words) - 500 :][:1500]
+        assert not find_crashes(said)
 
     def log(self) -> str:
         return (self.cluster.folder / "log" / "mgr.x.log").read_text(errors="replace")
+
+
+def find_crashes(log: str) -> list[str]:
+    """The crashes that a log of ceph-mgr tells of, without those of the messenger while the mgr starts.
+
+    A mgr of Pacific or Reef sometimes aborts in `cephx_verify_authorizer` when an OSD connects before the mgr has its
+    rotating keys. No module takes part in that; systemd starts the mgr anew, and so does the throw-away cluster.
+    """
+    _, *crashes = re.split(r"^.*\*\*\* Caught signal", log, flags=re.MULTILINE)
+    backtraces = [crash[:5000] for crash in crashes]
+    return [crash for crash in backtraces if "cephx_verify_authorizer" not in crash]
 
 
 @pytest.fixture(scope="module", name="mgr")
