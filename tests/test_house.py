@@ -23,6 +23,7 @@ def _tracked(pattern: str) -> list[Path]:
     return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).exists()]
 
 
+@pytest.mark.slow
 def test_no_installed_dependency_ships_one_of_our_top_level_names() -> None:
     taken = [
         f"{distribution.name} ships {file}"

@@ -84,6 +84,7 @@ def test_the_computed_leader_is_the_one_that_the_map_shows(affinity: float) -> N
     assert leaders(view, list(view.pgs), {}) == {pg.id: pg.up[0] for pg in view.pgs.values()}
 
 
+@pytest.mark.slow
 @given(st.integers(0, 65536), st.integers(0, 65536))
 def test_draws_say_at_which_affinity_a_pg_changes_hands(one: int, other: int) -> None:
     view = SimulatedCluster(ec_spec(), 1).view()

@@ -25,6 +25,7 @@ def test_a_bare_key_that_an_operator_set_is_read_as_it_is() -> None:
     assert ConfigKeys(mon).names() == ("halt",)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(["", "x", "é" * PIECE_BYTES, LONG]))))
 def test_every_text_is_read_back_and_no_piece_of_an_older_one_stays(writes: list[tuple[str, str]]) -> None:
     mon = MonInMemory()

@@ -119,6 +119,7 @@ def test_a_stopped_child_cannot_hold_a_call_up_even_while_it_is_being_written_to
     assert idle_seconds() - begun < 5
 
 
+@pytest.mark.slow
 def test_a_late_answer_is_never_taken_for_the_next_ones(opened: Open) -> None:
     channel = opened()
     channel.ask("mon", "x")
@@ -147,6 +148,7 @@ def test_a_child_that_dies_under_way_is_told_with_its_last_words(opened: Open) -
         opened().ask("mon", "fall")
 
 
+@pytest.mark.slow
 def test_new_children_are_started_only_so_often(opened: Open) -> None:
     channel = opened(restart_seconds=2.0)
     channel.ask("mon", "x")
@@ -228,6 +230,7 @@ def test_calls_of_many_threads_take_turns_and_each_gets_its_own_answer(opened: O
     assert got == {number: number for number in range(20)}
 
 
+@pytest.mark.slow
 def test_a_call_that_gets_no_turn_ends_by_its_deadline(opened: Open) -> None:
     channel = opened()
     channel.ask("mon", "x")

@@ -42,6 +42,7 @@ QUICK = sorted(WORLDS.keys() - {"echo"})
 ALL = [*QUICK, pytest.param("echo", marks=pytest.mark.slow)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_clusters_that_started_this_have_the_shape_that_was_told(name: str) -> None:
     spec = world(name, 1)
@@ -59,6 +60,7 @@ def test_the_flash_of_cnaf_holds_the_databases_of_a_dozen_disks_of_one_host() ->
     assert all(len(set(hosts)) == 1 for hosts in under.values())
 
 
+@pytest.mark.slow
 def test_a_pool_of_one_device_class_stays_on_that_class() -> None:
     view = SimulatedCluster(world("cnaf-sdds", 1), 1).view()
     classes = {

@@ -18,6 +18,7 @@ from tests.docs.written import UnknownBlock, asked, rewritten
 PAGES = sorted(page for page in (DOCS / "reference").glob("*.md") if any(asked(page)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_says_what_the_code_says(page: Path) -> None:
     assert page.read_text() == rewritten(page, BLOCKS), "run: .venv/bin/python -m tests.docs.write"

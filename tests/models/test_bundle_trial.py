@@ -190,6 +190,7 @@ def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Child:
     return stand_in
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "why", "lasting"),
     [

@@ -27,6 +27,7 @@ def line(axes: Axes) -> None:
     axes.annotate("here", (0.5, 0.5), color=INK)
 
 
+@pytest.mark.slow
 def test_a_picture_has_no_colour_of_its_own_and_is_named_for_those_who_cannot_see_it() -> None:
     svg = drawn(line, "A line")
     assert svg.startswith("<svg")

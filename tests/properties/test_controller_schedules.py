@@ -18,7 +18,7 @@ from tests.properties.schedules import play
 
 ONE = os.environ.get("PREDRAIN_SIM_SEED")
 MANY = int(os.environ.get("PREDRAIN_SIM_SEEDS") or 60)
-SHORT = 16
+SHORT = 3
 
 
 @pytest.mark.slow
@@ -32,6 +32,7 @@ def test_a_short_schedule_of_faults_makes_no_unsafe_step(seed: int) -> None:
     play(seed, turns=40)
 
 
+@pytest.mark.slow
 def test_two_pgs_that_a_last_override_sends_to_one_disk_must_find_room_there_together() -> None:
     """Of this schedule, both change shards with one OSD, which has room for one."""
     play(1028, turns=80)

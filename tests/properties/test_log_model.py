@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -96,5 +97,5 @@ class LogAgrees(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
-TestLogAgrees: Any = LogAgrees.TestCase
+TestLogAgrees: Any = pytest.mark.slow(LogAgrees.TestCase)
 TestLogAgrees.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)

@@ -137,6 +137,7 @@ def test_every_listing_says_that_nobody_acts(operator: Operator) -> None:
         assert NOBODY in " ".join(said.split()), words
 
 
+@pytest.mark.slow
 def test_what_no_controller_has_to_do_ends_well_without_one(operator: Operator) -> None:
     code, said, why = operator.run("drain", "apply", TARGET)
     assert (code, why) == (0, "")

@@ -54,6 +54,7 @@ def light(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination, "LOOKS", tuple(one for one in examination.LOOKS if one[0] != "bundle"))
 
 
+@pytest.mark.slow
 def test_a_look_that_hangs_or_breaks_is_told_and_holds_no_other_up(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,6 +186,7 @@ def test_what_is_refused_is_told_with_its_place_and_the_rest_goes_on(
     assert "in the future" in said.err
 
 
+@pytest.mark.slow
 def test_a_dry_run_judges_all_and_makes_nothing(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -59,6 +59,7 @@ def test_a_cursor_of_somebody_else_is_a_problem(site: Site) -> None:
     assert site.client.get("/api/v1/devices?cursor=%21%21").status_code == 422
 
 
+@pytest.mark.slow
 def test_events_tell_what_changed_at_most_four_times_a_second(site: Site) -> None:
     got: list[tuple[float, dict]] = []
     ready = threading.Event()

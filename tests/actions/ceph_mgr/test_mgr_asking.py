@@ -78,6 +78,7 @@ def test_a_refusal_keeps_the_services_own_sentence() -> None:
     assert (told.value.status, str(told.value)) == (409, "Drain x is cancelled; [31m ask again.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [False, True], ids=["headers", "body"])
 def test_a_peer_that_drips_is_cut_off_at_the_deadline_of_the_whole(whole: bool) -> None:
     drip = [b"HTTP/1.1 200 OK\r\n", *([b"Content-Length: 1000\r\n\r\n"] if whole else []), *[b"x"] * 900]

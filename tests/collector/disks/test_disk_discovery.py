@@ -23,6 +23,7 @@ Made = Callable[[Iterable[Disk]], Host]
 BEHIND = Disk("/dev/bus/0", "megaraid,8", "ata-017", "GAMMA", 3)
 
 
+@pytest.mark.slow
 def test_a_disk_that_hangs_the_opened_list_hides_no_other(host: Made) -> None:
     made = host([ALPHA, BETA, BEHIND])
     made.smartctl.hang_scan(opened=True)
@@ -33,6 +34,7 @@ def test_a_disk_that_hangs_the_opened_list_hides_no_other(host: Made) -> None:
     assert len(by_device(watch)) == 3
 
 
+@pytest.mark.slow
 def test_when_no_list_comes_what_was_known_is_still_asked_and_nothing_is_gone(host: Made) -> None:
     made = host([ALPHA, BEHIND])
     watch = made.watch(seconds=1)
@@ -50,6 +52,7 @@ def test_a_disk_that_cannot_be_opened_is_found_all_the_same(host: Made) -> None:
     assert made.watch().rescan().found == (Spot("/dev/sda", "sat"),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hangs", [False, True])
 def test_a_sata_drive_that_does_not_identify_itself_is_asked_as_a_sata_drive(host: Made, hangs: bool) -> None:
     """`--scan-open` and `--scan` list it as they list a SAS drive."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +44,7 @@ def test_output_is_bounded_to_the_byte() -> None:
     assert most["b"].why == "printed more than 16 MiB"
 
 
+@pytest.mark.slow
 def test_a_hung_one_takes_its_children_with_it(tmp_path: Path) -> None:
     mark = tmp_path / "child"
     ended = _run(_shell("a", f"sleep 1000 & echo $! > {mark}; trap '' TERM; wait"), seconds=2.0)["a"]
@@ -58,6 +60,7 @@ def test_no_more_run_at_once_than_allowed_and_the_next_is_taken_when_there_is_ro
     assert max(at_once) <= 3
 
 
+@pytest.mark.slow
 def test_one_that_hangs_lets_the_others_finish_first() -> None:
     jobs = [_shell("hung", "sleep 1000"), *(_shell(str(i), "true") for i in range(8))]
     order = [key for key, _ in Programs(2).run(jobs, 1.5)]
@@ -70,6 +73,7 @@ def test_starts_are_spread() -> None:
     assert float(ended["later"].out) >= begun + 0.5
 
 
+@pytest.mark.slow
 def test_who_asks_slowly_finds_nobody_late() -> None:
     def slowly() -> Iterator[tuple[str, Ended]]:
         for told in Programs(2).run(

@@ -86,6 +86,7 @@ def test_a_scsi_disk_that_never_told_a_state_is_no_failure(host: Made) -> None:
         assert smart_of(reading).passed is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "why"),
     [
@@ -276,6 +277,7 @@ def test_a_reading_is_never_from_the_future_and_keeps_smartctls_time_where_that_
         assert reading.taken_at <= reading.received_at <= made.clock.now()
 
 
+@pytest.mark.slow
 def test_a_process_that_cannot_be_killed_holds_up_no_round_and_is_not_doubled(
     host: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,6 +307,7 @@ def test_a_process_that_cannot_be_killed_holds_up_no_round_and_is_not_doubled(
     assert smart_of(by_device(watch)[A]).passed is True
 
 
+@pytest.mark.slow
 def test_a_late_smartctl_under_sudo_is_ended_by_sudo(host: Made, tmp_path: Path) -> None:
     """smartctl is root's then: only sudo can end it, and a sudo that is killed cannot."""
     made = host([ALPHA])

@@ -69,6 +69,7 @@ def test_sockets_that_hang_share_one_deadline(osd: Start) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_socket_whose_queue_of_calls_is_full_has_not_answered(tmp_path: Path, osd: Start) -> None:
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(tmp_path / "deaf"))
@@ -81,6 +82,7 @@ def test_a_socket_whose_queue_of_calls_is_full_has_not_answered(tmp_path: Path, 
     assert sick.why.startswith("has not answered")
 
 
+@pytest.mark.slow
 def test_one_that_trickles_is_cut_off_at_the_deadline(osd: Start) -> None:
     sick = osd("a")
 

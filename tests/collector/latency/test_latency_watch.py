@@ -194,6 +194,7 @@ def test_ticks_that_are_a_little_early_still_make_minutes(host: Host) -> None:
     assert [one.window_seconds for one in host.watch.summaries()] == [pytest.approx(59.75)]
 
 
+@pytest.mark.slow
 def test_osds_that_fail_each_in_its_way_are_named_and_the_others_have_their_window(host: Host) -> None:
     hung, spoilt, _ = host.add(0), host.add(1), host.add(2)
     hung.fault, spoilt.fault = hung.hold, garbage

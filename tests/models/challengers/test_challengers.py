@@ -66,6 +66,7 @@ def dies_soon(table: pa.Table, made: Fleet, days: int) -> np.ndarray:
     return np.array([s in made.death and (made.death[s] - day).days <= days for s, day in rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_a_drive_that_shows_the_planted_sign_is_called_likelier_to_die(
     name: str, said: dict[str, pa.Table], made: Fleet
@@ -156,6 +157,7 @@ def test_an_unknown_challenger_is_refused_with_the_known_ones() -> None:
         members_of(["forest", "oracle"])
 
 
+@pytest.mark.slow
 def test_a_blend_is_of_the_shipped_recipe_and_of_those_that_are_named_beside_it() -> None:
     assert list(members_of(["forest", "blend"])) == ["shipped", "forest"]
     assert list(members_of(["blend"])) == ["shipped", "hist_boosting", "forest", "logistic_hazard"]

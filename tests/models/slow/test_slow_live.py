@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import pytest
 
 from data.ids import HostName, OsdId
 from data.reading import LatencySummary
@@ -119,6 +120,7 @@ def test_an_osd_that_comes_later_is_judged_as_well() -> None:
     assert said.osds[OsdId(7)].since == BEGINNING + timedelta(hours=1)
 
 
+@pytest.mark.slow
 def test_taking_the_rows_again_after_a_start_gives_the_same_answer() -> None:
     slow = {7: 1.35, 20: 1.8}
     first = watched(LiveWatch(), 75, slow)

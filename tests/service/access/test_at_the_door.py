@@ -107,6 +107,7 @@ def connect(client: httpx2.Client) -> socket.socket:
     return socket.create_connection((client.base_url.host, client.base_url.port), timeout=60)
 
 
+@pytest.mark.slow
 def test_a_client_that_sends_its_head_byte_by_byte_is_left(house: Any) -> None:
     with (
         impatient(house, "t" * 40, head_seconds=0.5) as client,
@@ -119,6 +120,7 @@ def test_a_client_that_sends_its_head_byte_by_byte_is_left(house: Any) -> None:
         assert answered(silent) == b""
 
 
+@pytest.mark.slow
 def test_a_client_that_sends_its_body_byte_by_byte_is_told_and_left(
     house: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

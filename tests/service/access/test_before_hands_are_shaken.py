@@ -103,6 +103,7 @@ def is_closed(connection: socket.socket) -> bool:
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_silent_connections_keep_nobody_out_who_shakes_hands(
     authority: trustme.CA, tmp_path: Path, loop: str
@@ -114,6 +115,7 @@ def test_silent_connections_keep_nobody_out_who_shakes_hands(
         assert sockets() < FILES * 0.9, "what serves has files left"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_who_is_silent_too_long_or_speaks_no_tls_is_left_and_its_file_is_free(
     authority: trustme.CA, tmp_path: Path, loop: str

@@ -34,6 +34,7 @@ def dripping(connection: socket.socket, drop: bytes, seconds: float) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("asked", "drop"), [(GET, b"\r\n"), (UNREAD, b"x")])
 def test_no_connection_is_kept_by_bytes_that_are_no_request(house: Any, asked: bytes, drop: bytes) -> None:
     with impatient(house, "t" * 40, rest=0.5) as client, connect(client) as held:
@@ -41,6 +42,7 @@ def test_no_connection_is_kept_by_bytes_that_are_no_request(house: Any, asked: b
         assert dripping(held, drop, 10.0)
 
 
+@pytest.mark.slow
 def test_one_that_goes_on_asking_is_kept(house: Any) -> None:
     with impatient(house, "t" * 40, rest=0.5) as client, connect(client) as busy:
         for _ in range(6):
@@ -49,6 +51,7 @@ def test_one_that_goes_on_asking_is_kept(house: Any) -> None:
             time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_a_request_whose_head_began_before_the_last_answer_is_not_cut_off(house: Any) -> None:
     with impatient(house, "t" * 40, rest=0.3) as client, connect(client) as busy:
         busy.sendall(GET + EVENTS[:20])

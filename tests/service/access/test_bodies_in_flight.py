@@ -71,6 +71,7 @@ def until_refused(site: Site, sink: WebSink, records: list[Record]) -> Away:
     pytest.fail("a full service took more")
 
 
+@pytest.mark.slow
 def test_a_collector_is_told_when_to_come_again_and_delivers_then(narrow: Site) -> None:
     reading = smart_reading("A")
     record = Record(reading.device, json.dumps(envelope(narrow.house, reading)).encode())
@@ -93,6 +94,7 @@ def test_a_collector_is_told_when_to_come_again_and_delivers_then(narrow: Site) 
     assert narrow.house.counts["accepted"] == accepted + 1
 
 
+@pytest.mark.slow
 def test_a_courier_stays_away_for_as_long_as_it_was_asked_and_keeps_what_it_has(
     narrow: Site, tmp_path: Any
 ) -> None:

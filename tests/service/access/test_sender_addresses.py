@@ -67,6 +67,7 @@ def test_a_flood_with_made_up_addresses_is_a_handful_of_lines_that_tell_all_of_i
     assert '"POST /api/v1/halt 401":' in lines[0].decided
 
 
+@pytest.mark.slow
 def test_what_was_counted_is_on_record_when_the_service_ends(house: House, place: Place) -> None:
     listener = bind(house.settings.service)
     started = threading.Event()

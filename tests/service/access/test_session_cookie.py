@@ -68,6 +68,7 @@ def test_signed_out_the_cookie_opens_nothing_even_where_it_was_copied(site: Site
     assert halted(site) is None
 
 
+@pytest.mark.slow
 def test_a_stream_of_events_ends_with_the_session_that_it_began_with(
     place: Place, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_session_s_secret_is_no_token(site: Site) -> None:
     assert halted(site) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("headers", "told"),
     [

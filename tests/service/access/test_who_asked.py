@@ -101,6 +101,7 @@ def test_what_a_stranger_asked_forges_no_line_and_steers_no_terminal(
     assert capsys.readouterr().out.splitlines()[0].endswith("by token-file: nothing is silenced")
 
 
+@pytest.mark.slow
 def test_a_token_is_made_used_and_revoked_beside_the_running_service(
     site: Site, place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -64,6 +64,7 @@ def test_one_act_has_one_form_however_it_is_written(said: object, indent: int, b
     assert found.isprintable()
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=50) | st.integers(), max_size=5))
 def test_what_is_short_and_no_secret_is_there_as_it_was_said(said: dict[str, object]) -> None:
     assert json.loads(canonical_json(said)) == said

@@ -200,6 +200,7 @@ def test_who_signs_in_is_on_record_and_the_code_that_let_them_in_is_not(door: Do
     assert record(door) == [("oidc:anna", "GET /sign-in/return", "303")]
 
 
+@pytest.mark.slow
 def test_sign_ins_that_are_refused_are_counted_on_record(
     door: Door, provider: LocalProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
