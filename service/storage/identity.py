@@ -7,7 +7,8 @@ is so told apart from a first start, on files as over Kafka and PostgreSQL.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -34,6 +35,22 @@ class StoreMismatch(Refusal):
     """The log was written beside another store than the one that is there, which may be new or empty."""
 
 
+@dataclass(frozen=True, slots=True)
+class StoreLoss:
+    """One loss of a store. `why`: what is wrong with the store that is there. `lost`: the identity in the log's mark;
+    "" where the log has records and no mark. `found`: the identity of the store that is there; "" for none.
+    """
+
+    why: str
+    lost: str
+    found: str
+
+    @property
+    def id(self) -> str:
+        """Twelve hex digits that name this loss and no later one: what is accepted becomes the log's next mark."""
+        return hashlib.sha256(f"store loss 1\n{self.lost}\n{self.found}".encode()).hexdigest()[:12]
+
+
 def find_mark(log: Log) -> Envelope[StoreMark] | None:
     """The newest mark among the last records of the log. Raises what the log raises."""
     for record in reversed(log.recent(Topic.OUTLOOKS, LOOKED_BACK)):
@@ -56,22 +73,23 @@ def read_identity(store: Store) -> str | None:
     return found.decode() if found is not None else None
 
 
-def check_identity(
-    log: Log, store: Store, topics: tuple[Topic, ...], refuse: Callable[[str], Refusal]
-) -> None:
-    """Raise what `refuse` makes of a reason, where the store is not the one whose readings the log carried.
+def find_loss(log: Log, store: Store | None, topics: tuple[Topic, ...], why: str = "is empty") -> StoreLoss | None:
+    """How the store is not the one whose readings the log carried; None where it is that one, or nothing was lost.
 
-    topics: those whose records only a service can have written. A store that holds something beside a log without a
-    mark is one of version 0.1.0, or one whose log was replaced: it is taken as it is.
+    store: None where there is no store, or one without a byte, as `why` says. topics: those whose records only a service
+    can have written. A store that holds something beside a log without a mark is one of version 0.1.0, or one whose log
+    was replaced: it is taken as it is.
     """
-    mark, identity = find_mark(log), read_identity(store)
-    if identity is not None and (mark is None or mark.body.store == identity):
-        return
-    if store.is_empty():
-        if mark is not None or has_served(log, topics):
-            raise refuse("is empty")
-    elif mark is not None:
-        raise refuse("is another one than the store beside which the log was written")
+    mark = find_mark(log)
+    lost = mark.body.store if mark is not None else ""
+    identity = read_identity(store) if store is not None else None
+    if identity is not None and (mark is None or lost == identity):
+        return None
+    if store is None or store.is_empty():
+        return StoreLoss(why, lost, identity or "") if mark is not None or has_served(log, topics) else None
+    if mark is None:
+        return None
+    return StoreLoss("is another one than the store beside which the log was written", lost, identity or "")
 
 
 def join_log_to_store(
