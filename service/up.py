@@ -53,12 +53,14 @@ class Built:
     once: str
 
 
-def up(settings: Settings, tell: Callable[[str], None], *, watched: bool, accept_store: str | None = None) -> None:
+def up(
+    settings: Settings, tell: Callable[[str], None], *, watched: bool, accept_store: str | None = None
+) -> None:
     """Everything in this process, until SIGINT or SIGTERM; beside others where the store is one that is shared.
 
     Raises what is in the way as a Refusal, before anything was started. `watched`: a person reads what is told, and
-    gets an address that may act; a journal must not keep one. `accept_store`: the id of the loss of a store that a person
-    accepts (`open_storage`).
+    gets an address that may act; a journal must not keep one. `accept_store`: the id of the loss of a store that
+    a person accepts (`open_storage`).
     """
     _answering(
         settings,
@@ -101,7 +103,11 @@ def control(settings: Settings, tell: Callable[[str], None], stopping: threading
 
 
 def work(
-    settings: Settings, tell: Callable[[str], None], stopping: threading.Event, *, accept_store: str | None = None
+    settings: Settings,
+    tell: Callable[[str], None],
+    stopping: threading.Event,
+    *,
+    accept_store: str | None = None,
 ) -> None:
     """A share of the readings and of the latencies, until `stopping` is set. `accept_store`: as for `up`.
 

@@ -11,7 +11,6 @@ import structlog
 
 from data.clock import Clock
 from data.log.port import Log, Topic
-from data.refusal import Refusal
 from data.store.port import Store
 from service.adapters import open_log, open_store, place_of_store
 from service.settings import Settings
@@ -49,7 +48,9 @@ def open_storage(
         def check(loss: StoreLoss | None) -> None:
             if loss is None:
                 return
-            if loss.id != accept_store or not marks:  # without a mark the same id would accept the next loss too
+            if (
+                loss.id != accept_store or not marks
+            ):  # without a mark the same id would accept the next loss too
                 raise StoreMismatch(_explain(settings, state, place, loss, accept_store))
             structlog.get_logger().warning(
                 "the store is accepted as it is", why=loss.why, log_was_beside=loss.lost, loss=loss.id

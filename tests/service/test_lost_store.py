@@ -22,10 +22,10 @@ from service.state import StateDir
 from service.storage.identity import (
     MARK_KEY,
     RENEWED_AFTER,
+    StoreMarks,
     StoreMismatch,
     find_mark,
     read_identity,
-    renew_mark,
 )
 from service.storage.opening import open_storage
 from tests.service.conftest import NOON, SetClock, smart_reading
@@ -234,10 +234,11 @@ def test_a_process_that_may_not_write_the_mark_checks_it_all_the_same(
 def test_the_mark_is_written_anew_before_the_log_drops_it(settings: Settings) -> None:
     clock = SetClock(datetime.now(UTC))
     with started(settings) as (log, store):
-        renew_mark(log, store, clock, "predrain")
+        marks = StoreMarks(log, store, clock, "predrain")
+        marks.step()
         assert len(log.recent(Topic.OUTLOOKS, 10)) == 1
         clock.sleep((RENEWED_AFTER + timedelta(days=1)).total_seconds())
-        renew_mark(log, store, clock, "predrain")
+        marks.step()
         assert len(log.recent(Topic.OUTLOOKS, 10)) == 2
 
 
