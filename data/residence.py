@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from data.host_names import is_same_host
 from data.ids import DeviceId, HostName
 from data.reading import Reading, Unreadable
 
@@ -202,7 +203,7 @@ def decide_residence(
     home = residence.home
     open_claims = tuple(claim for claim in residence.claims if not claim.distinct)
     hosts = {home, *residence.hosts_apart}
-    named = {host for host in hosts if any(_same_host(host, one) for one in listed)}
+    named = {host for host in hosts if any(is_same_host(host, one) for one in listed)}
     if len(named) == 1:
         return ResidenceVerdict(ResidenceState.SETTLED, named.pop(), Settler.CLUSTER)
     if not open_claims:
@@ -311,10 +312,3 @@ def _is_of_an_earlier_home(residence: Residence, reading: Reading) -> bool:
 
 def _says_gone(reading: Reading) -> bool:
     return isinstance(reading.seen, Unreadable) and not reading.seen.cause.names_disk
-
-
-def _same_host(one: HostName, other: HostName) -> bool:
-    """Whether two names are of one host: Ceph may know it by its short name, the collector by its full one."""
-    if "." in one and "." in other:
-        return one == other
-    return one.partition(".")[0] == other.partition(".")[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -10,7 +12,8 @@ import structlog
 
 from actions.cluster.view import ClusterView
 from data.clock import lately
-from data.ids import HostName
+from data.host_names import choose_tellers
+from data.ids import HostName, OsdId
 from data.slow import Slowness
 from data.store.port import Store
 
@@ -45,11 +48,12 @@ class SlowOsds:
             from models.slow.live import LiveWatch
 
             self._watch = LiveWatch()
-        classes = {osd.id: osd.device_class for osd in view.osds.values()}
-        for host in self.store.latency_hosts():
+        hosts = self.store.latency_hosts()
+        classes = _find_classes(view, hosts)
+        for host in hosts:
             told = self.store.host_latency(host, self._read.get(host, now - HISTORY))
             if told:
-                self._watch.take(told, classes)
+                self._watch.take(told, classes.get(host, {}))
                 self._read[host] = told[-1].window_start + _GRAIN
         self._said = self._watch.look(now)
         self._tell()
@@ -60,3 +64,18 @@ class SlowOsds:
             if host.host not in self._hosts:
                 structlog.get_logger().warning("a whole host is slow", host=host.host, why=host.reason)
         self._hosts = frozenset(host.host for host in self._said.hosts)
+
+
+def _find_classes(
+    view: ClusterView, hosts: tuple[HostName, ...]
+) -> Mapping[HostName, Mapping[OsdId, str | None]]:
+    """The device classes of the OSDs of which each host's latencies count, by host."""
+    machines = view.machines
+    on: dict[HostName | None, dict[OsdId, str | None]] = defaultdict(dict)
+    for osd in view.osds.values():
+        on[osd.machine][osd.id] = osd.device_class
+    found: dict[HostName, dict[OsdId, str | None]] = defaultdict(dict)
+    for machine, classes in on.items():
+        for host in choose_tellers(machine, machines, hosts):
+            found[host] |= classes
+    return found

@@ -11,7 +11,7 @@ from service.lifecycle.keeping import keep_lives
 from service.loops import Loops
 from service.retention import TIDYING
 from service.state import StateDir
-from service.storage.identity import renew_mark
+from service.storage.identity import NOTING_SECONDS, StoreMarks
 from service.storage.pages import PageCheck
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Turning:
         self._loops = Loops(lambda: house.changes.tell(Kind.STATUS))
         self.faults = self._loops.faults
         self._arrived = threading.Event()
+        self._marks = StoreMarks(house.log, house.store, house.clock, "predrain")
         self._pages = PageCheck(place_of_store(house.settings, StateDir(house.settings.service.state)))
 
     def run(self, *, scoring: bool) -> None:
@@ -47,6 +48,7 @@ class Turning:
             begin("worker", self._work)
             begin("latency", self._listen)
             begin("watch", self._watch)
+            begin("marks", self._mark)
         if scoring:
             begin("retention", self._retain)
             begin("store", self._check_pages)
@@ -115,9 +117,11 @@ class Turning:
         # Held for the day, so that no other process does the same work again; who comes later asks every hour.
         with self._house.store.alone(TIDYING) as mine:
             self._house.retain(tidying=mine)
-            if self._house.parts.scores:
-                renew_mark(self._house.log, self._house.store, self._house.clock, "predrain")
             self._loops.wait(DAY_SECONDS if mine else HOUR_SECONDS)
+
+    def _mark(self) -> None:
+        self._marks.step()
+        self._loops.wait(NOTING_SECONDS)
 
     def _check_pages(self) -> None:
         self._pages.run()

@@ -53,12 +53,14 @@ class Built:
     once: str
 
 
-def up(settings: Settings, tell: Callable[[str], None], *, watched: bool, accept_store: bool = False) -> None:
+def up(
+    settings: Settings, tell: Callable[[str], None], *, watched: bool, accept_store: str | None = None
+) -> None:
     """Everything in this process, until SIGINT or SIGTERM; beside others where the store is one that is shared.
 
     Raises what is in the way as a Refusal, before anything was started. `watched`: a person reads what is told, and
-    gets an address that may act; a journal must not keep one. `accept_store`: a person has said that the store is to be
-    used as it is, though the log belongs to another one.
+    gets an address that may act; a journal must not keep one. `accept_store`: the id of the loss of a store that
+    a person accepts (`open_storage`).
     """
     _answering(
         settings,
@@ -101,7 +103,11 @@ def control(settings: Settings, tell: Callable[[str], None], stopping: threading
 
 
 def work(
-    settings: Settings, tell: Callable[[str], None], stopping: threading.Event, *, accept_store: bool = False
+    settings: Settings,
+    tell: Callable[[str], None],
+    stopping: threading.Event,
+    *,
+    accept_store: str | None = None,
 ) -> None:
     """A share of the readings and of the latencies, until `stopping` is set. `accept_store`: as for `up`.
 
@@ -129,7 +135,7 @@ def _answering(
     cluster: Callable[[Store], Live | None],
     *,
     watched: bool,
-    accept_store: bool = False,
+    accept_store: str | None = None,
 ) -> None:
     with ExitStack() as closing:
         listener = bind(settings.service)
@@ -155,7 +161,7 @@ def build(
     parts: Parts | None = None,
     requester: Requester = PAGE,
     *,
-    accept_store: bool = False,
+    accept_store: str | None = None,
 ) -> Iterator[Built]:
     """Open the state directory and put a house on it; nothing runs yet. Closes all of it, the cluster too.
 
@@ -193,7 +199,7 @@ def _housed(
     parts: Parts,
     scorebook: Scorebook | None,
     *,
-    accept_store: bool = False,
+    accept_store: str | None = None,
 ) -> Iterator[House]:
     """A house on what the settings name."""
     with ExitStack() as closing:

@@ -23,6 +23,7 @@ from service.scoring.lineup import Lineup
 from service.scoring.scorer import Scorer
 from service.scoring.sender import Sender
 from service.scoring.worker import NAMED_LIMITS
+from service.storage.identity import NOTING_SECONDS, StoreMarks
 from service.telling.channel import Deliveries
 
 IDLE_SECONDS = 0.5
@@ -51,6 +52,7 @@ class Working:
         """How long what was judged last had waited; None before the first step."""
         self.deliveries: Mapping[str, Deliveries] = {}
         """A worker tells nobody: a controller does, of all drives."""
+        self._marks = StoreMarks(log, store, clock, name)
         self._loops = Loops(lambda: None)
         self.faults = self._loops.faults
 
@@ -71,7 +73,13 @@ class Working:
 
     def run(self, stopping: threading.Event) -> None:
         """Until `stopping` is set; each step that has begun is finished."""
-        for name, step in (("worker", self.step), ("latency", self._listen), ("tell", self._tell)):
+        steps = (
+            ("worker", self.step),
+            ("latency", self._listen),
+            ("tell", self._tell),
+            ("marks", self._mark),
+        )
+        for name, step in steps:
             self._loops.begin(name, self._idle_after(step))
         stopping.wait()
         self._loops.end()
@@ -102,6 +110,11 @@ class Working:
     def _tell(self) -> bool:
         self._loops.wait(TOLD_SECONDS)
         structlog.get_logger().info("worked", **self.counts, **self.faults)
+        return True
+
+    def _mark(self) -> bool:
+        self._marks.step()
+        self._loops.wait(NOTING_SECONDS)
         return True
 
     def _idle_after(self, step: Callable[[], bool]) -> Callable[[], None]:

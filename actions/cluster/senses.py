@@ -20,6 +20,7 @@ from actions.cluster.port import ClusterUnreachable
 from actions.cluster.probing import Probes
 from actions.cluster.view import ClusterView
 from data.clock import lately
+from data.host_names import choose_tellers
 from data.ids import OsdId
 from data.reading import LatencySummary
 
@@ -60,7 +61,7 @@ class Senses:
         """The view with `latency_ratio`, `slowest_ms` and `backfills_in_force`. What does not answer stays unknown."""
         wanted = tuple(sorted(osd for osd in self._at_work() if osd in view.osds))
         moving = busy(view)
-        counted = [summary for osd in wanted for summary in self._counted(osd, now)]
+        counted = [summary for osd in wanted for summary in self._counted(view, osd, now)]
         self._allow(counted, now)
         samples = [sample for summary in counted for sample in from_summary(summary)]
         try:
@@ -77,10 +78,13 @@ class Senses:
             backfills_in_force={osd: most for osd, (at, most) in self._allowed.items() if _kept(at, now)},
         )
 
-    def _counted(self, osd: OsdId, now: datetime) -> Iterable[LatencySummary]:
+    def _counted(self, view: ClusterView, osd: OsdId, now: datetime) -> Iterable[LatencySummary]:
+        """What hosts counted of the OSD since the last look; a host has no say about OSDs of another one."""
         since = self._told.get(osd, now - _HOUR)
         self._told[osd] = now - _TOLD_LATE
-        return self._summaries(osd, since)
+        found = tuple(self._summaries(osd, since))
+        tellers = choose_tellers(view.osds[osd].machine, view.machines, {one.host for one in found})
+        return tuple(one for one in found if one.host in tellers)
 
     def _allow(self, counted: Iterable[LatencySummary], now: datetime) -> None:
         """Take over what hosts read of reservations, unless something later is known; the future is not known."""

@@ -33,6 +33,8 @@ class Osd:
     """Drive model, for mass-suspicion."""
     shared_devices: tuple[DeviceId, ...] = ()
     """Devices that hold its DB or WAL, which other OSDs share: when one dies, all of them die."""
+    machine: HostName | None = None
+    """Where it runs, as it tells itself; `host` is its place in CRUSH, which may have another name. None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,11 @@ class ClusterView:
     """An OSD's latency now over its own hour before; an OSD that is missing has no signal."""
     slowest_ms: Mapping[OsdId, float] = field(default_factory=dict)
     """The longest that a single operation of our own took at an OSD within the last minute, in milliseconds."""
+
+    @property
+    def machines(self) -> frozenset[HostName]:
+        """Where any OSD runs."""
+        return frozenset(osd.machine for osd in self.osds.values() if osd.machine is not None)
 
     def hosts_of(self, device: DeviceId) -> frozenset[HostName]:
         """Hosts whose OSDs keep data, DB or WAL on the device; of OSDs that are down only where none is up."""

@@ -7,7 +7,7 @@ begins (the hash of the last line that retention dropped) and where it ends, so 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -67,6 +67,23 @@ def verify_chain(database: Database) -> AuditChain:
             return found
 
 
+def find_end(connection: Connection) -> tuple[int, bytes] | None:
+    """Number and hash of the last line; None where there never was one."""
+    ends = _ends(connection)
+    return (ends.ended, bytes(ends.head)) if ends is not None and ends.ended else None
+
+
+def find_hashes(connection: Connection, numbers: Collection[int]) -> dict[int, bytes]:
+    """The hashes of those lines, by number; lines that are not there have none."""
+    wanted = select(_LINES.c.number, _LINES.c.hash).where(_LINES.c.drain == AUDIT)
+    found: dict[int, bytes] = {}
+    asked = sorted(numbers)
+    for begin in range(0, len(asked), _PAGE):
+        rows = connection.execute(wanted.where(_LINES.c.number.in_(asked[begin : begin + _PAGE])))
+        found |= {number: bytes(hash_) for number, hash_ in rows.all() if hash_ is not None}
+    return found
+
+
 def _ends(connection: Connection) -> Any:
     return connection.execute(select(_CHAINS).where(_mine())).one_or_none()
 
@@ -77,15 +94,16 @@ def _walk(connection: Connection) -> tuple[AuditChain, Any]:
         lines = connection.execute(select(_LINES.c.number).where(_LINES.c.drain == AUDIT).limit(1)).all()
         return AuditChain(0, GENESIS, broken=ChainBreak.UNKNOWN if lines else None), ends
     head, number, count, adopted = bytes(ends.anchor), ends.anchored, 0, 0
+    reach = (ends.anchored, ends.ended)
     for row in _rows(connection, ends.ended):
         following = hash_line(head, bytes(row.document))
         if row.hash is None or bytes(row.hash) != following:
-            return AuditChain(count, head, adopted, ChainBreak.CHANGED, row.number), ends
+            return AuditChain(count, head, adopted, ChainBreak.CHANGED, row.number, *reach), ends
         head, number, count = following, row.number, count + 1
         adopted += number <= ends.adopted
     if head != bytes(ends.head):
-        return AuditChain(count, head, adopted, ChainBreak.END, number), ends
-    return AuditChain(count, head, adopted), ends
+        return AuditChain(count, head, adopted, ChainBreak.END, number, *reach), ends
+    return AuditChain(count, head, adopted, None, None, *reach), ends
 
 
 def _rows(connection: Connection, last: int) -> Iterator[Any]:

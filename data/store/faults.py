@@ -54,7 +54,7 @@ def describe_damage(name: str, why: object) -> str:
     """The sentence about a store whose file is damaged, with the cure."""
     return (
         f"the store {name} is damaged or no store ({why}): bring it back from a backup (`predrain restore`), or move it"
-        " away and start anew with `predrain up --accept-store`"
+        " away: the next start says how to start anew"
     )
 
 

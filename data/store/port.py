@@ -70,7 +70,8 @@ class AuditChain:
 
     lines: those that were read and held. head: the hash of the last of them. adopted: how many of them were written by
     a version that had no chain, and were chained later as they stood. broken_at: the number of the first line that does
-    not hold, where the break is at one line.
+    not hold, where the break is at one line. anchored: the number of the last line that retention dropped. ended: the
+    number of the last line, as the chain's own row has it; 0 for none.
     """
 
     lines: int
@@ -78,6 +79,8 @@ class AuditChain:
     adopted: int = 0
     broken: ChainBreak | None = None
     broken_at: int | None = None
+    anchored: int = 0
+    ended: int = 0
 
 
 class Store(Protocol):
@@ -241,6 +244,14 @@ class Store(Protocol):
 
     def verify_audit(self) -> AuditChain:
         """Walk along the chain that the journal `audit` is, and tell whether it holds."""
+        ...
+
+    def find_audit_end(self) -> tuple[int, bytes] | None:
+        """Number and hash of the audit's last line; None where it never had one."""
+        ...
+
+    def find_audit_hashes(self, numbers: Collection[int]) -> Mapping[int, bytes]:
+        """The hashes of those lines of the audit, by number; lines that are not there have none."""
         ...
 
     def note_once(self, room: str, name: str, document: bytes) -> bytes:

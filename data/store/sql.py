@@ -17,12 +17,13 @@ from data.outcome import Outcome
 from data.outlook import Outlook
 from data.reading import LatencySummary, Reading
 from data.store import chain, checkpointing, documents, latencies, notes, refiling, schema, upkeep
+from data.store.audit_rows import AuditRows
 from data.store.cluster_events import ClusterEventRows
 from data.store.database import Database
 from data.store.drains import Drains
 from data.store.lives import LifeChangeRows
 from data.store.news import news
-from data.store.port import AUDIT, AuditChain, Checkpoint, News
+from data.store.port import AUDIT, Checkpoint, News
 from data.store.schema import microseconds
 from data.windows import Windows
 from data.wire import bodies
@@ -35,7 +36,7 @@ Row = Mapping[str, Any]
 _ONLY = 1  # the id of a table's one row
 
 
-class SqlStore(LifeChangeRows, ClusterEventRows):
+class SqlStore(LifeChangeRows, ClusterEventRows, AuditRows):
     """`data.store.port.Store` in a database.
 
     Every save is one transaction, durable before it returns. A reading or latency summary with a key that is already
@@ -215,10 +216,6 @@ class SqlStore(LifeChangeRows, ClusterEventRows):
         """Remember, or with None forget, all of `changes` or none, and with them append the lines `told`."""
         rows = self._lines(told)
         notes.write_notes(self._database, room, changes, lambda connection: self._append(connection, rows))
-
-    def verify_audit(self) -> AuditChain:
-        """Walk along the audit's chain and tell whether it holds."""
-        return chain.verify_chain(self._database)
 
     def note_once(self, room: str, name: str, document: bytes) -> bytes:
         """Remember `document` unless something is remembered under that name; returns what is."""

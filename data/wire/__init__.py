@@ -6,7 +6,7 @@ it and where, `Ahead` that its time has not come yet. `DeadLetter` keeps what wa
 """
 
 from data.wire.acceptance import FUTURE, Ahead, Doubt, Refused, accept, accept_latency, accept_source, doubts
-from data.wire.bodies import DeadLetter, StoreMark
+from data.wire.bodies import AuditEnd, DeadLetter, StoreMark
 from data.wire.envelope import LONGEST, Envelope, Poison, decode, encode
 from data.wire.shape import Misshapen
 from data.wire.windows import accept_windows
@@ -15,6 +15,7 @@ __all__ = [
     "FUTURE",
     "LONGEST",
     "Ahead",
+    "AuditEnd",
     "DeadLetter",
     "Doubt",
     "Envelope",

@@ -77,10 +77,24 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditEnd:
+    """The last line of the audit when a mark was written: its number in the store, and its hash in the chain, in hex.
+    `noted_at`: when the log first noted that line.
+    """
+
+    number: int
+    hash: str
+    noted_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class StoreMark:
-    """Stands in the log and says which store takes what the log holds: `store` is the identity made with the store."""
+    """Stands in the log and says which store takes what the log holds: `store` is the identity made with the store.
+    `audit`: where the store's audit ended then; None where it had no line.
+    """
 
     store: str
+    audit: AuditEnd | None = None
 
 
 @dataclass(frozen=True, slots=True)

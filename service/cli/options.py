@@ -24,10 +24,10 @@ MetricsPort = Annotated[
 ]
 
 AcceptStore = Annotated[
-    bool,
+    str | None,
     Parameter(
-        negative="",
-        help="For one start: use the store that is there, empty or another, though the log belongs to a lost one.",
+        help="Id of the loss that a refused start named: use the store that is there, empty or another, though the log "
+        "belongs to a lost one. It accepts that loss and no later one.",
     ),
 ]
 

@@ -20,7 +20,7 @@ def up(
     state: Path | None = None,
     config: Path | None = None,
     insecure_without_tls: Annotated[bool, Parameter(negative="")] = False,
-    accept_store: AcceptStore = False,
+    accept_store: AcceptStore = None,
 ) -> int:
     """Run everything in one process: readings in, forecasts, drains, REST and the page.
 

@@ -20,7 +20,7 @@ def work(
     state: Path | None = None,
     config: Path | None = None,
     insecure_without_tls: Annotated[bool, Parameter(negative="")] = False,
-    accept_store: AcceptStore = False,
+    accept_store: AcceptStore = None,
 ) -> int:
     """Score a share of the readings, with any number of other such processes, until SIGINT or SIGTERM.
 

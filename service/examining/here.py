@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 from data.clock import Clock
+from data.store.port import AuditChain, ChainBreak
 from service import tokens
 from service.examining.finding import Finding
 from service.memory_limits import memory_limits
 from service.settings import Settings
 from service.state import StateDir
+from service.storage.audit_ends import Contradiction
 
 LEAST_FREE_BYTES = 1024**3
 _JOURNAL_LINES = 10_000
+_MINUTE = "%Y-%m-%d %H:%M"
 UNIT = "predrain.service"
 UNIT_FOLDERS = (Path("/etc/systemd/system"), Path("/usr/lib/systemd/system"), Path("/lib/systemd/system"))
 DROP_INS = Path("/etc/systemd/system") / f"{UNIT}.d"
@@ -113,14 +117,49 @@ def _store(settings: Settings, _: Clock) -> Iterator[Finding]:
         yield Finding("store", "ok", f"{devices} devices, not halted")
 
 
-def _audit(settings: Settings, _: Clock) -> Iterator[Finding]:
-    from data.store.port import ChainBreak
-    from service.adapters import untouched_store
+def _audit(settings: Settings, clock: Clock) -> Iterator[Finding]:
+    from service.adapters import standing_log, untouched_store
+    from service.storage.audit_ends import find_contradiction, read_noted_ends
+    from service.storage.identity import read_identity
 
     with untouched_store(settings) as store:
         if store is None:
             return
         found = store.verify_audit()
+        yield _describe_chain(found)
+        with standing_log(settings) as log:
+            identity = read_identity(store)
+            if log is None or identity is None:
+                return
+            noted = read_noted_ends(log, identity)
+        hashes = store.find_audit_hashes({end.number for end in noted})
+    if not noted:
+        if found.lines:
+            yield Finding("audit, noted", "note", "the log has noted no end of it yet")
+        return
+    dropped_before = clock.now() - timedelta(days=settings.retention.audit_days)
+    wrong = find_contradiction(noted, found, hashes, dropped_before)
+    if wrong is None:
+        last = noted[-1]
+        told = f"agrees with the {len(noted):,} ends that the log has noted, the last on {last.noted_at:{_MINUTE}}"
+        yield Finding("audit, noted", "ok", f"{told} UTC, line {last.number}")
+        return
+    end = wrong.end
+    why = {
+        Contradiction.CUT: f"ended with line {end.number} and has no such line any more",
+        Contradiction.REWRITTEN: f"had line {end.number} with the hash {end.hash[:16]} and has it no more",
+        Contradiction.DROPPED: f"had line {end.number}, which is gone though it is too young to be dropped",
+    }[wrong.how]
+    yield Finding(
+        "audit, noted",
+        "wrong",
+        f"on {end.noted_at:{_MINUTE}} UTC the log noted that the audit {why}: somebody wrote into the store, or an"
+        " older copy of the store was put in its place; compare the audit with a backup's, and change tokens",
+    )
+
+
+def _describe_chain(found: AuditChain) -> Finding:
+    """Whether the chain holds in itself."""
     if found.broken is ChainBreak.CHANGED:
         why = f"line {found.broken_at} was changed, or lines before it were removed or put in"
     elif found.broken is ChainBreak.END:
@@ -129,17 +168,10 @@ def _audit(settings: Settings, _: Clock) -> Iterator[Finding]:
         why = "what says where it begins and ends was removed"
     else:
         held = f", {found.adopted:,} of them from before it was a chain" if found.adopted else ""
-        yield Finding(
-            "audit",
-            "ok",
-            f"{found.lines:,} lines, whole{held}; the last has the hash {found.head.hex()[:16]}",
-        )
-        return
-    yield Finding(
-        "audit",
-        "wrong",
-        f"{why}: somebody wrote into the store; compare the audit with a backup's, and change tokens",
-    )
+        told = f"{found.lines:,} lines, whole{held}; the last has the hash {found.head.hex()[:16]}"
+        return Finding("audit", "ok", told)
+    told = f"{why}: somebody wrote into the store; compare the audit with a backup's, and change tokens"
+    return Finding("audit", "wrong", told)
 
 
 def _memory(settings: Settings, _: Clock) -> Iterator[Finding]:

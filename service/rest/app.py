@@ -64,6 +64,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url=f"{API}/openapi.json",
+        redirect_slashes=False,  # a route has one spelling, so that limits and the audit see it as it is
         generate_unique_id_function=_operation,
     )
     settings, limits = house.settings.service, house.settings.access

@@ -12,7 +12,7 @@ from starlette.types import Scope as AsgiScope
 
 from data.refusal import Refusal
 from service.access.acts import canonical_request
-from service.access.audit import NOBODY, Audit, Call
+from service.access.audit import Audit, Call
 from service.rest.halt_lane import run_blocking
 from service.tokens import Caller
 
@@ -20,8 +20,6 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 METHODS = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
 WINDOW_SECONDS = 60.0
 """After the first request without a good credential: one line tells of all that came in that time."""
-FIRST_REFUSAL = 400
-"""The lowest status that refuses."""
 
 
 class Recording:
@@ -81,14 +79,12 @@ class Recording:
         caller: Caller | None = scope.get("state", {}).get("caller")
         client = scope.get("client")
         address = client[0] if client else "unknown"
-        if caller is None and status >= FIRST_REFUSAL:
+        if caller is None:  # whatever was answered: nobody may write lines of the audit at will
             self.counts["anonymous"] += 1
             if self.audit.count_refused(address, f"{self._route(scope)} {status}"):
                 self._window = asyncio.create_task(self._flush_later())
             return
-        await run_blocking(
-            scope, self._write, scope, said, caller.name if caller else NOBODY, address, status
-        )
+        await run_blocking(scope, self._write, scope, said, caller.name, address, status)
 
     def _route(self, scope: AsgiScope) -> str:
         """Method and route as the app knows them: nothing that a stranger made up."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from data.ids import DeviceId, HostName
-from data.residence import UNKNOWN_HOST, ResidenceState, decide_residence
+from data.residence import UNKNOWN_HOST, Residence, ResidenceState, Settler, decide_residence
 from service.house import House
 from service.rest import caching
 from service.rest.bodies import Body
@@ -33,12 +33,16 @@ class HomeRequest(BaseModel):
 
 class ResidenceBody(Body):
     """Which host a disk lives in. `rivals`: other hosts that name it; what they send is kept apart under `DEVICE on
-    HOST`. `since`: since when it is not settled."""
+    HOST`. `hosts`: hosts of which a person may say that they have the disk; none where only one host names it, or where
+    others do in the cluster's device list alone. `by`: what settled it; None where it is not settled. `since`: since
+    when it is not settled."""
 
     device: str
     state: ResidenceState
     home: str
     rivals: list[str]
+    hosts: list[str]
+    by: Settler | None
     since: datetime | None
 
 
@@ -65,8 +69,7 @@ def name_home(
     others send is of other disks. It is taken over within seconds."""
     device = DeviceId(id)
     known_device(house.sight(), device)
-    residence = house.fleet.residences().get(device)
-    hosts = sorted({residence.home, *residence.hosts_apart}) if residence is not None else []
+    hosts = _find_answers(house.fleet.residences().get(device))
     if named.host not in hosts:
         told = f"Hosts that name it: {', '.join(hosts)}." if hosts else "Only one host names it."
         raise Problem(422, f"No reading of {device} came from {named.host[:64]}. {told}")
@@ -76,6 +79,12 @@ def name_home(
         return _residence(house, device)
 
     return once.answer(answer, 202)
+
+
+def _find_answers(residence: Residence | None) -> list[str]:
+    """The hosts of which a person may say that they have the disk."""
+    found = {residence.home, *residence.hosts_apart} if residence is not None else set[HostName]()
+    return sorted(found) if len(found) > 1 else []
 
 
 def _residence(house: House, device: DeviceId) -> ResidenceBody:
@@ -89,5 +98,11 @@ def _residence(house: House, device: DeviceId) -> ResidenceBody:
     verdict = decide_residence(known, listed, house.clock.now(), limits)
     rivals = sorted(known.hosts_apart) if known else list(verdict.rivals)
     return ResidenceBody(
-        device=device, state=verdict.state, home=verdict.home, rivals=list(rivals), since=verdict.since
+        device=device,
+        state=verdict.state,
+        home=verdict.home,
+        rivals=list(rivals),
+        hosts=_find_answers(known),
+        by=verdict.by if verdict.state is ResidenceState.SETTLED else None,
+        since=verdict.since,
     )

@@ -11,17 +11,15 @@ import structlog
 
 from data.clock import Clock
 from data.log.port import Log, Topic
-from data.refusal import Refusal
 from data.store.port import Store
 from service.adapters import open_log, open_store, place_of_store
 from service.settings import Settings
 from service.state import StateDir
 from service.storage.identity import (
     SERVICE_TOPICS,
+    StoreLoss,
     StoreMismatch,
-    check_identity,
-    find_mark,
-    has_served,
+    find_loss,
     join_log_to_store,
 )
 from service.storage.pages import check_small
@@ -35,32 +33,35 @@ def open_storage(
     producer: str,
     *,
     marks: bool,
-    accept_store: bool = False,
+    accept_store: str | None = None,
 ) -> Iterator[tuple[Log, Store]]:
     """Log and store of the settings, closed at the end.
 
-    marks: whether this process lets the log carry the store's identity. accept_store: a person has said that the store
-    is to be used as it is. Raises StoreMismatch, and at once what is wrong with either.
+    marks: whether this process lets the log carry the store's identity. accept_store: the id of the one loss of a store
+    (`StoreLoss.id`) that a person accepts: for that loss the store is used as it is, for any other one it is refused.
+    Raises StoreMismatch, and at once what is wrong with either.
     """
     place = place_of_store(settings, state)
     with closing(open_log(settings, state)) as log:
         topics = SERVICE_TOPICS if settings.kafka.bootstrap else tuple(Topic)
 
-        def refuse(why: str) -> Refusal:
-            return StoreMismatch(_explain(settings, state, place, why))
+        def check(loss: StoreLoss | None) -> None:
+            if loss is None:
+                return
+            if (
+                loss.id != accept_store or not marks
+            ):  # without a mark the same id would accept the next loss too
+                raise StoreMismatch(_explain(settings, state, place, loss, accept_store))
+            structlog.get_logger().warning(
+                "the store is accepted as it is", why=loss.why, log_was_beside=loss.lost, loss=loss.id
+            )
 
         if isinstance(place, Path):
-            gap = _find_gap(place)
-            if gap and not accept_store and (find_mark(log) is not None or has_served(log, topics)):
-                raise refuse(gap)  # before a new file is made
+            if (gap := _find_gap(place)) is not None:
+                check(find_loss(log, None, topics, gap))  # before a new file is made
             check_small(place)
         with closing(open_store(settings, state)) as store:
-            if not accept_store:
-                check_identity(log, store, topics, refuse)
-            elif marks and (mark := find_mark(log)) is not None:
-                structlog.get_logger().warning(
-                    "the store is accepted as it is", log_was_beside=mark.body.store
-                )
+            check(find_loss(log, store, topics))
             join_log_to_store(log, store, clock, producer, lambda: str(uuid.uuid4()), marks=marks)
             yield log, store
 
@@ -72,7 +73,9 @@ def _find_gap(path: Path) -> str | None:
     return None if path.stat().st_size else "has 0 bytes"
 
 
-def _explain(settings: Settings, state: StateDir, place: Path | str, why: str) -> str:
+def _explain(
+    settings: Settings, state: StateDir, place: Path | str, loss: StoreLoss, accepted: str | None
+) -> str:
     """What happened, what would come back by itself and what would not, and the ways on."""
     from service.backup.blanked import without_password
     from service.backup.newest import find_newest_backup
@@ -96,7 +99,11 @@ def _explain(settings: Settings, state: StateDir, place: Path | str, why: str) -
         name = str(place)
         cure = f"restore the newest backup that was found, {file} of {made_at:%Y-%m-%d %H:%M} UTC (`predrain restore`)"
     commands = "`predrain up` or `predrain work`" if settings.kafka.bootstrap else "`predrain up`"
+    other = ""
+    if accepted is not None and accepted != loss.id:
+        other = f" --accept-store {accepted[:40]!r} names another loss than this one."
     return (
-        f"the store {name} {why}, and the log beside it shows that a service has worked with another store: with this"
-        f" one, {back}. Put the right store in its place, {cure}, or start anew with --accept-store, once ({commands})"
+        f"the store {name} {loss.why}, and the log beside it shows that a service has worked with another store: with"
+        f" this one, {back}.{other} Put the right store in its place, {cure}, or start anew with --accept-store"
+        f" {loss.id} ({commands}), which accepts this loss and no later one"
     )

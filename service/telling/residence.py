@@ -29,7 +29,7 @@ def contested_disks(scene: Scene) -> Iterator[Cause]:
             title = f"{len(disks)} disks are on {named} at the same time"
         asked = any(verdict.state is ResidenceState.ASKED for _, verdict in disks)
         todo = (
-            "Look which host has the disk, and say so (`predrain disk home DEVICE HOST`). "
+            "Look which host has the disk, and say so (on its page, or by `predrain disk home DEVICE HOST`). "
             if asked
             else "Look whether two drives carry one serial number, or both hosts reach one drive. "
         )

@@ -301,3 +301,17 @@ def test_a_drain_whose_signal_goes_moves_one_pg_at_a_time_from_then_on() -> None
             assert now <= max(1, before)
             before = now
         assert found.progress.budget == 1
+
+
+def test_what_a_host_counts_of_the_osds_of_another_host_is_no_signal() -> None:
+    view = pooled()
+    machines = {id_: replace(osd, machine=HostName(f"stor-{id_}")) for id_, osd in view.osds.items()}
+    view = replace(view, osds=machines)
+    times = [NOW - timedelta(seconds=15 * n) for n in range(240, 0, -1)]
+    own = [replace(a_summary(at, 10.0), host=HostName("stor-0")) for at in times]
+    forged = [replace(a_summary(at, 90.0), host=HostName("stor-1"), backfills_max=9) for at in times[-5:]]
+    channel = OsdsInMemory()
+    honest = Senses(channel, "predrain", lambda: ALL, lambda osd, _: own if osd == 0 else ())
+    fooled = Senses(channel, "predrain", lambda: ALL, lambda osd, _: [*own, *forged] if osd == 0 else ())
+    assert fooled.onto(view, NOW).latency_ratio == honest.onto(view, NOW).latency_ratio
+    assert fooled.onto(view, NOW).backfills_in_force == honest.onto(view, NOW).backfills_in_force

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -142,7 +143,9 @@ def running_service(folder: Path, *, settings: str = "", limits: str = "") -> It
     config.write_text(f'[service]\nport = 0\nstate = "{state}"\n{settings}')
     command = f'{limits} exec "{PREDRAIN}" up --config "{config}"'
     with (folder / "said").open("wb") as said:
-        process = subprocess.Popen(["/bin/bash", "-c", command], stdout=said, stderr=said)
+        # The settings of whoever runs the tests are not those of the service.
+        ours = {name: value for name, value in os.environ.items() if not name.startswith("PREDRAIN_")}
+        process = subprocess.Popen(["/bin/bash", "-c", command], stdout=said, stderr=said, env=ours)
         try:
             url = urlsplit(_url(state, process, folder / "said"))
             token = (state / "token").read_text().strip()

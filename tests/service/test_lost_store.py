@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -21,10 +22,10 @@ from service.state import StateDir
 from service.storage.identity import (
     MARK_KEY,
     RENEWED_AFTER,
+    StoreMarks,
     StoreMismatch,
     find_mark,
     read_identity,
-    renew_mark,
 )
 from service.storage.opening import open_storage
 from tests.service.conftest import NOON, SetClock, smart_reading
@@ -42,7 +43,7 @@ def state(settings: Settings) -> StateDir:
 
 @contextmanager
 def started(
-    settings: Settings, *, accept_store: bool = False, marks: bool = True
+    settings: Settings, *, accept_store: str | None = None, marks: bool = True
 ) -> Iterator[tuple[Log, Store]]:
     """Log and store as a start opens them."""
     state = StateDir(settings.service.state)
@@ -71,8 +72,15 @@ def lose(state: StateDir, how: str) -> None:
 HOW = ("is missing", "has 0 bytes", "is empty")
 
 
-def refusal(settings: Settings) -> str:
-    with pytest.raises(StoreMismatch) as refused, started(settings):
+def find_loss_id(told: str) -> str:
+    """The id that a refusal names."""
+    found = re.search(r"--accept-store ([0-9a-f]{12}) ", told)
+    assert found is not None, told
+    return found[1]
+
+
+def refusal(settings: Settings, accept_store: str | None = None) -> str:
+    with pytest.raises(StoreMismatch) as refused, started(settings, accept_store=accept_store):
         pass
     return str(refused.value)
 
@@ -89,12 +97,53 @@ def test_a_lost_store_is_refused_with_what_would_be_gone_and_the_way_on(
     assert "nothing would come back by itself" in told  # there is no cluster here
     assert state.store.exists() == (how != "is missing")
     assert refusal(settings) == told  # the second start is no smoother than the first
-    with started(settings, accept_store=True):
+    with started(settings, accept_store=find_loss_id(told)):
         pass
     with started(settings) as (log, store):
         mark = find_mark(log)
         assert mark is not None
         assert mark.body.store == read_identity(store)
+
+
+@pytest.mark.parametrize("first", HOW)
+@pytest.mark.parametrize("second", HOW)
+def test_an_id_that_was_accepted_accepts_no_later_loss(
+    settings: Settings, state: StateDir, first: str, second: str
+) -> None:
+    worked(settings)
+    lose(state, first)
+    id_ = find_loss_id(refusal(settings))
+    for _ in range(2):  # the flag was left in the unit file
+        with started(settings, accept_store=id_) as (_, store):
+            store.add_readings([smart_reading(at=NOON)])
+    lose(state, second)
+    told = refusal(settings, id_)
+    assert f"--accept-store '{id_}' names another loss" in told
+    assert find_loss_id(told) != id_
+    with started(settings, accept_store=find_loss_id(told)):
+        pass
+
+
+def test_an_id_of_a_loss_before_there_were_marks_accepts_no_later_loss(
+    settings: Settings, state: StateDir
+) -> None:
+    with closing(SqliteLog(state.log)) as log:
+        log.append(Topic.READINGS, [Record("k", b"x")])
+    id_ = find_loss_id(refusal(settings))
+    with started(settings, accept_store=id_):
+        pass
+    lose(state, "is missing")
+    refusal(settings, id_)
+
+
+def test_a_process_that_may_not_write_the_mark_accepts_no_loss_since_it_could_not_remember_it(
+    settings: Settings, state: StateDir
+) -> None:
+    worked(settings)
+    lose(state, "is missing")
+    id_ = find_loss_id(refusal(settings))
+    with pytest.raises(StoreMismatch), started(settings, accept_store=id_, marks=False):
+        pass
 
 
 def test_drains_and_the_halt_are_named_as_what_the_cluster_gives_back(
@@ -185,10 +234,11 @@ def test_a_process_that_may_not_write_the_mark_checks_it_all_the_same(
 def test_the_mark_is_written_anew_before_the_log_drops_it(settings: Settings) -> None:
     clock = SetClock(datetime.now(UTC))
     with started(settings) as (log, store):
-        renew_mark(log, store, clock, "predrain")
+        marks = StoreMarks(log, store, clock, "predrain")
+        marks.step()
         assert len(log.recent(Topic.OUTLOOKS, 10)) == 1
         clock.sleep((RENEWED_AFTER + timedelta(days=1)).total_seconds())
-        renew_mark(log, store, clock, "predrain")
+        marks.step()
         assert len(log.recent(Topic.OUTLOOKS, 10)) == 2
 
 

@@ -152,6 +152,7 @@ def test_a_persons_answer_gives_the_history_to_one_host_and_keeps_the_other_disk
     path = f"/api/v1/devices/{DISK}/home"
     found = site.client.get(path, headers=site.acting).json()
     assert (found["state"], found["home"], found["rivals"]) == ("contested", OLD, [NEW])
+    assert (found["hosts"], found["by"]) == ([OLD, NEW], None)
     assert site.client.post(path, json={"host": "stor-09"}, headers=site.acting).status_code == 422
     said = site.client.post(path, json={"host": answer}, headers=site.acting)
     assert said.status_code == 202, said.text
@@ -161,6 +162,8 @@ def test_a_persons_answer_gives_the_history_to_one_host_and_keeps_the_other_disk
     assert set(hosts_of(house, name_apart(DISK, other))) == {other}
     status = house.store.latest_outlooks()[DISK].status
     assert status is (Status.BAD if answer == OLD else Status.GOOD)
+    settled = site.client.get(path, headers=site.acting).json()
+    assert (settled["state"], settled["home"], settled["by"]) == ("settled", answer, "person")
     assert not [one for one in causes(house.scene()) if one.key.startswith("twice:")]
     # And what both send from now on goes where the person said.
     house.ingest([replace(good(4), host=other), replace(good(4.2), host=answer)])

@@ -11,6 +11,7 @@ import pytest
 
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.view import ClusterView
+from data.ids import HostName, OsdId
 from data.reading import LatencySummary
 from data.store.sqlite import SqliteStore
 from data.windows import Windows
@@ -87,3 +88,18 @@ def test_osds_of_another_class_are_no_peers(store: SqliteStore) -> None:
     osds = SlowOsds(store)
     store.add_latency(Windows.of(measured(view, 4, slow=5)))
     assert osds.look(view, START + timedelta(hours=4, minutes=6)).osds == {}
+
+
+def test_a_host_has_no_say_about_the_osds_of_another_host(store: SqliteStore) -> None:
+    forger = VIEW.osds[OsdId(20)].host
+    rows = measured(VIEW, 4, slow=-1)
+    forged = [replace(row, host=forger, device_await_ms=50.0) for row in rows if row.osd == 3]
+    assert VIEW.osds[OsdId(3)].host != forger
+    store.add_latency(Windows.of([*rows, *forged]))
+    assert SlowOsds(store).look(VIEW, START + timedelta(hours=4, minutes=6)).osds == {}
+
+
+def test_collectors_that_are_set_to_names_of_their_own_are_heard(store: SqliteStore) -> None:
+    rows = [replace(row, host=HostName(f"node-{row.host}")) for row in measured(VIEW, 4, slow=7)]
+    store.add_latency(Windows.of(rows))
+    assert SlowOsds(store).look(VIEW, START + timedelta(hours=4, minutes=6)).osds.keys() == {7}

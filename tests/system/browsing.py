@@ -101,6 +101,15 @@ def many_disks(opened: Opened, count: int, a_host: int, **told: Any) -> dict[str
     return body
 
 
+def fits(page: Page) -> bool:
+    """Whether nothing of the page lies beside the window. A page that is too wide makes a phone's `innerWidth` larger
+    too, so that the width that the test has set counts.
+    """
+    size = page.viewport_size
+    assert size is not None
+    return bool(page.evaluate("document.documentElement.scrollWidth") <= size["width"])
+
+
 def unreadable_text(page: Page) -> list[str]:
     """Words that only a program shows: what is unknown must read "not reported"."""
     return re.findall(r"\b(?:NaN|undefined|null|Infinity)\b|\[object", page.locator("main").inner_text())

@@ -14,6 +14,7 @@ from tests.system.browsing import (
     PHONE,
     Opened,
     answering,
+    fits,
     picture,
     settled,
     unreadable_text,
@@ -47,7 +48,7 @@ def test_events_are_told_with_the_year_and_a_link_each(opened: Opened) -> None:
     assert all(re.fullmatch(r"2018-\d\d-\d\d \d\d:\d\d", time) for time in told)
     assert told == sorted(told, reverse=True)
     assert page.locator(".happenings > li > a[href]").count() == lines(page).count()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert fits(page)
     assert unreadable_text(page) == []
     assert violations(page) == []
     assert opened.complaints == []

@@ -6,17 +6,12 @@ import json
 import re
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
 
-from tests.system.browsing import Opened, answering, many_disks, settled, violations
+from tests.system.browsing import Opened, answering, fits, many_disks, settled, violations
 from tests.system.conftest import Demo
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
-
-
-def fits(page: Page) -> bool:
-    """Whether nothing of the page lies beside the window."""
-    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
 def test_the_frame_stands_before_the_service_has_answered(desk: Opened) -> None:

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 from .asking import Declined, Service, ask
 from .cluster import Mgr, Unread, halt_word, send, unstoppable, world
 from .guards import Verdict, judge, lasting
+from .kept_texts import read_kept, write_kept
 from .orders import NotOnTheList, mon_commands, order
 from .reading import Fields, NotBelieved
 from .steps import EXPIRY_MAX_SECONDS, TEXT_MAX, NotOurs, Step, opened
@@ -52,12 +53,16 @@ class Hand:
 
     def __init__(self, mgr: Mgr) -> None:
         self._mgr = mgr
-        self._taken = _remembered(mgr.get_store(STORE))
+        self._taken: dict[str, Taken] | None = None
+        self._waits: tuple[str, float] | None = None
+        """Why what the last mgr kept is not believed, and until when no step is taken up therefore."""
         self.last = ""
         """What it did last, in a sentence."""
 
     def round(self, service: Service, key: str, now: float, peering_max: int) -> None:
         """Take what waits, and answer. Raises what `ask` raises, NotBelieved, Unread."""
+        if not self._is_ready(key, now):
+            return
         halted = halt_word(self._mgr)
         path = "hand/steps" if halted is None else "hand/steps?" + urlencode({"halted": halted})
         said = ask(service, "GET", path, seconds=SECONDS, limit=WAITING_MAX * 2 * TEXT_MAX)
@@ -77,7 +82,9 @@ class Hand:
             return _claimed_id(text), self._say(
                 "?", Answer(False, f"the hand refuses it: {error}", refused=True)
             )
-        known = self._taken.get(step.id)
+        if not self._is_ready(key, now):
+            return step.id, None
+        known = self._taken_up.get(step.id)
         if known is not None:
             return step.id, known.answer or UNKNOWN
         verdict = lasting(step, now)
@@ -92,9 +99,9 @@ class Hand:
         elif verdict.already:
             answer = Answer(True, f"{step.key} is {step.value!r} already")
         else:
-            self._note(step.id, Taken(now), now)
+            self._note(key, step.id, Taken(now), now)
             answer = Answer(*send(self._mgr, commands))
-        self._note(step.id, Taken(now, answer), now)
+        self._note(key, step.id, Taken(now, answer), now)
         return step.id, self._say(step.key, answer)
 
     def _judged(self, step: Step, now: float, peering_max: int) -> tuple[Verdict, tuple[dict[str, Any], ...]]:
@@ -104,7 +111,7 @@ class Hand:
             halted = halt_word(self._mgr)
             sent = sum(
                 1
-                for one in self._taken.values()
+                for one in self._taken_up.values()
                 if now - 60 < one.at <= now and not (one.answer and one.answer.refused)
             )
             verdict = judge(step, wanted, world(self._mgr), halted, sent, peering_max)
@@ -125,10 +132,29 @@ class Hand:
         self.last = f"{key}: {answer.text}"
         return answer
 
-    def _note(self, id_: str, taken: Taken, now: float) -> None:
-        self._taken = {k: one for k, one in self._taken.items() if one.at > now - REMEMBERED_SECONDS}
+    def _note(self, key: str, id_: str, taken: Taken, now: float) -> None:
+        self._taken = {k: one for k, one in self._taken_up.items() if one.at > now - REMEMBERED_SECONDS}
         self._taken[id_] = taken
-        self._mgr.set_store(STORE, _kept(self._taken))
+        write_kept(self._mgr, STORE, key, _kept(self._taken))
+
+    @property
+    def _taken_up(self) -> dict[str, Taken]:
+        """The steps that were taken up, by id."""
+        return self._taken or {}
+
+    def _is_ready(self, key: str, now: float) -> bool:
+        """Whether it is known which steps were taken up. Where that was kept and is not believed, none is taken up
+        until every step that may have been has expired.
+        """
+        if self._taken is None:
+            found = read_kept(self._mgr, STORE, key)
+            self._taken = _remembered(None if found.doubt else found.text)
+            self._waits = (found.doubt, now + REMEMBERED_SECONDS) if found.doubt else None
+        if self._waits is not None and now < self._waits[1]:
+            self.last = f"{self._waits[0]}, and no step is taken up for {self._waits[1] - now:.0f} s"
+            return False
+        self._waits = None
+        return True
 
 
 def _kept(taken: Mapping[str, Taken]) -> str:

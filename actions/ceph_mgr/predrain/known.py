@@ -34,14 +34,22 @@ class Known:
     """Why that key could not be read; a halt that cannot be read holds as one."""
     strangers: int = 0
     """OSDs that the service speaks of and that are not in this cluster."""
+    heard_here: bool = False
+    """Whether this mgr has heard it of the service; else an earlier mgr kept it."""
+    doubt: str = ""
+    """Why what an earlier mgr kept is not believed or not verified; "" where it is, or is not used any more."""
 
     def of(self, url: str) -> Known:
         """For a service at `url`: as it is, or empty where it was another's."""
-        return self if url == self.url else Known(url=url, halted=self.halted, halt_unread=self.halt_unread)
+        if url == self.url:
+            return self
+        return Known(url=url, halted=self.halted, halt_unread=self.halt_unread, doubt=self.doubt)
 
     def heard(self, told: Told, now: float) -> Known:
         """After a whole answer."""
-        return replace(self, told=told, at=now, trouble="", failures=0, strangers=0)
+        return replace(
+            self, told=told, at=now, trouble="", failures=0, strangers=0, heard_here=True, doubt=""
+        )
 
     def missed(self, why: str) -> Known:
         """After a round without one: what was known stays, and grows old."""

@@ -18,13 +18,17 @@ from .clerk import Clerk, Late
 from .cluster import Unread, halt_word, osds_here, set_halt
 from .errands import Errand, Errands, TooMany
 from .hand import Hand
+from .kept_texts import read_kept, read_key, write_kept
 from .known import Known, kept, remembered
 from .reading import NotBelieved
 from .registry import CLICommand as Command
 from .registry import CLIReadCommand, CLIWriteCommand
+from .signing import KEY_MIN
 from .told import Told, drains_of, osds_of, state_of
 
 HAND_SECONDS = 1.0
+KNOWN = "known"
+"""The name of what is kept for the next mgr."""
 KEEP_AGAIN_SECONDS = 600.0
 """The age of what is kept is at most this much too high after a mgr restart."""
 JOURNAL_LINES = 200
@@ -67,8 +71,11 @@ class Module(MgrModule):
         self._errands, self._clerk = Errands(), Clerk()
         self._running = True
         self._look_at = 0.0
-        stored = self.get_store("known") or ""
-        self._known = remembered(stored, time.time())
+        found = read_kept(self, KNOWN, read_key(self))
+        stored = found.text or ""
+        self._known = replace(remembered(stored, time.time()), doubt=found.doubt)
+        if found.doubt and not found.text:
+            self.log.warning("predrain: %s", found.doubt)
         self._hand = Hand(self)
         self._tags: dict[str, tuple[str, Any]] = {}
         self._stored: tuple[str, float] = (_behind_time(stored), time.monotonic())
@@ -170,9 +177,10 @@ class Module(MgrModule):
             errand.finish(reply.body)
 
     def _handle(self) -> None:
-        key = (self.get_store("hand_key") or "").strip()
         try:
-            self._hand.round(self._service(), key, time.time(), int(self._option("peering_max") or 3))
+            self._hand.round(
+                self._service(), read_key(self), time.time(), int(self._option("peering_max") or 3)
+            )
         except (Unanswered, Declined, NotBelieved, Unread) as trouble:
             self._hand.last = f"no steps to be had: {trouble}"
 
@@ -187,7 +195,7 @@ class Module(MgrModule):
         text, now = kept(self._known), time.monotonic()
         said = _behind_time(text)
         if said != self._stored[0] or (text and now - self._stored[1] > KEEP_AGAIN_SECONDS):
-            self.set_store("known", text or None)
+            write_kept(self, KNOWN, read_key(self), text)
             self._stored = (said, now)
 
     # -- what commands use --------------------------------------------------------------------------------------------
@@ -250,7 +258,15 @@ class Module(MgrModule):
         """Whether the predrain service answers, what it forecasts, what drains, and whether all is halted"""
         now, mode = time.time(), str(self._option("mode"))
         return self._answer(
-            lambda: words.status(self._seen(), self._url(), mode, now, self._hand.last), format
+            lambda: words.status(
+                self._seen(),
+                self._url(),
+                mode,
+                now,
+                self._hand.last,
+                signs=len(read_key(self)) >= KEY_MIN,
+            ),
+            format,
         )
 
     @CLIReadCommand("predrain ls")
@@ -280,9 +296,17 @@ class Module(MgrModule):
     @CLIWriteCommand("predrain approve")
     def cmd_approve(self, id: str, format: str = "plain") -> HandleCommandResult:  # noqa: A002
         """Let a proposed drain begin, on the plan that was last shown here"""
-        return self._answer(
-            lambda: self._wish(id, "approve", {"If-Match": words.drain_of(self._seen(), id).etag}), format
-        )
+
+        def say() -> Said:
+            known = self._seen()
+            if known.told is not None and not known.heard_here:
+                raise Unanswered(
+                    "the service has not answered this mgr yet, and a plan that an earlier mgr kept is not approved; "
+                    "look again when it has: ceph predrain status"
+                )
+            return self._wish(id, "approve", {"If-Match": words.drain_of(known, id).etag})
+
+        return self._answer(say, format)
 
     @CLIWriteCommand("predrain pause")
     def cmd_pause(self, id: str, format: str = "plain") -> HandleCommandResult:  # noqa: A002

@@ -10,7 +10,8 @@ another name is refused. The key of the HMAC is derived from the key that contro
 without telling it: a text that another key has signed is told apart from one that somebody changed.
 
 The service and the module in ceph-mgr share this one file, so it needs the standard library of Python 3.9 only. The
-module itself believes nothing below `predrain/` but the halt.
+module itself believes nothing below `predrain/` but the halt; what it keeps for itself below `mgr/predrain/` has the
+same form (kept_texts).
 """
 
 from __future__ import annotations

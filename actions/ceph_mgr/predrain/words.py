@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .checks import line, why
+from .kept_texts import NO_KEY
 from .known import Known, ago
 from .told import STATUSES, Drain, Osd, Told
 
@@ -19,8 +20,12 @@ class NotKnown(Exception):
     """Nothing of that name is known; the text says where to look."""
 
 
-def status(known: Known, url: str, mode: str, now: float, hand: str) -> tuple[dict[str, Any], str]:
-    """Where the service is, how old its last word, and the whole in a few lines."""
+def status(
+    known: Known, url: str, mode: str, now: float, hand: str, *, signs: bool
+) -> tuple[dict[str, Any], str]:
+    """Where the service is, how old its last word, and the whole in a few lines. signs: whether there is a key to sign
+    what is kept for the next mgr.
+    """
     told, age = known.told, known.age(now)
     body: dict[str, Any] = {
         "url": url,
@@ -30,6 +35,7 @@ def status(known: Known, url: str, mode: str, now: float, hand: str) -> tuple[di
         "halted": known.halt(),
         "halt_unread": known.halt_unread,
         "strangers": known.strangers,
+        "kept_doubt": known.doubt or ("" if signs else NO_KEY),
         "hand": hand,
         "service": asdict(told.state) if told else None,
         "osds": told.counts() if told else None,
@@ -39,6 +45,8 @@ def status(known: Known, url: str, mode: str, now: float, hand: str) -> tuple[di
     lines = [f"service   {url or 'not set: ceph config set mgr mgr/predrain/url URL'}"]
     lines.append(f"answered  {ago(age)}" + (f"; now: {known.trouble}" if known.trouble else ""))
     lines.append(f"mode      {mode}" + (f"; last step: {hand}" if hand else ""))
+    if known.doubt or not signs:
+        lines.append(f"kept      {known.doubt or NO_KEY}")
     lines.append(f"halted    {known.halt() or known.halt_unread or 'no'}")
     if told:
         lines.append(f"cluster   {told.state.cluster}: mode {told.state.mode}, {told.state.controller}")

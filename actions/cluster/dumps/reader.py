@@ -199,6 +199,7 @@ class Reader:
                 device_class=classes.get(id_),
                 model=own.model,
                 shared_devices=own.beside,
+                machine=told,
             )
             old = self._osds.get(id_)
             osds[id_] = old if old is not None and old == osd else osd

@@ -326,6 +326,7 @@ class Mon:
                 device_class=disk.device_class,
                 model=disk.model,
                 shared_devices=disk.shared_devices,
+                machine=disk.host,
             )
             for osd, disk in osds.items()
         }

@@ -71,6 +71,9 @@ export const proposeDrain = (osd: number, reason: string): Promise<Answer> =>
 export const tellOutcome = (device: string, fate: string, note: string): Promise<Answer> =>
   ask(`devices/${encodeURIComponent(device)}/outcome`, { fate, note }, `Noted: ${device} ${fate}.`);
 
+export const nameHome = (device: string, host: string): Promise<Answer> =>
+  ask(`devices/${encodeURIComponent(device)}/home`, { host }, `Noted: ${device} is in ${host}. Its history is taken over within seconds.`);
+
 export const silence = (cause: string, hours: number, why: string): Promise<Answer> =>
   ask("silences", { cause, hours, why }, "Silenced: no message about it is sent until then. Drains go on.");
 

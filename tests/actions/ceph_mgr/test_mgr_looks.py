@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import importlib
+import logging
 import sys
+import time
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +14,9 @@ from typing import Any
 import pytest
 
 from actions.ceph_mgr.predrain.asking import Unanswered
+from actions.ceph_mgr.predrain.kept_texts import write_kept
+from actions.ceph_mgr.predrain.known import Known, kept
+from tests.actions.ceph_mgr.test_mgr_told import drain, osd, told
 
 PACKAGE = "actions.ceph_mgr.predrain"
 HALT = "predrain/halt"
@@ -25,6 +30,7 @@ class PlayedMgr:
         self.store: dict[str, str | None] = {}
         self.keys: dict[str, str] = {}
         self.health: dict[str, Any] = {}
+        self.log = logging.getLogger("mgr")
 
     def get(self, data_name: str) -> None:
         """A mgr that has no map yet."""
@@ -88,3 +94,78 @@ def test_a_halt_or_its_lifting_while_the_service_is_slow_to_answer_stays_shown(
     module._look()
     assert ("PREDRAIN_HALTED" in module.health) is not stands
     assert ("halted    no" in module.cmd_status()[1]) is stands
+
+
+def keep(key: str) -> dict[str, str | None]:
+    """What a mgr with this `hand_key` keeps of a service that has a proposed drain."""
+    known = Known(url="http://127.0.0.1:9").heard(
+        told([osd(1, "bad")], [drain(state="proposed")]), time.time()
+    )
+    played = PlayedMgr()
+    played.store["hand_key"] = key
+    write_kept(played, "known", key, kept(known))
+    return played.store
+
+
+@pytest.fixture
+def restarted(loaded: types.ModuleType) -> Callable[[dict[str, str | None]], Any]:
+    """A mgr that starts with what the last one kept, and whose service is away."""
+
+    def restarted(store: dict[str, str | None]) -> Any:
+        class Restarted(loaded.Module):  # type: ignore[misc, name-defined]
+            def get_store(self, key: str) -> str | None:
+                return store.get(key)
+
+        module = Restarted()
+        module._look()
+        return module
+
+    return restarted
+
+
+KEY = "k" * 44
+
+
+def test_what_the_last_mgr_signed_is_shown_by_the_next(restarted: Callable[..., Any]) -> None:
+    module = restarted(keep(KEY))
+    assert "PREDRAIN_DEVICE_BAD" in module.health
+    assert "kept " not in module.cmd_status()[1]
+
+
+def test_what_somebody_put_in_its_place_is_not_shown_and_is_named(restarted: Callable[..., Any]) -> None:
+    store = keep(KEY)
+    assert store["known"] is not None
+    store["known"] = store["known"].replace('"bad"', '"good"')
+    module = restarted(store)
+    assert module.health == {}
+    assert (
+        "kept      config-key mgr/predrain/known carries a wrong signature: somebody changed it"
+        in module.cmd_status()[1]
+    )
+
+
+def test_without_a_key_it_is_shown_and_said_not_to_be_verified(restarted: Callable[..., Any]) -> None:
+    module = restarted(keep(""))
+    assert "PREDRAIN_DEVICE_BAD" in module.health
+    assert "kept      hand_key is not set: what a mgr keeps" in module.cmd_status()[1]
+
+
+@pytest.mark.parametrize("key", [KEY, ""], ids=["signed", "without a key"])
+def test_a_plan_that_an_earlier_mgr_kept_is_not_approved_before_the_service_has_answered(
+    restarted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    module = restarted(keep(key))
+    sent: list[Any] = []
+
+    def send(errand: Any) -> dict[str, str]:
+        sent.append(errand)
+        return {"state": "approved"}
+
+    monkeypatch.setattr(module, "_sent", send)
+    code, _, why = module.cmd_approve("osd.1-x")
+    assert (code, sent) == (-errno.EAGAIN, [])
+    assert "a plan that an earlier mgr kept is not approved" in why
+    monkeypatch.setattr(module, "_ask_all", lambda: module._known.told)
+    module._look()
+    assert module.cmd_approve("osd.1-x")[0] == 0
+    assert len(sent) == 1

@@ -163,7 +163,10 @@ def test_details_are_bounded() -> None:
 def test_osds_of_another_cluster_are_left_out_and_counted() -> None:
     known = Known().heard(told([osd(0), osd(7, "bad")]), NOW).limited({0: "up", 1: "up"})
     assert checks(known, "x", NOW) == {}
-    assert "1 OSDs of the service are not in this cluster" in status(known, "x", "mirror", NOW, "")[1]
+    assert (
+        "1 OSDs of the service are not in this cluster"
+        in status(known, "x", "mirror", NOW, "", signs=True)[1]
+    )
 
 
 def test_lists_begin_with_the_worst_and_say_how_old_they_are() -> None:

@@ -92,6 +92,26 @@ def test_paths_and_methods_that_strangers_make_up_are_not_on_record(site: Site, 
     assert "anna" not in told
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/v1/halt/"),
+        ("POST", "/api/v1/drains/"),
+        ("DELETE", "/api/v1/session/"),
+        ("POST", "/api/v1/readings/"),
+        ("POST", "/api/v1//halt"),
+        ("PUT", "/api/v1/halt"),
+    ],
+)
+def test_no_spelling_of_a_route_lets_a_stranger_write_lines_of_the_audit(
+    site: Site, method: str, path: str
+) -> None:
+    for number in range(5):
+        answer = site.client.request(method, path, json={"why": f"forged {number}"}, follow_redirects=False)
+        assert answer.status_code in (401, 404, 405)
+    assert site.house.store.journal(AUDIT) == ()
+
+
 def test_the_bound_by_address_holds_whatever_address_is_made_up(place: Place, serve: Serve) -> None:
     access = place.settings.access.model_copy(update={"address_requests_per_second": 2.0})
     house = replace(place, settings=place.settings.model_copy(update={"access": access})).house()

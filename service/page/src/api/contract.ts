@@ -22,6 +22,18 @@ export interface LifeChange {
   successor: string | null;
 }
 
+/** Which host a disk lives in. `rivals`: other hosts that name it; `hosts`: those of which a person may say that they
+ *  have it; `by`: what settled it, null where it is not settled. */
+export interface Residence {
+  device: string;
+  state: "settled" | "moving" | "contested" | "asked";
+  home: string;
+  rivals: string[];
+  hosts: string[];
+  by: "nobody_else" | "cluster" | "silence" | "person" | null;
+  since: string | null;
+}
+
 /** What to do about a disk; `prescription` says it in words. */
 export type Advice = "drain-now" | "replace-soon" | "swap-worn" | "check-cable" | "self-test" | "cool" | "look" | "watch" | "nothing";
 

@@ -10,6 +10,7 @@ import { proposeDrain } from "../act.ts";
 import { Shape } from "../shape.tsx";
 import { drainById, now, osds } from "../state.ts";
 import { HistoryCard } from "./history.tsx";
+import { Home } from "./home.tsx";
 import { Identity } from "./identity.tsx";
 import { HowSure, Why } from "./why.tsx";
 import { Done, Next } from "./done.tsx";
@@ -57,6 +58,7 @@ export function Device({ id }: { id: string }) {
       ) : (
         <>
           <Identity facts={data} osds={under} />
+          <Home id={id} />
           <div class="columns">
             <div class="stack">
               <HistoryCard history={history.data} refused={history.refused} outlook={outlook} days={days} now={now.value} />

@@ -1,0 +1,186 @@
+"""The log notes where the audit ends, so that an audit that is made anew or cut in the store is found out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import delete, select, update
+
+from data.drain import JournalEntry
+from data.log.port import Topic
+from data.log.sqlite import SqliteLog
+from data.store import schema
+from data.store.chain import GENESIS, hash_line
+from data.store.port import AUDIT
+from data.store.sqlite import SqliteStore
+from service.examining.finding import Finding
+from service.examining.here import LOOKS
+from service.settings import ServiceTable, Settings
+from service.state import StateDir
+from service.storage.identity import NOTED_AFTER, RENEWED_AFTER, StoreMarks, find_mark, join_log_to_store
+from tests.service.conftest import SetClock
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+class Service:
+    """Log and store of one state directory, and who writes their marks."""
+
+    def __init__(self, path: Path) -> None:
+        self.settings = Settings(service=ServiceTable(port=0, state=path))
+        state = StateDir(path).make()
+        self.log, self.store, self.clock = SqliteLog(state.log), SqliteStore(state.store), SetClock(NOON)
+        join_log_to_store(self.log, self.store, self.clock, "predrain", lambda: "one", marks=True)
+        self.marks = StoreMarks(self.log, self.store, self.clock, "predrain")
+        self._written = 0
+
+    def write_lines(self, count: int) -> None:
+        """Lines of the audit, then a look of who writes marks, long enough after the last mark."""
+        for _ in range(count):
+            self._written += 1
+            seen = f"from here, call {self._written}"
+            act = JournalEntry(AUDIT, self.clock.now(), seen, f"act {self._written}", "200", caller="anna")
+            self.store.add_journal([act])
+        self.clock.sleep(NOTED_AFTER.total_seconds())
+        self.marks.step()
+
+    def examine(self) -> dict[str, Finding]:
+        """What the doctor says of the audit."""
+        (look,) = (look for name, look in LOOKS if name == "audit")
+        return {one.what: one for one in look(self.settings, self.clock)}
+
+    def count_marks(self) -> int:
+        return len(self.log.recent(Topic.OUTLOOKS, 1_000))
+
+    def read_numbers(self) -> list[int]:
+        wanted = select(schema.journal.c.number).where(schema.journal.c.drain == AUDIT)
+        ordered = wanted.order_by(schema.journal.c.number)
+        return list(self.store._database.read(lambda found: found.execute(ordered).scalars().all()))
+
+    def forge(self, change: Callable[[list[tuple[int, bytes]]], list[tuple[int, bytes]]]) -> None:
+        """Make the whole chain anew over changed lines, as somebody who knows of it and may write to the database."""
+        table, mine = schema.journal, schema.journal.c.drain == AUDIT
+
+        def write(connection: object) -> None:
+            run = connection.execute  # type: ignore[attr-defined]
+            rows = [
+                (one.number, bytes(one.document))
+                for one in run(select(table.c.number, table.c.document).where(mine).order_by(table.c.number))
+            ]
+            kept = change(rows)
+            run(delete(table).where(mine, table.c.number.not_in([number for number, _ in kept])))
+            head = GENESIS
+            for number, document in kept:
+                head = hash_line(head, document)
+                run(update(table).where(table.c.number == number).values(document=document, hash=head))
+            run(update(schema.chains).values(head=head, ended=kept[-1][0] if kept else 0))
+
+        self.store._database.write(write)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    made = Service(tmp_path / "state")
+    with closing(made.log), closing(made.store):
+        yield made
+
+
+def test_an_audit_that_nobody_touched_agrees_with_what_the_log_noted(service: Service) -> None:
+    for _ in range(3):
+        service.write_lines(2)
+    found = service.examine()
+    assert {one.state for one in found.values()} == {"ok"}
+    assert "3 ends" in found["audit, noted"].told
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_an_audit_whose_chain_was_made_anew_over_a_changed_line_is_found_out(
+    service: Service, place: int
+) -> None:
+    for _ in range(3):
+        service.write_lines(2)
+    there = service.read_numbers()[place]
+    service.forge(lambda rows: [(n, one.replace(b"act", b"lie") if n == there else one) for n, one in rows])
+    found = service.examine()
+    assert found["audit"].state == "ok", "the chain itself holds"
+    assert found["audit, noted"].state == "wrong"
+    assert "has it no more" in found["audit, noted"].told
+
+
+@pytest.mark.parametrize("left", range(6))
+def test_an_audit_that_was_cut_is_found_out_also_when_it_has_grown_again(service: Service, left: int) -> None:
+    for _ in range(3):
+        service.write_lines(2)
+    service.forge(lambda rows: rows[:left])
+    found = service.examine()
+    assert found["audit"].state == "ok", "the chain itself holds"
+    assert found["audit, noted"].state == "wrong"
+    service.write_lines(9)
+    assert service.examine()["audit, noted"].state == "wrong"
+
+
+def test_lines_that_are_dropped_as_if_by_retention_and_are_too_young_are_found_out(service: Service) -> None:
+    service.write_lines(4)
+    service.clock.sleep(timedelta(days=30).total_seconds())
+    service.write_lines(2)
+    service.store.prune(journal=(AUDIT, service.clock.now()))
+    found = service.examine()
+    assert found["audit"].state == "ok"
+    assert "too young to be dropped" in found["audit, noted"].told
+
+
+def test_what_retention_drops_contradicts_nothing(service: Service) -> None:
+    service.write_lines(4)
+    service.clock.sleep(timedelta(days=service.settings.retention.audit_days - 20).total_seconds())
+    service.marks.step()  # the mark is renewed; the line that it names is as old as it was
+    service.clock.sleep(timedelta(days=30).total_seconds())
+    service.write_lines(2)
+    kept_from = service.clock.now() - timedelta(days=service.settings.retention.audit_days)
+    assert service.store.prune(journal=(AUDIT, kept_from)) == 4
+    assert service.examine()["audit, noted"].state == "ok"
+
+
+def test_a_line_that_stands_alone_is_noted_at_the_next_look_and_many_lines_every_ten_minutes(
+    service: Service,
+) -> None:
+    service.clock.sleep(NOTED_AFTER.total_seconds())
+    before = service.count_marks()
+    service.write_lines(1)
+    assert service.count_marks() == before + 1
+    for _ in range(60):
+        service.store.add_journal(
+            [JournalEntry(AUDIT, service.clock.now(), f"call {service.clock.now()}", "act", "200")]
+        )
+        service.marks.step()
+        service.clock.sleep(60)
+    assert service.count_marks() == before + 6
+    service.clock.sleep(RENEWED_AFTER.total_seconds() / 2)
+    service.marks.step()
+    count = service.count_marks()
+    service.marks.step()
+    assert service.count_marks() == count, "nothing has changed"
+
+
+def test_of_two_processes_one_notes_an_end(service: Service) -> None:
+    other = StoreMarks(service.log, service.store, service.clock, "worker-2")
+    other.step()
+    service.write_lines(1)
+    count = service.count_marks()
+    other.step()
+    assert service.count_marks() == count
+    mark = find_mark(service.log)
+    assert mark is not None
+    assert mark.body.audit is not None
+    assert mark.body.audit.number == service.read_numbers()[-1]
+
+
+def test_an_end_that_was_noted_for_another_store_says_nothing_of_this_one(service: Service) -> None:
+    service.write_lines(3)
+    service.forge(lambda rows: rows[:1])
+    service.store.note("store", {"identity": b"two"})
+    found = service.examine()
+    assert (found["audit, noted"].state, "noted no end" in found["audit, noted"].told) == ("note", True)
