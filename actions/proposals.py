@@ -111,7 +111,7 @@ def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Prop
     answers: list[Propose | Refusal] = []
     for device, outlook in sorted(context.outlooks.items()):
         osds = by_device.get(device, ())
-        if outlook.status is not Status.BAD or not osds or _spoken_for(context, osds, policy):
+        if outlook.severity is not Status.BAD or not osds or _spoken_for(context, osds, policy):
             continue
         reason = outlook.reasons[0].sentence if outlook.reasons else f"The outlook is bad ({outlook.source})."
         asked = _asked(device, osds, reason, context.now)
@@ -143,7 +143,7 @@ def _no_longer_bad(drain: Drain, policy: Policy, context: Context) -> bool:
     if drain.spare_reads and all(context.slow.well(osd, now, old) for osd in drain.osds):
         return True
     outlook = context.outlooks.get(drain.device) if drain.device is not None else None
-    if outlook is None or outlook.status in (Status.BAD, Status.UNKNOWN):
+    if outlook is None or outlook.severity in (Status.BAD, Status.UNKNOWN):
         return False
     return now - drain.created_at >= policy.withdraw_after and outlook.span_hours * 3600 >= (
         policy.withdraw_after.total_seconds()
@@ -156,7 +156,7 @@ def idle(
     """Nothing waits, and no bad disk serves: one that was pulled or has died keeps its outlook for ever."""
     if any(drain.state not in ENDED for drain in drains):
         return False
-    bad = {device for device, outlook in outlooks.items() if outlook.status is Status.BAD}
+    bad = {device for device, outlook in outlooks.items() if outlook.severity is Status.BAD}
     return not slow.osds and (not bad or bad.isdisjoint(serving(view)))
 
 

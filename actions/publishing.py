@@ -66,7 +66,7 @@ def publishing(
         outlook = told.get(device)
         fresh = outlook is not None and now - outlook.as_of <= policy.outlook_age_max
         if silent or device not in worth:
-            unsure = outlook is not None and (not fresh or outlook.status is Status.UNKNOWN)
+            unsure = outlook is not None and (not fresh or outlook.severity is Status.UNKNOWN)
             if ours and room and (silent or device in resting or not unsure):
                 commands.append(WithdrawLife(device))
             if standing is not None or device in waiting:

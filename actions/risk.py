@@ -33,7 +33,7 @@ def _fails(outlook: Outlook | None) -> float:
         return BASE_RATE_30D
     if outlook.p_fail_30d is not None:
         return outlook.p_fail_30d
-    return {Status.BAD: 0.5, Status.WARNING: 0.05}.get(outlook.status, BASE_RATE_30D)
+    return {Status.BAD: 0.5, Status.WARNING: 0.05}.get(outlook.severity, BASE_RATE_30D)
 
 
 def by_risk(

@@ -22,14 +22,14 @@ class Suspicion:
         self, outlooks: Mapping[DeviceId, Outlook], store: Store, policy: Policy, now: datetime
     ) -> None:
         """Forget who is no longer bad, find out since when the others are."""
-        bad = {device for device, outlook in outlooks.items() if outlook.status is Status.BAD}
+        bad = {device for device, outlook in outlooks.items() if outlook.severity is Status.BAD}
         for device in self.since.keys() - bad:
             del self.since[device]
         for device in bad - self.since.keys():
             since = outlooks[device].as_of
             history = store.outlooks(device, now - 2 * max(policy.suspicion_window, timedelta(days=1)))
             for outlook in reversed(history):
-                if outlook.status is not Status.BAD:
+                if outlook.severity is not Status.BAD:
                     break
                 since = min(since, outlook.as_of)
             self.since[device] = since

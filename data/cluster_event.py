@@ -1,4 +1,4 @@
-"""Events of a cluster and of the drains in it, as they are kept: each says how its subject stands from then on."""
+"""Events of a cluster, its drains and the outlooks of its disks, as they are kept: how each subject stands then."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, HostName, OsdId
+from data.outlook import Outlook, Status
 
 HALT_SUBJECT = "halt"
 CONTROLLER_SUBJECT = "controller"
@@ -24,8 +25,20 @@ class ClusterEventKind(StrEnum):
     HALT_LIFTED = "halt_lifted"
     CONTROLLER = "controller"
     """Another process acts on drains: `by`."""
+    OUTLOOK_WORSE = "outlook_worse"
+    OUTLOOK_DOUBLED = "outlook_doubled"
+    """The severity is the same, and the probability of a failure has doubled."""
+    OUTLOOK_BETTER = "outlook_better"
+
+    @property
+    def is_of_outlook(self) -> bool:
+        """Whether it tells of an outlook that was announced."""
+        return self in _OF_OUTLOOKS
 
 
+_OF_OUTLOOKS = frozenset(
+    {ClusterEventKind.OUTLOOK_WORSE, ClusterEventKind.OUTLOOK_DOUBLED, ClusterEventKind.OUTLOOK_BETTER}
+)
 _ENDS = frozenset({ClusterEventKind.OSD_UP, ClusterEventKind.HALT_LIFTED})
 """What is no event of a subject of which nothing was told before."""
 
@@ -35,7 +48,7 @@ class ClusterEvent:
     """One event. `epoch`: of the map in which it was seen; None: it does not come from a map."""
 
     subject: str
-    """The OSD (`osd.3`), the id of the drain, HALT_SUBJECT or CONTROLLER_SUBJECT."""
+    """The OSD (`osd.3`), the id of the drain, `outlook:` and the disk, HALT_SUBJECT or CONTROLLER_SUBJECT."""
     at: datetime
     kind: ClusterEventKind
     osds: tuple[OsdId, ...] = ()
@@ -44,10 +57,12 @@ class ClusterEvent:
     state: DrainState | None = None
     intent: Intent | None = None
     why: str = ""
-    """For people: the reason of a halt, the first guard that refuses, why a drain was asked for or ended."""
+    """For people: the reason of a halt, an outlook or a drain, the first guard that refuses, why a drain ended."""
     by: str = ""
     """Who did it, where somebody is named."""
     epoch: int | None = None
+    severity: Status | None = None
+    """Of an outlook."""
 
     @property
     def standing(self) -> tuple[object, ...]:
@@ -60,6 +75,10 @@ class ClusterEvent:
         """Whether the event says something new of its subject after the last one that is kept."""
         if last is None:
             return self.kind not in _ENDS
+        if (
+            self.kind.is_of_outlook
+        ):  # every announcement is news; one that is repeated has the time that it had
+            return self.at > last.at
         if self.epoch is not None and last.epoch is not None and self.epoch <= last.epoch:
             return False
         return self.standing != last.standing
@@ -82,6 +101,18 @@ def tell_drain(drain: Drain) -> ClusterEvent:
         intent=drain.intent,
         why=why,
         by=by,
+    )
+
+
+def tell_outlook(kind: ClusterEventKind, outlook: Outlook) -> ClusterEvent:
+    """An outlook that was announced. kind: why it was (`ClusterEventKind.is_of_outlook`)."""
+    return ClusterEvent(
+        f"outlook:{outlook.device}",
+        outlook.as_of,
+        kind,
+        device=outlook.device,
+        why=outlook.reasons[0].sentence if outlook.reasons else "",
+        severity=outlook.severity,
     )
 
 

@@ -127,3 +127,8 @@ class DiskLife:
     def is_living(self) -> bool:
         """Whether a severity and a forecast are asked of the disk."""
         return self.change.state.is_living
+
+    @property
+    def holds_data(self) -> bool:
+        """Whether data may lie on the disk, so that alerts and messages tell how ill it is."""
+        return self.is_living and self.state is not LifeState.DRAINED

@@ -285,7 +285,7 @@ def _by_drain(facts: DiskFacts, made: LifeChange, clock: LifeClock) -> LifeChang
 def _by_readings(facts: DiskFacts, made: LifeChange, clock: LifeClock) -> LifeChange:
     """What readings, and missing ones, say of a disk that nothing else is known of."""
     reading, before = facts.reading, facts.before
-    unjudged = facts.outlook is None or facts.outlook.status is Status.UNKNOWN
+    unjudged = facts.outlook is None or facts.outlook.severity is Status.UNKNOWN
     is_new = unjudged and (before is None or before.state is LifeState.NEW)
     if reading is None:
         return replace(

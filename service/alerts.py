@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from data.cluster_event import ClusterEvent, ClusterEventKind, tell_outlook
 from data.ids import DeviceId
 from data.outlook import GRAVITY, Outlook
 
@@ -41,6 +42,11 @@ def why_announce(announced: Outlook | None, outlook: Outlook) -> Why | None:
     if now and p is not None and p_before is not None and p >= NOTABLE_P and p >= 2 * p_before:
         return Why.DOUBLED
     return None
+
+
+def tell_alert(alert: Alert) -> ClusterEvent:
+    """The event that an announcement is."""
+    return tell_outlook(ClusterEventKind(f"outlook_{alert.why.value}"), alert.outlook)
 
 
 class Announcements:

@@ -132,7 +132,7 @@ class Fleet:
         self._seats = Seats()
         for device, outlook in self._outlooks.items():
             # A week of every disk would be read for nothing: the question is asked of those in trouble.
-            troubled = outlook.status in (Status.WARNING, Status.BAD)
+            troubled = outlook.severity in (Status.WARNING, Status.BAD)
             since = outlook.as_of - WEEK - timedelta(days=1)
             self._remember(store.outlooks(device, since) if troubled else (outlook,))
 

@@ -7,8 +7,9 @@ import structlog
 from data.log.port import Log, Topic
 from data.outlook import Outlook
 from data.refusal import Refusal
+from data.store.port import Store
 from data.wire import decode
-from service.alerts import Announcements
+from service.alerts import Announcements, tell_alert
 from service.draining.timeline import Timelines, parse
 from service.storage.identity import MARK_KEY
 
@@ -36,6 +37,14 @@ def recall_announcements(log: Log, announcements: Announcements, limit: int = RE
             announcements.take(announcements.news([decode(record.value, Outlook).body]))
         except Refusal as refusal:
             structlog.get_logger().warning("an announcement cannot be read", why=str(refusal))
+
+
+def keep_events(store: Store, announcements: Announcements) -> None:
+    """Keep the events of what was announced before the store kept such events. Those that it has stay as they are.
+
+    Raises what the store raises.
+    """
+    store.add_cluster_events([tell_alert(alert) for alert in reversed(announcements.newest())])
 
 
 def recall_curves(log: Log, timelines: Timelines, limit: int) -> None:

@@ -162,9 +162,9 @@ class RetentionTable(_Table):
     history_days: float = Field(
         default=400.0,
         ge=90,
-        description="Days that readings, outlooks, events, the scorebook of bundles, announcements, drains' curves and "
-        "dead letters are kept; "
-        "a disk's newest reading and outlook, drains, their journals and outcomes stay for ever.",
+        description="Days that readings, outlooks, events, changes in the lives of disks, outcomes, the scorebook of "
+        "bundles, announcements, drains' curves and dead letters are kept. A disk's newest reading, outlook and "
+        "change, its newest outcome by fate and source, a slot's newest change, drains and journals stay for ever.",
     )
     audit_days: float = Field(
         default=400.0, ge=30, description="Days that the audit of what was asked, and by whom, is kept."

@@ -37,8 +37,8 @@ def mass_suspicion(view: ClusterView, drain: Drain, policy: Policy, context: Con
 
 
 def trust(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
-    """The outlook must be there, of one drive, bad, young and borne out by enough readings; the bundle must
-    have proven itself.
+    """The outlook must be there, of one drive, bad by its newest reading, young and borne out by enough readings;
+    the bundle must have proven itself.
     """
     if drain.asked_by != AUTOMATIC:
         return Pass("a person asked")
@@ -47,11 +47,18 @@ def trust(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
     if (two := _two_disks(view, drain, context)) is not None:
         return two
     outlook = context.outlooks.get(drain.device) if drain.device else None
-    if outlook is None or outlook.status is Status.UNKNOWN:
+    if outlook is None or outlook.severity is Status.UNKNOWN:
         return Refuse("trust", "There is no outlook for this device; nothing is known of it.")
-    if outlook.status is not Status.BAD:
+    if outlook.severity is not Status.BAD:
         return Refuse(
-            "trust", f"The outlook is {outlook.status.value}, not bad.", {"status": outlook.status.value}
+            "trust", f"The outlook is {outlook.severity.value}, not bad.", {"status": outlook.severity.value}
+        )
+    if outlook.held is not None:
+        return Refuse(
+            "trust",
+            f"The disk is still called bad, but the newest reading says {outlook.status.value}; a drain that nobody "
+            "asked for waits for readings that agree.",
+            {"status": outlook.status.value, "severity": outlook.severity.value},
         )
     hours = (context.now - outlook.as_of).total_seconds() / 3600
     oldest = policy.outlook_age_max.total_seconds() / 3600

@@ -241,7 +241,7 @@ class _Cluster:
         if self.movers or any(drain.state in _WAITING for drain in self.drains.values()):
             return True
         return any(
-            outlook.status is Status.BAD and self.slots.serves(self.stands[device])
+            outlook.severity is Status.BAD and self.slots.serves(self.stands[device])
             for device, outlook in self.outlooks.items()
         )
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Connection, Select, func, select
 
-from data.ids import DeviceId
+from data.ids import DeviceId, OsdId
 from data.life_cycle import LifeChange
 from data.store import schema
 from data.store.database import Database
@@ -40,11 +40,14 @@ class LifeChangeRows:
         until: datetime | None = None,
         limit: int | None = None,
         device: DeviceId | None = None,
+        osd: OsdId | None = None,
     ) -> tuple[LifeChange, ...]:
         """As `data.store.port.Store.read_life_changes`."""
         wanted = select(_CHANGES.c.document).order_by(_CHANGES.c.at.desc(), _CHANGES.c.number.desc())
         if device is not None:
             wanted = wanted.where(_CHANGES.c.device == device)
+        if osd is not None:
+            wanted = wanted.where(_CHANGES.c.osds.contains(f",{osd},"))
         if since is not None:
             wanted = wanted.where(_CHANGES.c.at >= microseconds(since))
         if until is not None:
@@ -79,4 +82,17 @@ def _row_of(change: LifeChange) -> dict[str, object]:
         "at": microseconds(change.at),
         "digest": hashlib.sha256(document).digest(),
         "document": document,
+        "osds": f",{','.join(map(str, change.osds))}," if change.osds else "",
     }
+
+
+def prune_life_changes(connection: Connection, before: datetime) -> int:
+    """Drop changes from before `before`; the newest one of each disk and of each slot stays. Returns how many."""
+    newest = (
+        select(func.max(_CHANGES.c.number)).group_by(column)
+        for column in (_CHANGES.c.device, _CHANGES.c.osds)
+    )
+    old = _CHANGES.delete().where(
+        _CHANGES.c.at < microseconds(before), *(_CHANGES.c.number.not_in(numbers) for numbers in newest)
+    )
+    return connection.execute(old).rowcount

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from data.cluster_event import ClusterEvent, ClusterEventKind
 from data.drain import Drain, JournalEntry
-from data.ids import DeviceId, HostName
+from data.ids import DeviceId, HostName, OsdId
 from data.life_cycle import LifeChange
 from data.outcome import Outcome
 from data.outlook import Outlook
@@ -204,8 +204,11 @@ class Store(Protocol):
         until: datetime | None = None,
         limit: int | None = None,
         device: DeviceId | None = None,
+        osd: OsdId | None = None,
     ) -> tuple[LifeChange, ...]:
-        """Changes from `since` on and before `until`, of one device or of all, newest first; the newest `limit`."""
+        """Changes from `since` on and before `until`, of one device or of all, and of all or of disks that stood in
+        the slot `osd` then, newest first; the newest `limit`.
+        """
         ...
 
     def last_life_changes(self, after: int = 0) -> tuple[int, Mapping[DeviceId, LifeChange]]:
@@ -216,7 +219,7 @@ class Store(Protocol):
 
     def add_cluster_events(self, events: Sequence[ClusterEvent]) -> None:
         """Append events of the cluster: those after which their subject stands otherwise than by its last one, and
-        that no older map tells. `save_drain` appends those of drains.
+        that no older map tells; of a disk's outlooks those after the last one. `save_drain` appends those of drains.
         """
         ...
 
@@ -318,11 +321,13 @@ class Store(Protocol):
         latency: datetime | None = None,
         journal: tuple[str, datetime] | None = None,
     ) -> int:
-        """Drop readings, outlooks and events from before `history`, latency from before `latency`, and of
-        the one named `journal` the first lines as far as they are from before a time; returns how many.
+        """Drop readings, outlooks, events, changes in the lives of disks and outcomes from before `history`, latency
+        from before `latency`, and of the one named `journal` the first lines as far as they are from before a time;
+        returns how many.
 
-        A device's latest reading, latest outlook and checkpoint stay, however old. Drains, every other journal and
-        outcomes are never dropped.
+        A device's latest reading, latest outlook and checkpoint stay, however old, and so do the newest change in the
+        life of each disk and of each slot, and the newest outcome of each disk by fate and source. Drains and every
+        other journal are never dropped.
         """
         ...
 

@@ -23,7 +23,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 8
+VERSION = 9
 """Of the tables and of the documents in them; data.store.migrations tells what came with each."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -160,10 +160,12 @@ life_changes = Table(
     Column("at", BigInteger, nullable=False),
     Column("digest", LargeBinary, nullable=False, unique=True),
     Column("document", LargeBinary, nullable=False),
+    Column("osds", String, nullable=False, server_default=""),
     Index("life_changes_by_device", "device", "number"),
     Index("life_changes_by_time", "at", "number"),
     sqlite_autoincrement=True,
 )
+"""`osds`: the slots of the disk as `,3,12,`, empty where it has none."""
 
 cluster_events = Table(
     "cluster_events",

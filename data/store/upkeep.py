@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Delete, Select, Table, bindparam, func, selec
 from data.ids import DeviceId, HostName, OsdId
 from data.reading import LatencySummary, Reading, Smart
 from data.residence import is_apart
-from data.store import chain, coarse, documents, latencies, schema
+from data.store import chain, coarse, documents, latencies, lives, schema
 from data.store.database import Database
 from data.store.port import AUDIT
 from data.store.schema import instant, microseconds
@@ -77,7 +77,7 @@ def coarsen(database: Database, before: datetime) -> int:
 
 
 def prune(database: Database, history: datetime | None, latency: datetime | None) -> int:
-    """Drop readings, outlooks and events from before `history`, latency from before `latency`; returns how many."""
+    """Drop what is from before `history`, latency from before `latency` (`data.store.port.Store.prune`)."""
     kinds = (
         (schema.readings, "device", "taken_at", history),
         (schema.outlooks, "device", "as_of", history),
@@ -94,7 +94,30 @@ def prune(database: Database, history: datetime | None, latency: datetime | None
         events = schema.cluster_events
         old = events.delete().where(events.c.at < microseconds(history))
         dropped += database.write(partial(_gone, old))
+        dropped += database.write(lambda connection: lives.prune_life_changes(connection, history))
+        dropped += database.write(partial(_prune_outcomes, database, microseconds(history)))
     return dropped
+
+
+def _prune_outcomes(database: Database, before: int, connection: Connection) -> int:
+    """Whatever class of fates is asked for, the last outcome of it is the newest one of its fate, which stays."""
+    table = schema.outcomes
+    rows = connection.execute(
+        select(table.c.number, table.c.at, table.c.document).order_by(table.c.at, table.c.number)
+    ).all()
+    newest, old = dict[tuple[str, ...], int](), list[tuple[int, tuple[str, ...]]]()
+    for number, at, document in rows:
+        outcome = database.set_aside.read_one(table.name, document, bodies.OUTCOME.read)
+        if outcome is None:
+            continue
+        key = outcome.device, outcome.fate.value, outcome.source
+        newest[key] = number
+        if at < before:
+            old.append((number, key))
+    gone = [{"of": number} for number, key in old if newest[key] != number]
+    if gone:
+        connection.execute(table.delete().where(table.c.number == bindparam("of")), gone)
+    return len(gone)
 
 
 def shorten(database: Database, journal: str, before: datetime) -> int:

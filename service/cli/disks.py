@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import urllib.parse
+from datetime import datetime
 from typing import Annotated
 
 from cyclopts import Parameter
 from rich.table import Table
 
 from data.life_cycle import LifeState
+from data.refusal import Refusal
 from service.cli.client import Client, Json
 from service.cli.options import HERE, AsJson, Where, line, print_json, terminal
 
 _PAGE = 10_000
+_ENDS = frozenset({LifeState.DRAINED, LifeState.FAILED, LifeState.RETIRED})
+
+
+class BadSlot(Refusal):
+    """What was given as a slot names no OSD."""
 
 
 def disks(
@@ -20,6 +27,12 @@ def disks(
     life: Annotated[
         LifeState | None, Parameter(help="Only disks in this state, such as `retired` or `draining`.")
     ] = None,
+    slot: Annotated[
+        str,
+        Parameter(
+            help="Only the disks that stand and stood in the slot of an OSD (osd.N), and what became of each."
+        ),
+    ] = "",
     where: Where = HERE,
     as_json: AsJson = False,
 ) -> int:
@@ -29,6 +42,8 @@ def disks(
 
     Example: predrain disks --life retired
     """
+    if slot:
+        return _show_slot(where.client(), slot, as_json=as_json)
     found = [one for one in _all_disks(where.client()) if life in (None, one["state"])]
     if as_json:
         print_json(found)
@@ -46,6 +61,35 @@ def disks(
         table.add_row(*map(line, shown))
     terminal().print(table)
     return 0
+
+
+def _show_slot(client: Client, slot: str, *, as_json: bool) -> int:
+    number = slot.removeprefix("osd.")
+    if not (number.isascii() and number.isdigit()):
+        raise BadSlot(f"{slot!r} is no OSD; give osd.12")
+    told = client.get(f"slots/{number}")
+    if as_json:
+        print_json(told)
+        return 0
+    print(f"{line(told['device'] or 'no disk that is known')} stands in the slot of osd.{told['osd']}")
+    table = Table("disk", "from, UTC", "until, UTC", "state", "severity", "what became of it", box=None)
+    for one in told["disks"]:
+        became = [change["sentence"] for change in reversed(one["changes"]) if change["state"] in _ENDS]
+        shown = (
+            one["device"],
+            _date(one["since"], "before the record"),
+            _date(one["until"], "now"),
+            one["state"].replace("_", " "),
+            one["severity"] or "",
+            " ".join(became),
+        )
+        table.add_row(*map(line, shown))
+    terminal().print(table)
+    return 0
+
+
+def _date(text: str | None, otherwise: str) -> str:
+    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M}" if text is not None else otherwise
 
 
 def _all_disks(client: Client) -> list[Json]:

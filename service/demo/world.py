@@ -142,7 +142,7 @@ class World:
             if drive is None or osd in self.fleet.died_of:
                 continue
             outlook = house.fleet.outlook(drive.device)
-            if self._hour(osd) == now.hour or (outlook is not None and outlook.status is not Status.GOOD):
+            if self._hour(osd) == now.hour or (outlook is not None and outlook.severity is not Status.GOOD):
                 reading = self.fleet.reading(osd, self._hosts[osd], now)
                 if reading is not None:
                     readings.append(reading)

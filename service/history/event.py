@@ -13,16 +13,15 @@ from data.ids import DeviceId, HostName, OsdId
 from data.life_cycle import LifeChange
 from data.outcome import Outcome
 from data.outlook import Status
-from service.alerts import Alert
 from service.history.kinds import HistoryKind
 
-KnownChange: TypeAlias = ClusterEvent | LifeChange | Outcome | Alert
+KnownChange: TypeAlias = ClusterEvent | LifeChange | Outcome
 """One change as the service knows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentPlaces:
-    """Where disks and OSDs are now: what a change does not say itself."""
+    """Where disks and OSDs are now, and disks that have ended were last: what a change does not say itself."""
 
     hosts: Mapping[OsdId, HostName] = field(default_factory=dict)
     disks: Mapping[OsdId, DeviceId] = field(default_factory=dict)

@@ -6,8 +6,6 @@ from data.cluster_event import ClusterEvent, ClusterEventKind
 from data.ids import DeviceId, HostName, OsdId
 from data.life_cycle import LifeChange, LifeEvidence, LifeState, RetiredWhy
 from data.outcome import Fate, Outcome
-from data.outlook import Outlook
-from service.alerts import Alert, Why
 from service.history.event import CurrentPlaces, HistoryEvent, KnownChange
 from service.history.kinds import HistoryKind as Kind
 
@@ -17,6 +15,9 @@ _OF_CLUSTER = {
     ClusterEventKind.HALTED: Kind.HALTED,
     ClusterEventKind.HALT_LIFTED: Kind.HALT_LIFTED,
     ClusterEventKind.CONTROLLER: Kind.CONTROLLER_CHANGED,
+    ClusterEventKind.OUTLOOK_WORSE: Kind.OUTLOOK_WORSE,
+    ClusterEventKind.OUTLOOK_DOUBLED: Kind.OUTLOOK_DOUBLED,
+    ClusterEventKind.OUTLOOK_BETTER: Kind.OUTLOOK_BETTER,
 }
 _OF_LIFE = {
     LifeState.NEW: Kind.DISK_NEW,
@@ -32,11 +33,6 @@ _OF_RETIRED = {
     RetiredWhy.LOST: Kind.DISK_LOST,
 }
 _OF_FATE = {Fate.FAILED: Kind.DISK_FAILED, Fate.REPLACED: Kind.DISK_REPLACED, Fate.REMOVED: Kind.DISK_REMOVED}
-_OF_ALERT = {
-    Why.WORSE: Kind.OUTLOOK_WORSE,
-    Why.DOUBLED: Kind.OUTLOOK_DOUBLED,
-    Why.BETTER: Kind.OUTLOOK_BETTER,
-}
 
 
 def make_event(known: KnownChange, places: CurrentPlaces) -> HistoryEvent | None:
@@ -56,8 +52,6 @@ def make_event(known: KnownChange, places: CurrentPlaces) -> HistoryEvent | None
                 known.at, kind, _host(None, known.device, None, places), known.device,
                 places.osds.get(known.device), why=why, by=known.source,
             )  # fmt: skip
-        case Alert(why=why, outlook=outlook):
-            return _of_outlook(_OF_ALERT[why], outlook, places)
 
 
 def _of_cluster(event: ClusterEvent, places: CurrentPlaces) -> HistoryEvent:
@@ -66,11 +60,13 @@ def _of_cluster(event: ClusterEvent, places: CurrentPlaces) -> HistoryEvent:
         assert event.state is not None, "an event of a drain says its state"
         kind = Kind(f"drain_{event.state.value}")
     osd = event.osds[0] if event.osds else None
+    if event.kind.is_of_outlook and event.device is not None:
+        osd = places.osds.get(event.device)
     device = event.device or (places.disks.get(osd) if osd is not None else None)
     drain = event.subject if event.kind is ClusterEventKind.DRAIN else None
     return HistoryEvent(
         event.at, kind, _host(event.host, device, osd, places), device, osd, drain, event.state, event.intent,
-        why=event.why, by=event.by,
+        event.severity, why=event.why, by=event.by,
     )  # fmt: skip
 
 
@@ -83,19 +79,6 @@ def _of_life(change: LifeChange, places: CurrentPlaces) -> HistoryEvent | None:
         change.at, kind, _host(change.host, change.device, osd, places), change.device, osd,
         successor=change.successor,
     )  # fmt: skip
-
-
-def _of_outlook(kind: Kind, outlook: Outlook, places: CurrentPlaces) -> HistoryEvent:
-    osd = places.osds.get(outlook.device)
-    return HistoryEvent(
-        outlook.as_of,
-        kind,
-        _host(None, outlook.device, osd, places),
-        outlook.device,
-        osd,
-        severity=outlook.severity,
-        why=outlook.reasons[0].sentence if outlook.reasons else "",
-    )
 
 
 def _host(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -14,7 +14,6 @@ from data.cluster_event import ClusterEvent
 from data.ids import DeviceId, HostName, OsdId
 from data.life_cycle import LifeChange
 from data.store.port import Store
-from service.alerts import Alert
 from service.history.event import CurrentPlaces, HistoryEvent, KnownChange
 from service.history.events import make_event
 from service.history.kinds import HistoryKind
@@ -80,7 +79,6 @@ class HistoryPage:
 
 def read_history(
     store: Store,
-    alerts: Iterable[Alert],
     places: CurrentPlaces,
     asked: HistoryQuery,
     limit: int,
@@ -92,7 +90,7 @@ def read_history(
         until = min(until or after.at + _TICK, after.at + _TICK)
     found: list[HistoryEvent] = []
     last, looked = after, 0
-    for event in _events_back(store, alerts, places, asked.since, until):
+    for event in _events_back(store, places, asked.since, until):
         if after is not None and event.at == after.at and event.key <= after.key:
             continue
         if len(found) == limit or looked == MOST_LOOKED_AT:
@@ -105,7 +103,6 @@ def read_history(
 
 def _events_back(
     store: Store,
-    alerts: Iterable[Alert],
     places: CurrentPlaces,
     since: datetime | None,
     until: datetime | None,
@@ -115,7 +112,6 @@ def _events_back(
         ((change.at, change) for change in _read_back(store.read_cluster_events, since, until)),
         ((change.at, change) for change in _read_back(store.read_life_changes, since, until)),
         _sort_back([(outcome.at, outcome) for outcome in store.outcomes()], since, until),
-        _sort_back([(alert.outlook.as_of, alert) for alert in alerts], since, until),
     )
     merged = heapq.merge(*told, key=itemgetter(0), reverse=True)
     for _, together in groupby(merged, key=itemgetter(0)):

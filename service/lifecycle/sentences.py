@@ -41,4 +41,6 @@ _EVIDENCE: Final[Mapping[LifeEvidence, str]] = {
 def describe_life(change: LifeChange) -> str:
     """One sentence: the state, and what it rests on."""
     said = _RETIRED[change.why] if change.why is not None else _STATES[change.state]
+    if change.state is LifeState.IN_SERVICE and change.osds:
+        said += f" under {' and '.join(f'osd.{osd}' for osd in change.osds)}"
     return f"{said}: {_EVIDENCE[change.evidence].format(change.subject or 'somebody')}."

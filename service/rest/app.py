@@ -35,6 +35,7 @@ from service.rest import (
     residence,
     session,
     signin,
+    slots,
     status,
 )
 from service.rest.admission import Admission
@@ -95,6 +96,7 @@ def create_app(
     for noun in (
         status,
         osds,
+        slots,
         residence,
         devices,
         outlooks,

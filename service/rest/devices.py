@@ -170,7 +170,7 @@ async def devices(
     limit: Limit = 1000,
     cursor: Cursor = None,
 ) -> Response:
-    """Every device that was read, or that the cluster names."""
+    """Every device that was read, that the cluster names, or that is on record."""
     return await in_turn(
         request, "devices", lambda: listing.ready(limit, cursor), lambda: listing.page(limit, cursor)
     )
@@ -291,9 +291,9 @@ def _moved_first(series: list[SeriesBody]) -> list[SeriesBody]:
 
 
 def known_device(sight: Sight, name: DeviceId) -> tuple[OsdId, ...]:
-    """The OSDs on a device. Raises Problem where it was never read and the cluster does not name it."""
+    """The OSDs on a device. Raises Problem where nothing of it is on record."""
     osds = sight.osds_of().get(name, ())
-    if name not in sight.readings and not osds:
+    if name not in sight.lives:
         raise Problem(404, f"No device {name} was ever read here.", listed_at="/api/v1/devices")
     return osds
 
@@ -310,8 +310,7 @@ def _touched(sight: Sight, before: Sight | None) -> Mapping[str, MadeOf | None]:
     else:
         touched = differing(sight.readings, before.readings) | differing(sight.lives, before.lives)
     return {
-        name: _parts(sight, name, osds.get(name, ())) if name in sight.readings or name in osds else None
-        for name in touched
+        name: _parts(sight, name, osds.get(name, ())) if name in sight.lives else None for name in touched
     }
 
 
@@ -336,7 +335,7 @@ def _row(
     identity = smart.identity if smart else None
     return {
         "device": name,
-        "host": reading.host if reading else host,
+        "host": reading.host if reading else host or life.change.host,
         "osds": list(osds),
         "model": (identity.model if identity else None) or model,
         "serial": identity.serial if identity else None,

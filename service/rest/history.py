@@ -84,9 +84,7 @@ def list_events(
         tuple(q.split()) if q else (),
     )
     after = _after(cursor) if cursor else None
-    page = read_history(
-        house.store, house.announcements.newest(), _places(house.sight()), asked, limit, after
-    )
+    page = read_history(house.store, _places(house.sight()), asked, limit, after)
     following = _cursor_at(page.next) if page.next is not None else None
     return caching.answer(request, HistoryPageBody(items=[*map(_body, page.events)], next=following))
 
@@ -109,12 +107,16 @@ def _after(cursor: str) -> HistoryCursor:
 
 
 def _places(sight: Sight) -> CurrentPlaces:
+    """Where disks and OSDs are; of a disk that has ended where it stood last."""
     osds = sight.view.osds.values() if sight.view is not None else ()
+    lives = {device: life.change for device, life in sight.lives.items()}
+    last_slots = {device: change.osds[0] for device, change in lives.items() if change.osds}
+    last_hosts = {device: change.host for device, change in lives.items() if change.host is not None}
     return CurrentPlaces(
         {osd.id: osd.host for osd in osds},
         {osd.id: osd.device for osd in osds if osd.device is not None},
-        {device: of[0] for device, of in sight.osds_of().items() if of},
-        {device: reading.host for device, reading in sight.readings.items()},
+        last_slots | {device: of[0] for device, of in sight.osds_of().items() if of},
+        last_hosts | {device: reading.host for device, reading in sight.readings.items()},
     )
 
 

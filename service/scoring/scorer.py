@@ -16,6 +16,7 @@ from data.residence import ResidenceLimits
 from data.scorebook import Scorebook
 from data.store.port import Store
 from service.alerts import Announcements
+from service.memory import keep_events
 from service.scoring import succession
 from service.scoring.forecasting import Forecaster
 from service.scoring.latest import Latest
@@ -95,6 +96,7 @@ class Scorer:
             self._limits,
         )
         devices = worker.rebuild() if whole else None
+        keep_events(self._store, self._announcements)
         self._reign(champion)
         self._worker = worker
         structlog.get_logger().info("scoring", bundle=champion.name, devices=devices)

@@ -37,7 +37,7 @@ from data.residence import (
 )
 from data.store.port import Checkpoint, Store
 from data.wire import DeadLetter, accept
-from service.alerts import Announcements
+from service.alerts import Announcements, tell_alert
 from service.memory import recall_announcements
 from service.scoring.deadletters import opened
 from service.scoring.forecasting import Forecaster, Patient, Seen
@@ -188,10 +188,10 @@ class Worker(Generic[State]):
         if news and self._clock.now() - self._began > STOOD_STILL:
             recall_announcements(self._log, self._announcements)
             news = self._announcements.news(outlooks)
-        # Announcements go first: after a crash the store would call the outlook old, and nobody be told.
-        self._log.append(
-            Topic.OUTLOOKS, [Record(a.outlook.device, self._sender.seal(a.outlook)) for a in news]
-        )
+        self._store.add_cluster_events([tell_alert(one) for one in news])
+        # Announcements go before outlooks: after a crash the store would call the outlook old, and nobody be told.
+        told = [alert.outlook for alert in news]
+        self._log.append(Topic.OUTLOOKS, [Record(one.device, self._sender.seal(one)) for one in told])
         # At once: if the store fails now, the next step has nothing to announce again.
         self._announcements.take(news)
         taken += readings

@@ -17,7 +17,6 @@ from actions.messages import WORDS, describe_lost
 from actions.policy import Mode
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import LifeState
 from data.outlook import Outlook, Status
 from data.reading import Smart
 from service.telling.cause import Cause, Point, Scene, Severity
@@ -128,7 +127,7 @@ def _sick(scene: Scene) -> Iterator[Sick]:
     sight, osds, drains = scene.sight, scene.sight.osds_of(), scene.sight.drain_of()
     for device, life in sight.lives.items():
         reading, newest, severity = sight.readings.get(device), sight.outlooks.get(device), life.severity
-        if (severity is not Status.WARNING and severity is not Status.BAD) or life.state is LifeState.DRAINED:
+        if (severity is not Status.WARNING and severity is not Status.BAD) or not life.holds_data:
             continue
         if reading is None or newest is None:
             continue

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from actions.cluster.view import ClusterView
 from actions.decide import decide
 from actions.foresight import fingerprint
-from actions.policy import Mode
-from actions.proposals import proposals
-from actions.steps import Propose, Turn
+from actions.guards.belief import AUTOMATIC
+from actions.policy import Mode, Policy
+from actions.proposals import no_longer_wanted, proposals
+from actions.steps import Propose, Refusal, Turn
 from data.drain import Drain, DrainState, Intent, Plan
+from data.outlook import Outlook, Status
 from tests.actions.made import (
     NOW,
     POLICY,
@@ -23,7 +27,9 @@ from tests.actions.made import (
     changed_osd,
     device,
     settled_memory,
+    wide_spec,
 )
+from tests.actions.run import Run
 
 ASKING = replace(POLICY, mode=Mode.PROPOSE)
 
@@ -53,6 +59,47 @@ def test_a_disk_that_was_filled_is_proposed_like_any_other_once_it_is_bad() -> N
     assert proposed(a_drain(0, DrainState.VERIFIED, intent=Intent.FILL))
     assert not proposed(a_drain(0, DrainState.DRAINING, intent=Intent.FILL))
     assert not proposed(a_drain(0, DrainState.VERIFIED))
+
+
+def held_outlook(status: Status = Status.WARNING) -> Outlook:
+    """One reading calls the disk better; the severity stays bad until three in a row do."""
+    return bad_outlook(0, status=status, held=Status.BAD, readings=1, span_hours=0.0)
+
+
+@pytest.mark.parametrize("status", [Status.WARNING, Status.GOOD, Status.UNKNOWN])
+def test_a_disk_that_is_called_bad_while_its_newest_reading_is_not_is_refused_and_says_why(
+    status: Status,
+) -> None:
+    view = calm_view()
+    (answer,) = proposals(view, POLICY, a_context(view, outlooks={device(0): held_outlook(status)}))
+    assert isinstance(answer, Refusal)
+    assert [(one.code, one.numbers) for one in answer.refusals] == [
+        ("trust", {"status": status.value, "severity": "bad"})
+    ]
+    assert f"the newest reading says {status.value}" in answer.refusals[0].sentence
+
+
+def test_a_proposal_stands_as_long_as_its_disk_is_called_bad() -> None:
+    view, old = calm_view(), NOW - timedelta(days=9)
+    drain = replace(a_drain(0, DrainState.PROPOSED, asked_by=AUTOMATIC), created_at=old)
+    better = replace(held_outlook(), span_hours=80.0, readings=2)
+    assert not no_longer_wanted(view, drain, POLICY, a_context(view, outlooks={device(0): better}))
+    calm = replace(better, held=None, readings=3)
+    assert no_longer_wanted(view, drain, POLICY, a_context(view, outlooks={device(0): calm}))
+
+
+def test_a_drain_that_was_proposed_is_not_begun_by_itself_while_the_newest_reading_is_better() -> None:
+    bad = bad_outlook(3)
+    with Run(wide_spec(), policy=Policy(mode=Mode.PROPOSE)) as run:
+        run.outlooks[device(3)] = replace(bad, as_of=run.cluster.now)
+        run.ticks(5)
+        run.controller.policy = Policy(mode=Mode.ACT)
+        run.outlooks[device(3)] = replace(bad, as_of=run.cluster.now, status=Status.WARNING, held=Status.BAD)
+        run.ticks(5)
+        assert [drain.state for drain in run.store.drains()] == [DrainState.PROPOSED]
+        run.outlooks[device(3)] = replace(bad, as_of=run.cluster.now)
+        run.ticks(5)
+        assert [drain.state for drain in run.store.drains()] == [DrainState.DRAINING]
 
 
 def waiting(view: ClusterView, **changes: object) -> Drain:

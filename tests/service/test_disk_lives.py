@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, OsdId
 from data.life_cycle import LifeSource, LifeState, RetiredWhy
 from data.outcome import Fate, Outcome
@@ -62,6 +63,24 @@ def test_a_replaced_disk_is_retired_and_names_its_successor(world: World) -> Non
 def test_the_alert_on_bad_disks_ends_when_the_disk_was_replaced(world: World) -> None:
     replace_disk(world)
     assert not scraped(world.house).get("predrain_bad_devices")
+
+
+def test_metrics_and_messages_end_alike_when_a_bad_disk_was_drained(world: World) -> None:
+    house = world.house
+    world.tick(5)
+    house.ingest(week_of("A", house.clock.now(), passed=False))
+    work(house)
+    assert scraped(house)["predrain_bad_devices"]
+    now = house.clock.now()
+    house.store.save_drain(
+        Drain("d-1", OLD, (OsdId(0),), DrainState.VERIFIED, Intent.REPLACE, "ada", "bad", now, now)
+    )
+    house.fleet.look(house.fleet.view)
+    house.changes.tell()
+    keep_lives(house)
+    assert house.sight().lives[OLD].state is LifeState.DRAINED
+    assert not [cause for cause in causes(house.scene()) if cause.key.startswith("disks:")]
+    assert not scraped(house).get("predrain_bad_devices")
 
 
 def test_nobody_is_told_to_drain_a_disk_that_was_replaced(world: World, site: Site) -> None:

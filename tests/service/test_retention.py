@@ -20,12 +20,14 @@ from service import memory, retention
 from service.access.audit import AUDIT
 from service.draining.timeline import Sample, record
 from service.house import House
+from service.lifecycle.book import LifeBook
 from service.retention import Dropped
 from service.scoring.deadletters import standing
 from service.settings import RetentionTable
 from tests.deadlines import idle_seconds
 from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
-from tests.service.test_drains import World, made
+from tests.service.test_disk_lives import OLD, replace_disk
+from tests.service.test_drains import World, made, world  # noqa: F401
 from tests.service.test_worker import work
 
 DAY = timedelta(days=1)
@@ -177,6 +179,18 @@ def test_what_was_asked_and_by_whom_goes_when_its_own_time_is_over(house: House)
     later(house, 2)
     assert house.retain() == Dropped(1, 0)
     assert house.store.journal(AUDIT) == ()
+
+
+def test_a_replaced_disk_is_still_told_as_replaced_when_its_past_is_dropped(world: World) -> None:  # noqa: F811
+    replace_disk(world)
+    before = world.house.sight().lives[OLD].change
+    assert len(world.house.store.read_life_changes(device=OLD)) > 1
+    later(world.house, 500)
+    world.house.retain()
+    assert world.house.store.read_life_changes(device=OLD) == (before,)
+    began = LifeBook(world.house.store, world.house.clock.now(), DAY)
+    began.age(world.house.clock.now())
+    assert began.shown[OLD].change == before
 
 
 def test_the_log_gives_its_room_back(place: Place) -> None:

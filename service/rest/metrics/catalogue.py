@@ -29,7 +29,7 @@ NEWEST = Family("predrain_newest_reading_age_seconds", "Age of the newest readin
 STALE_AFTER = Family("predrain_reading_stale_seconds", "Age from which a reading is stale: two intervals.")
 BAD = Family(
     "predrain_bad_devices",
-    "Devices whose severity is bad and that neither failed nor are retired, where there are any.",
+    "Devices whose severity is bad and on which data may lie (not drained, failed or retired), where there are any.",
     ("host", "model"),
     f"pairs with a bad device, {MOST} at the most",
 )

@@ -58,7 +58,8 @@ def spread(sight: Sight, now: datetime, stale_after: timedelta) -> Spread:
         seen = reading.seen
         model = models.get(device) or (seen.identity.model if isinstance(seen, Smart) else None) or "unknown"
         found.models[model] += 1
-        if sight.severity(device) is Status.BAD:
+        life = sight.lives.get(device)
+        if life is not None and life.holds_data and life.severity is Status.BAD:
             found.bad[host, model] += 1
         if is_hot(reading) and now - reading.taken_at <= stale_after:
             found.hot[racks.get(HostName(host), ""), host] += 1

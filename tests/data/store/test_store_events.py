@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from data.cluster_event import ClusterEvent, ClusterEventKind
+from data.cluster_event import ClusterEvent, ClusterEventKind, tell_outlook
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, HostName, OsdId
 from data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState
+from data.outcome import Fate, Outcome
+from data.outlook import GRID_DAYS, Outlook, Reason, Status
 from data.store.port import Store
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -89,3 +91,55 @@ def test_old_events_of_the_cluster_are_dropped_with_the_history(store: Store) ->
     store.add_cluster_events([down, up])
     assert store.prune(history=NOON + HOUR) == 1
     assert store.read_cluster_events() == (up,)
+
+
+def bad_outlook(hour: int) -> ClusterEvent:
+    curve = tuple(1 / (1 + day / 100) for day in GRID_DAYS)
+    reasons = (Reason("pending", "16 pending sectors."),)
+    outlook = Outlook(DeviceId("A"), NOON + hour * HOUR, Status.BAD, "model:1", reasons, "", survival=curve)
+    return tell_outlook(ClusterEventKind.OUTLOOK_DOUBLED, outlook)
+
+
+def test_every_announcement_of_an_outlook_is_one_event_however_often_it_is_told(store: Store) -> None:
+    first, second = bad_outlook(1), bad_outlook(2)
+    for told in ([first], [first, second], [second], [first]):
+        store.add_cluster_events(told)
+    assert store.read_cluster_events() == (second, first)
+    assert (first.severity, first.why) == (Status.BAD, "16 pending sectors.")
+
+
+def test_old_changes_in_the_lives_of_disks_are_dropped_but_the_newest_of_each_disk_and_slot(
+    store: Store,
+) -> None:
+    in_3, in_4 = (replace(life_change(n), osds=(OsdId(n),)) for n in (3, 4))
+    again = replace(in_4, at=NOON + HOUR, state=LifeState.SILENT)
+    recent = replace(in_4, at=NOON + 9 * HOUR)
+    other = replace(life_change(1, "B", hour=2), osds=(OsdId(7), OsdId(13)))
+    store.add_life_changes([in_3, in_4, again, other, recent])
+    assert store.prune(history=NOON + 5 * HOUR) == 2
+    # The slot osd.3 has no newer change than the one that A left it with.
+    assert store.read_life_changes() == (recent, other, in_3)
+    assert store.prune(history=NOON + 99 * HOUR) == 0
+
+
+def test_changes_are_found_by_the_slot_in_which_their_disk_stood(store: Store) -> None:
+    in_3 = replace(life_change(3), osds=(OsdId(3),))
+    both = replace(life_change(1, "B", hour=2), osds=(OsdId(3), OsdId(13)))
+    store.add_life_changes([in_3, both, life_change(5, "C")])
+    assert store.read_life_changes(osd=OsdId(3)) == (both, in_3)
+    assert store.read_life_changes(osd=OsdId(13)) == (both,)
+    assert store.read_life_changes(osd=OsdId(1)) == ()
+
+
+def test_old_outcomes_are_dropped_but_the_newest_of_each_disk_fate_and_source(store: Store) -> None:
+    def said(device: str, hour: int, fate: Fate, source: str = "ada") -> Outcome:
+        return Outcome(DeviceId(device), NOON + hour * HOUR, fate, source, f"{hour}")
+
+    kept = (
+        said("A", 1, Fate.CLEARED), said("A", 2, Fate.SUSPECTED, "rule"), said("B", 3, Fate.FAILED),
+        said("A", 4, Fate.FAILED), said("A", 9, Fate.SUSPECTED), said("A", 10, Fate.SUSPECTED),
+    )  # fmt: skip
+    for one in (said("A", 0, Fate.FAILED), said("B", 0, Fate.FAILED), *kept):
+        store.add_outcome(one)
+    assert store.prune(history=NOON + 5 * HOUR) == 2
+    assert store.outcomes() == kept

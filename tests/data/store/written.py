@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from data.cluster_event import ClusterEvent, ClusterEventKind, tell_drain
+from data.cluster_event import ClusterEvent, ClusterEventKind, tell_drain, tell_outlook
 from data.drain import Drain, DrainState, Intent, JournalEntry, Mechanic, Move, Plan, Progress
 from data.ids import DeviceId, HostName, OsdId, PgId
 from data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState
@@ -71,6 +71,7 @@ LIFE_CHANGE = LifeChange(
 OSD_DOWN = ClusterEvent(
     "osd.5", NOON + HOUR, ClusterEventKind.OSD_DOWN, (OsdId(5),), HostName("ceph-1"), SILENT, epoch=42
 )
+TURNED = tell_outlook(ClusterEventKind.OUTLOOK_WORSE, replace(OUTLOOKS[-1], as_of=NOON + 2 * HOUR))
 MIGRATED_EVENTS = (
     tell_drain(DRAIN),
     replace(tell_drain(DRAIN), state=DrainState.PROPOSED, why="bad", by="controller"),
@@ -90,14 +91,19 @@ def fill(store: Store) -> None:
     store.add_journal(JOURNAL)
     store.add_outcome(OUTCOME)
     store.add_life_changes([LIFE_CHANGE])
-    store.add_cluster_events([OSD_DOWN])
+    store.add_cluster_events([OSD_DOWN, TURNED])
     store.set_halt(HALT)
 
 
 def assert_whole(
-    store: Store, *, checkpoint: bool = True, life_changes: bool = True, events: bool = True
+    store: Store,
+    *,
+    checkpoint: bool = True,
+    life_changes: bool = True,
+    events: bool = True,
+    outlook_events: bool = True,
 ) -> None:
-    """All of it is there, and nothing else. checkpoint, life_changes, events: whether the format could hold them."""
+    """All of it is there, and nothing else. The others: whether the format could hold them."""
     assert store.readings(DEVICE) == READINGS
     assert store.readings(SILENT) == (NO_ANSWER,)
     assert store.latest_readings() == {DEVICE: READINGS[-1], SILENT: NO_ANSWER}
@@ -110,5 +116,8 @@ def assert_whole(
     assert tuple(line for line in store.journal() if line.drain != AUDIT) == JOURNAL
     assert store.outcomes() == (OUTCOME,)
     assert store.read_life_changes() == ((LIFE_CHANGE,) if life_changes else ())
-    assert store.read_cluster_events() == ((OSD_DOWN, tell_drain(DRAIN)) if events else MIGRATED_EVENTS)
+    if life_changes:
+        assert store.read_life_changes(osd=OsdId(5)) == (LIFE_CHANGE,)
+    told = (OSD_DOWN, tell_drain(DRAIN)) if events else MIGRATED_EVENTS
+    assert store.read_cluster_events() == ((TURNED, *told) if outlook_events else told)
     assert store.halt_reason() == HALT

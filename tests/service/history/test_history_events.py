@@ -14,7 +14,7 @@ from data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState, Ret
 from data.outcome import Fate, Outcome
 from data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
 from data.store.sqlite import SqliteStore
-from service.alerts import Alert, Why
+from service.alerts import Alert, Why, tell_alert
 from service.history import query
 from service.history.event import CurrentPlaces, HistoryEvent
 from service.history.events import make_event
@@ -80,7 +80,7 @@ def bad_outlook(at: datetime = NOON) -> Outlook:
             "/devices/ST4000_Z1",
         ),
         (
-            Alert(Why.WORSE, bad_outlook()),
+            tell_alert(Alert(Why.WORSE, bad_outlook())),
             "outlook_worse",
             "The outlook of ST4000_Z1 (osd.3) became worse: bad: 16 pending sectors.",
             "/devices/ST4000_Z1",
@@ -142,7 +142,7 @@ def test_every_kind_has_a_group_a_sentence_and_a_link(kind: HistoryKind) -> None
 def read(
     store: SqliteStore, asked: HistoryQuery, limit: int, after: HistoryCursor | None = None
 ) -> HistoryPage:
-    return read_history(store, [Alert(Why.WORSE, bad_outlook(NOON + 2 * HOUR))], PLACES, asked, limit, after)
+    return read_history(store, PLACES, asked, limit, after)
 
 
 def read_all(store: SqliteStore, asked: HistoryQuery, limit: int) -> list[HistoryEvent]:
@@ -165,6 +165,7 @@ def busy() -> SqliteStore:
         for osd in range(30)
     ]
     store.add_cluster_events([*at_once, tell_halt("smoke", "ada", NOON + HOUR)])
+    store.add_cluster_events([tell_alert(Alert(Why.WORSE, bad_outlook(NOON + 2 * HOUR)))])
     store.add_life_changes([FAILED, replace(SWAPPED, at=NOON + 3 * HOUR)])
     store.add_outcome(Outcome(DISK, NOON - HOUR, Fate.CLEARED, "ada"))
     return store

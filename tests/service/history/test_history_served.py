@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,15 @@ import pytest
 
 from actions.cluster.port import ClusterUnreachable
 from data.ids import OsdId
+from service.alerts import Announcements
 from service.cli import main
 from service.cli.events import BadTime, read_time
-from tests.service.conftest import NOON, Place, Serve, Site, shut
+from service.history.event import CurrentPlaces
+from service.history.query import HistoryQuery, read_history
+from tests.service.conftest import NOON, Place, Serve, Site, shut, week_of
+from tests.service.test_disk_lives import OLD, replace_disk
 from tests.service.test_drains import Seated, World, proposed, site, wish, world  # noqa: F401
+from tests.service.test_worker import work
 
 
 def told(site: Site, **asked: Any) -> list[dict[str, Any]]:  # noqa: F811
@@ -156,3 +162,31 @@ def test_a_time_is_an_age_or_a_date(text: str, hours: int) -> None:
 def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(BadTime, match="12h, 7d, 4w"):
         read_time(text, NOON)
+
+
+def test_what_was_forecast_of_a_disk_is_found_by_the_slot_in_which_it_stood(world: World, site: Site) -> None:  # noqa: F811
+    replace_disk(world)
+    (event,) = told(site, kind="outlook", disk="osd.0")
+    assert (event["device"], event["osd"], event["kind"]) == (OLD, 0, "outlook_worse")
+
+
+def test_outlooks_are_told_as_far_back_as_events_are_kept_and_of_before_they_were_kept(place: Place) -> None:
+    first = place.house()
+    first.start()
+    for day in range(3):
+        first.ingest(week_of(f"{day}", passed=False))
+        work(first)
+    kept = [event for event in first.store.read_cluster_events() if event.kind.is_of_outlook]
+    assert len(kept) == 3
+    first.announcements = Announcements(kept=1)
+    site_of_first = {one.device for one in kept}
+    page = read_history(first.store, CurrentPlaces(), HistoryQuery(), 10, None)
+    assert {event.device for event in page.events if event.kind == "outlook_worse"} == site_of_first
+    shut(first)
+    with sqlite3.connect(place.state.store) as file:
+        file.execute("DELETE FROM cluster_events")
+    file.close()
+    again = place.house()
+    again.start()
+    assert [event for event in again.store.read_cluster_events() if event.kind.is_of_outlook] == kept
+    shut(again)

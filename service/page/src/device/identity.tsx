@@ -22,7 +22,7 @@ export function Identity({ facts, osds }: { facts: Device; osds: readonly Osd[] 
       </Fact>
       <Fact name={osds.length > 1 ? "OSDs" : "OSD"}>
         {osds.length === 0
-          ? facts.osds.map((osd) => `osd.${osd}`).join(", ") || "none"
+          ? named(facts.osds) || (facts.life.osds.length > 0 ? `none; it stood under ${named(facts.life.osds)}` : "none")
           : osds.slice(0, 3).map((osd) => (
               <span key={osd.osd}>
                 <a href={osdLink(osd)}>osd.{osd.osd}</a>{" "}
@@ -48,6 +48,11 @@ export function Identity({ facts, osds }: { facts: Device; osds: readonly Osd[] 
       </Fact>
     </dl>
   );
+}
+
+/** "osd.3, osd.4"; "" for none. */
+function named(osds: readonly number[]): string {
+  return osds.map((osd) => `osd.${osd}`).join(", ");
 }
 
 const ROLES = { db: "DB", wal: "WAL", journal: "journal" } as const;

@@ -1,0 +1,65 @@
+"""Which disks stood in a slot, from the record of their lives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from data.ids import DeviceId, OsdId
+from data.life_cycle import LifeChange, LifeState
+from data.store.port import Store
+from service.fleet import Sight
+
+
+@dataclass(frozen=True, slots=True)
+class SlotStay:
+    """The time of one disk in one slot. `changes`: those of its life in that time and how it ended, oldest first."""
+
+    device: DeviceId
+    since: datetime | None
+    """None: from before the record begins."""
+    until: datetime | None
+    """None: the disk stands there."""
+    changes: tuple[LifeChange, ...]
+
+
+def read_stays(store: Store, sight: Sight, osd: OsdId) -> tuple[SlotStay, ...]:
+    """The disks that stand and stood in the slot of an OSD, the one that stands there first, then the last one first.
+
+    Raises what the store raises.
+    """
+    now = {device: life.change for device, life in sight.lives.items() if osd in life.change.osds}
+    devices = now.keys() | {change.device for change in store.read_life_changes(osd=osd)}
+    stays: list[SlotStay] = []
+    for device in sorted(devices):
+        changes = list(reversed(store.read_life_changes(device=device)))
+        newest = sight.lives[device].change if device in sight.lives else None
+        if newest is not None and newest not in changes:
+            changes.append(newest)  # it is not written down yet
+        stays += find_stays(osd, changes)
+    return tuple(sorted(stays, key=lambda stay: (stay.until is None, stay.changes[-1].at), reverse=True))
+
+
+def find_stays(osd: OsdId, changes: Iterable[LifeChange]) -> Sequence[SlotStay]:
+    """The times in which one disk stood in the slot. changes: of its life, oldest first.
+
+    A disk that failed stands in its slot until it is retired.
+    """
+    stays: list[SlotStay] = []
+    for change in changes:
+        names_slot = osd in change.osds
+        is_there = names_slot and change.state is not LifeState.RETIRED
+        last = stays[-1] if stays else None
+        if last is None or (is_there and last.until is not None):
+            if is_there:
+                stays.append(SlotStay(change.device, change.at, None, (change,)))
+            elif names_slot:
+                stays.append(SlotStay(change.device, None, change.at, (change,)))
+            continue
+        stays[-1] = replace(
+            last,
+            until=last.until or (None if is_there else change.at),
+            changes=(*last.changes, change) if names_slot else last.changes,
+        )
+    return stays
