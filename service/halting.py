@@ -34,6 +34,8 @@ def halt_with(control: Control | None, store: Store, why: str | None, caller: st
     A halt stands from this process's memory on, whatever its store and its cluster take. Raises StoreRefusal where a
     halt cannot be lifted, and what `Control.halt` raises.
     """
+    if why is not None:
+        store.hold_halt(why)
     if control is not None:
         control.halt(why)
     else:

@@ -284,6 +284,10 @@ class Store(Protocol):
         """
         ...
 
+    def hold_halt(self, why: str) -> None:
+        """Halt in this object's memory at once, without the database; `set_halt` has to follow."""
+        ...
+
     def unwritten_halt(self) -> str | None:
         """Why everything is halted, where only this object's memory has it; else None."""
         ...

@@ -257,6 +257,10 @@ class SqlStore(LifeChangeRows, ClusterEventRows, AuditRows):
         self._add(halting, [{"id": _ONLY, "why": why}])
         self._unwritten_halt = None
 
+    def hold_halt(self, why: str) -> None:
+        """As `data.store.port.Store.hold_halt`."""
+        self._unwritten_halt = why
+
     def unwritten_halt(self) -> str | None:
         """As `data.store.port.Store.unwritten_halt`."""
         return self._unwritten_halt

@@ -55,7 +55,8 @@ class Admission:
         self._rooms = {kind: _Room(kind, budget) for kind, budget in budgets.items()}
         self._identifying = CapacityLimiter(IDENTIFYING_THREADS)
         self._streams: Counter[str] = Counter()
-        self._halts = HaltLane()
+        # Two threads: while one waits for the store to take a halt, the other still lets in whoever halts next.
+        self._halters, self._halts = HaltLane(), HaltLane()
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -83,7 +84,7 @@ class Admission:
             if "authorization" in request.headers or "cookie" in request.headers:
                 try:
                     if halts:
-                        caller = await self._halts.run(identify, request)
+                        caller = await self._halters.run(identify, request)
                     else:
                         caller = await to_thread.run_sync(identify, request, limiter=self._identifying)
                     state[IDENTITY_STATE] = Identity(caller)

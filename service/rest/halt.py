@@ -15,11 +15,15 @@ from service.house import House
 from service.rest import caching, problems
 from service.rest.bodies import Body, clean_field
 from service.rest.guarding import Actor, Reader
-from service.rest.halt_lane import run_blocking
+from service.rest.halt_lane import ANSWER_SECONDS, run_blocking, run_within
 from service.rest.once import Once
 from service.rest.within import TheHouse
 
 router = APIRouter(tags=["halt"])
+BUSY = (
+    "Something else holds the store, so the halt is kept in the memory of this process and ends with it: the service "
+    "goes on trying to write the halt down by itself."
+)
 UNWRITTEN = (
     "The store takes nothing now, so the halt is kept in the memory of this process and ends with it: make room on the "
     "store's disk, and the service writes the halt down by itself."
@@ -54,9 +58,23 @@ def halted(request: Request, house: TheHouse, _: Reader) -> Response:
 
 @router.post("/halt", response_model=HaltBody, responses=problems.declared(401, 403, 409, 422))
 async def halt(request: Request, house: TheHouse, caller: Actor, once: Once, wanted: HaltRequest) -> Response:
-    """Halt everything, or lift the halt. It has a thread of its own, whatever else the service is busy with."""
+    """Halt everything, or lift the halt. It has a thread of its own, whatever else the service is busy with, and a halt
+    stands in memory before anything is written."""
+
+    def carry_out() -> Response:
+        return once.answer(lambda: _body(house, house.halt(why, caller.name)))
+
     why = wanted.why.strip() or "no reason given" if wanted.why is not None else None
-    return await run_blocking(request.scope, once.answer, lambda: _body(house, house.halt(why, caller.name)))
+    if why is None:
+        return await run_blocking(request.scope, carry_out)
+    written = await run_within(request.scope, ANSWER_SECONDS, carry_out)
+    if written is not None:
+        return written
+    told = HaltBody(
+        halted=why, by=caller.name, since=house.clock.now(), unreached=BUSY,
+        kept=[HaltPlace.MEMORY],
+    )  # fmt: skip
+    return caching.answer(request, told)
 
 
 def _body(house: House, why: str | None) -> HaltBody:

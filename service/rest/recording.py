@@ -13,7 +13,8 @@ from starlette.types import Scope as AsgiScope
 from data.refusal import Refusal
 from service.access.acts import canonical_request
 from service.access.audit import Audit, Call
-from service.rest.halt_lane import run_blocking
+from service.rest.caller_classes import CallerClass
+from service.rest.halt_lane import ANSWER_SECONDS, CLASS_STATE, run_within
 from service.tokens import Caller
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -84,7 +85,11 @@ class Recording:
             if self.audit.count_refused(address, f"{self._route(scope)} {status}"):
                 self._window = asyncio.create_task(self._flush_later())
             return
-        await run_blocking(scope, self._write, scope, said, caller.name, address, status)
+        line = (scope, said, caller.name, address, status)
+        if scope["state"].get(CLASS_STATE) is CallerClass.HALT:
+            await run_within(scope, ANSWER_SECONDS, self._write, *line)  # its line may come after its answer
+        else:
+            await run_in_threadpool(self._write, *line)
 
     def _route(self, scope: AsgiScope) -> str:
         """Method and route as the app knows them: nothing that a stranger made up."""
