@@ -55,17 +55,18 @@ def main() -> int:
 
 def make_table(folder: Path) -> dict[str, Any]:
     """What models/tables/fleets.json holds."""
+    return {"source": SOURCE, "kinds": {kind.value: make_standings(folder, kind) for kind in Kind}}
+
+
+def make_standings(folder: Path, kind: Kind) -> dict[str, Any]:
+    """The part of the table that is of one kind, by counter."""
     readers = {
         Kind.HARD_DISK: evidence.hard_disks_in_service,
         Kind.SATA_SSD: evidence.ssds_in_service,
         Kind.NVME: evidence.nvme_in_service,
     }
-    counted = {kind: _count(read(folder), COUNTERS[kind]) for kind, read in readers.items()}
-    kinds = {
-        kind.value: {name: _limits(values) for name, values in sorted(of.items())}
-        for kind, of in counted.items()
-    }
-    return {"source": SOURCE, "kinds": kinds}
+    counted = _count(readers[kind](folder), COUNTERS[kind])
+    return {name: _limits(values) for name, values in sorted(counted.items())}
 
 
 def _count(drives: Iterable[tuple[str, Reading]], names: Sequence[str]) -> Mapping[str, Counter[int]]:
