@@ -158,6 +158,9 @@ class Reading:
     """OSDs on the device when it was read; empty where there are none or nobody could tell."""
     kernel_errors: int | None = None
     """I/O errors that the kernel logged of the device since its reading before; None: its log was not readable."""
+    kernel_errors_shared: bool = False
+    """Other disks of the host had I/O errors at the same time, so that the host is at fault. No sender says it and no
+    store keeps it: the worker finds it where it sees the readings of a host's disks together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ TOLD: Final = (
     "critical_warning",
 )
 """Counters whose changes are remembered, to tell a reason with its dates."""
+IO_ERROR_HOURS: Final = 7 * 24
+"""Hours for which I/O errors are remembered."""
 CHANGES: Final = 12
 """Changes remembered of each counter, the latest ones."""
 Changes = Mapping[str, tuple[tuple[int, int], ...]]
@@ -70,6 +72,17 @@ class Probe(msgspec.Struct, frozen=True):
     """Failed probes in a row that are the host's fault."""
 
 
+class IoErrors(msgspec.Struct, frozen=True, array_like=True):
+    """I/O errors that the kernel logged of a drive, by the hour in which it was read."""
+
+    hour: int
+    """UTC hours since 1970-01-01."""
+    own: int
+    """Errors of this drive alone."""
+    shared: int = 0
+    """Errors at a time when other disks of the host had some, too."""
+
+
 class Face(msgspec.Struct, frozen=True):
     """What the last successful reading said that rules look at."""
 
@@ -84,6 +97,8 @@ class Face(msgspec.Struct, frozen=True):
     power_on_hours: int | None
     exit_bits: tuple[int, ...]
     taken_at: datetime
+    failed_self_tests: int | None = None
+    """Since the newest long self-test that the drive passed; None: it keeps no such log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +121,8 @@ class DriveState:
     unreadable: Probe | None
     changes: Changes
     """Counter -> (day, value) of its latest changes, oldest first; the first pair is where it started."""
+    io_errors: tuple[IoErrors, ...] = ()
+    """Hours of the last `IO_ERROR_HOURS` in which there were any, oldest first."""
 
     @property
     def day(self) -> int:
@@ -126,9 +143,16 @@ def observe(state: DriveState | None, reading: Reading) -> DriveState:
     state = fresh(reading.device, reading.taken_at) if state is None else state
     if state.readings and reading.taken_at <= state.taken_at:
         return state
+    io_errors = _add_io_errors(state.io_errors, reading)
     if isinstance(reading.seen, Unreadable):
         probe = _probed(state.unreadable, reading.seen)
-        return replace(state, taken_at=reading.taken_at, readings=state.readings + 1, unreadable=probe)
+        return replace(
+            state,
+            taken_at=reading.taken_at,
+            readings=state.readings + 1,
+            unreadable=probe,
+            io_errors=io_errors,
+        )
     day = day_of(reading.taken_at)
     latest, before, past = _advanced(state, day, values_of(reading.seen))
     return DriveState(
@@ -142,7 +166,27 @@ def observe(state: DriveState | None, reading: Reading) -> DriveState:
         _face(reading.seen, reading.taken_at),
         None,
         _changed(state.changes, day, reading.seen.counters),
+        io_errors,
     )
+
+
+def hour_of(at: datetime) -> int:
+    """The UTC hour, as hours since 1970-01-01."""
+    return int(at.timestamp() // 3600)
+
+
+def _add_io_errors(known: tuple[IoErrors, ...], reading: Reading) -> tuple[IoErrors, ...]:
+    """What is known of the hours not before the last week, with what the reading adds."""
+    if not known and not reading.kernel_errors:
+        return known  # nearly always
+    hour, errors = hour_of(reading.taken_at), reading.kernel_errors or 0
+    kept = tuple(one for one in known if one.hour > hour - IO_ERROR_HOURS)
+    if not errors:
+        return kept
+    own, shared = (0, errors) if reading.kernel_errors_shared else (errors, 0)
+    if kept and kept[-1].hour == hour:
+        own, shared, kept = own + kept[-1].own, shared + kept[-1].shared, kept[:-1]
+    return (*kept, IoErrors(hour, own, shared))
 
 
 def _probed(earlier: Probe | None, seen: Unreadable) -> Probe:
@@ -249,6 +293,7 @@ def _face(smart: Smart, at: datetime) -> Face:
         power_on_hours=smart.power_on_hours,
         exit_bits=smart.exit_bits or (),
         taken_at=at,
+        failed_self_tests=smart.logs.failed_self_tests if smart.logs is not None else None,
     )
 
 
@@ -284,6 +329,7 @@ class _Packed(msgspec.Struct, array_like=True):
     face: Face | None
     unreadable: Probe | None
     changes: dict[str, tuple[tuple[int, int], ...]]
+    io_errors: tuple[IoErrors, ...] = ()
 
 
 _PACKED = msgspec.msgpack.Decoder(_Packed)
@@ -304,6 +350,7 @@ def pack(state: DriveState) -> bytes:
             state.face,
             state.unreadable,
             dict(state.changes),
+            state.io_errors,
         )
     )
 
@@ -327,6 +374,7 @@ def unpack(packed: bytes) -> DriveState | None:
         raw.face,
         _with_cause(raw.unreadable),
         raw.changes,
+        raw.io_errors,
     )
 
 

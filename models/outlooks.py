@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from data.ids import DeviceId
-from data.outlook import Life, Outlook, hold_severity, trust
+from data.outlook import GRAVITY, Advice, Life, Outlook, Status, hold_severity, trust
 from features.schema import reported
 from features.state import DriveState, day_of, matrix
 from models.bundle import YOUNG, Bundle
-from models.explain import Explanation, explained
-from models.rules import Verdict, judge
+from models.explain import CODES, Explanation, explained
+from models.rules import Verdict, judge, judge_symptoms
 
 Told = tuple[Explanation, list[float], list[float], Life]
 """Of one drive what explains it, its chances within 7, 14 and 30 days, its curve, and how long it may live."""
@@ -36,12 +37,46 @@ def outlooks(
     told = _told(bundle, unjudged, now)
     for state, verdict in zip(states, verdicts, strict=True):
         known = last.get(state.device)
-        one = (
-            _modelled(state, source, next(told), known) if verdict is None else _ruled(state, verdict, known)
-        )
+        if verdict is None:
+            one = _floored(state, source, next(told), judge_symptoms(state), known)
+        else:
+            one = _ruled(state, verdict, known)
         last[state.device] = one
         made.append(one)
     return made
+
+
+def _floored(
+    state: DriveState, source: str, told: Told, symptoms: Verdict | None, before: Outlook | None
+) -> Outlook:
+    """The forecast's outlook, or the rules' where they speak more gravely: a disk with symptoms is one, whoever made
+    it and however short it was watched."""
+    why, chances, curve, life = told
+    if symptoms is None:
+        return _modelled(state, source, told, before)
+    if why.status is not Status.UNKNOWN and symptoms.status is Status.BAD and not symptoms.unread:
+        # The forecast knows these counters, what they did before, and the model: it alone calls such a drive bad.
+        symptoms = replace(symptoms, status=Status.WARNING, advice=Advice.REPLACE_SOON)
+    if GRAVITY[symptoms.status] > GRAVITY[why.status]:
+        return _ruled(state, symptoms, before)
+    return _modelled(state, source, (_with_symptoms(why, symptoms), chances, curve, life), before)
+
+
+def _with_symptoms(why: Explanation, symptoms: Verdict) -> Explanation:
+    """The forecast's explanation with what only the rules say; never "nothing to do" where they say what to do.
+
+    A forecast that judged the drive has weighed the counters that it reads, so that of those no more is told.
+    """
+    if why.status is Status.UNKNOWN:
+        told = Advice.WATCH if symptoms.advice is Advice.NOTHING else symptoms.advice
+        return replace(why, reasons=(*symptoms.reasons, *why.reasons), advice=told)
+    silent = why.advice is Advice.NOTHING
+    advice = symptoms.advice if silent else why.advice
+    known = {reason.code for reason in why.reasons}
+    if not silent or symptoms.advice is Advice.NOTHING:
+        known |= set(CODES)
+    more = tuple(reason for reason in symptoms.reasons if reason.code not in known)
+    return replace(why, reasons=(*why.reasons, *more), advice=advice)
 
 
 def _ruled(state: DriveState, verdict: Verdict, before: Outlook | None) -> Outlook:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from data.outlook import Advice, Reason
 from features.state import DriveState, Face
 from models.rules.evidence import BAD, WARNING, Sign
+from models.rules.fleet import LEVELS, Kind, get_worst_limit
 from models.rules.past import SATURATED, rise, unchanged
 from models.rules.ramps import RAMPS
 
 OUTRIGHT: Final = 0.9
 """Degree of new errors that a drive could not correct: data were lost already."""
+LINK_DAYS: Final = 30
+"""Days without a rise after which an old count of CRC errors says nothing more."""
+STAYS: Final = "Does not clear: the count stays; it weighs no more while nothing is added."
+MENDED: Final = "Clears when the sectors are rewritten and none is added."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,14 @@ class Counted:
     hard: bool = False
     aside: str = ""
     """What such a rise meant elsewhere."""
+    cause: str = ""
+    """Of counters with one cause only the strongest counts; its own rule where empty."""
+    old: Advice = Advice.REPLACE_SOON
+    """The prescription for a count of which none is new."""
+    falls: bool = False
+    """Whether the count goes down when what it counts is mended."""
+    forecast: bool = False
+    """Whether the forecast of hard disks weighs it, too."""
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -42,29 +55,112 @@ class Counted:
         count: int | None = getattr(face.counters, self.counter)
         if not count or count >= SATURATED:
             return
+        cause = self.cause or self.rule
         recent = rise(state, self.counter, self.days)
         if recent is not None:
-            degree = self.risen(recent.gained)
+            standing = self.level(recent.now) if self.level is not None else 0.0
+            degree = max(self.risen(recent.gained), standing)
             reason = Reason(f"{self.code}-rose", f"{self.what} {recent}.{self.aside}", self.counter)
             advice = Advice.DRAIN_NOW if degree >= BAD else Advice.REPLACE_SOON
-            stays = self.level is not None and self.level(recent.now) >= WARNING
+            stays = standing >= WARNING
             clears = f"{'Falls to a warning' if stays else 'Clears'} when nothing rises for {self.days} days."
-            yield Sign(self.rule, degree, self.rule, reason, advice, clears, self.hard)
+            advice = advice if degree >= WARNING else Advice.WATCH
+            yield Sign(self.rule, degree, cause, reason, advice, clears, self.hard, self.forecast, noted=True)
         elif self.level is not None and (degree := self.level(count)) > 0:
             told = f"{self.what}: {count:,}, {unchanged(state, self.days)}."
-            clears = "Does not clear: the count stays; it weighs no more while nothing is added."
+            clears = MENDED if self.falls else STAYS
             reason = Reason(f"{self.code}-old", told, self.counter)
-            yield Sign(self.rule, degree, self.rule, reason, Advice.REPLACE_SOON, clears)
+            yield Sign(self.rule, degree, cause, reason, self.old, clears, forecast=self.forecast)
 
 
 def _outright(_: float) -> float:
     return OUTRIGHT
 
 
-MEDIA = Counted(
-    "media_errors", "Media errors", "media-errors", "media-errors", 7, RAMPS["media-errors"], _outright, True
+_UNREADABLE: Final = "disk-sectors"
+_PENDING: Final = Counted(
+    "pending",
+    "Pending sectors",
+    "pending",
+    "disk-pending",
+    7,
+    LEVELS[Kind.HARD_DISK, "pending"],
+    RAMPS["sectors-rise"],
+    cause=_UNREADABLE,
+    old=Advice.SELF_TEST,
+    falls=True,
+    forecast=True,
 )
-NVME: Final = (MEDIA,)
+HARD_DISK: Final = (
+    _PENDING,
+    Counted(
+        "offline_uncorrectable",
+        "Offline uncorrectable sectors",
+        "offline-uncorrectable",
+        "disk-offline",
+        7,
+        LEVELS[Kind.HARD_DISK, "offline_uncorrectable"],
+        RAMPS["sectors-rise"],
+        cause=_UNREADABLE,
+        old=Advice.SELF_TEST,
+        falls=True,
+        forecast=True,
+    ),
+    Counted(
+        "reported_uncorrectable",
+        "Uncorrectable errors",
+        "uncorrectable",
+        "disk-errors",
+        7,
+        LEVELS[Kind.HARD_DISK, "reported_uncorrectable"],
+        RAMPS["sectors-rise"],
+        old=Advice.SELF_TEST,
+        forecast=True,
+    ),
+    Counted(
+        "reallocated",
+        "Reallocated sectors",
+        "reallocated",
+        "disk-reallocated",
+        7,
+        LEVELS[Kind.HARD_DISK, "reallocated"],
+        RAMPS["remapped-rise"],
+        old=Advice.SELF_TEST,
+        forecast=True,
+    ),
+    Counted(
+        "end_to_end_errors",
+        "End-to-end errors",
+        "end-to-end",
+        "disk-end-to-end",
+        7,
+        LEVELS[Kind.HARD_DISK, "end_to_end_errors"],
+        RAMPS["end-to-end-rise"],
+    ),
+    Counted(
+        "command_timeouts",
+        "Command timeouts",
+        "timeouts",
+        "disk-timeouts",
+        7,
+        LEVELS[Kind.HARD_DISK, "command_timeouts"],
+        RAMPS["timeouts-rise"],
+        old=Advice.WATCH,
+        forecast=True,
+    ),
+)
+NVME: Final = (
+    Counted(
+        "media_errors",
+        "Media errors",
+        "media-errors",
+        "media-errors",
+        7,
+        LEVELS[Kind.NVME, "media_errors"],
+        _outright,
+        True,
+    ),
+)
 SSD: Final = (
     Counted(
         "reported_uncorrectable",
@@ -72,18 +168,17 @@ SSD: Final = (
         "uncorrectable",
         "ssd-errors",
         7,
-        RAMPS["uncorrectable"],
+        LEVELS[Kind.SATA_SSD, "reported_uncorrectable"],
         _outright,
         True,
     ),
-    MEDIA,
     Counted(
         "reallocated",
         "Reallocated sectors",
         "reallocated",
         "ssd-reallocated",
         7,
-        RAMPS["reallocated"],
+        LEVELS[Kind.SATA_SSD, "reallocated"],
         RAMPS["reallocated-rise"],
         aside=" In one model 38 % of failing drives had any two days before, 89 % one.",
     ),
@@ -93,8 +188,30 @@ SSD: Final = (
         "end-to-end",
         "ssd-end-to-end",
         7,
-        None,
+        LEVELS[Kind.SATA_SSD, "end_to_end_errors"],
         RAMPS["end-to-end-rise"],
+    ),
+    Counted(
+        "pending",
+        "Pending sectors",
+        "pending",
+        "ssd-pending",
+        7,
+        LEVELS[Kind.SATA_SSD, "pending"],
+        RAMPS["reallocated-rise"],
+        cause="ssd-sectors",
+        falls=True,
+    ),
+    Counted(
+        "offline_uncorrectable",
+        "Offline uncorrectable sectors",
+        "offline-uncorrectable",
+        "ssd-offline",
+        7,
+        LEVELS[Kind.SATA_SSD, "offline_uncorrectable"],
+        RAMPS["reallocated-rise"],
+        cause="ssd-sectors",
+        falls=True,
     ),
 )
 SAS: Final = (
@@ -108,31 +225,39 @@ SAS: Final = (
         _outright,
         True,
     ),
+    replace(_PENDING, what="Pending defects", rule="sas-pending", forecast=False),
     Counted(
         "grown_defects",
         "Grown defects",
         "grown-defects",
         "sas-defects",
         14,
-        RAMPS["grown-defects"],
+        LEVELS[Kind.HARD_DISK, "reallocated"],
         RAMPS["grown-defects-rise"],
     ),
 )
 
 
-def cable(state: DriveState, _: Face) -> Iterator[Sign]:
-    """New CRC errors: of the way to the drive, not of the drive. Failed SSDs have them no more often than others."""
-    recent = rise(state, "crc_errors", 7)
-    if recent is not None:
+def cable(state: DriveState, face: Face) -> Iterator[Sign]:
+    """CRC errors: of the way to the drive, not of the drive. Failed SSDs have them no more often than others.
+
+    The count stays when the cable is mended, so an old one speaks only until it was seen not to rise for a month.
+    """
+    count = face.counters.crc_errors or 0
+    if (recent := rise(state, "crc_errors", 7)) is not None:
         reason = Reason("crc-rose", f"CRC errors {recent}.", "crc_errors")
-        yield Sign(
-            "cable",
-            0.0,
-            "cable",
-            reason,
-            Advice.CHECK_CABLE,
-            "Clears when CRC errors stand still for 7 days.",
-        )
+        clears = "Clears when CRC errors stand still for 7 days."
+    elif _is_worst_link(face, count) and state.day - state.first_day < LINK_DAYS:
+        reason = Reason("crc-old", f"CRC errors: {count:,}, {unchanged(state, LINK_DAYS)}.", "crc_errors")
+        clears = f"Clears when CRC errors stand still for {LINK_DAYS} days."
+    else:
+        return
+    yield Sign("cable", 0.0, "cable", reason, Advice.CHECK_CABLE, clears, forecast=True, noted=True)
+
+
+def _is_worst_link(face: Face, count: int) -> bool:
+    kind = Kind.SATA_SSD if face.rotation_rpm == 0 else Kind.HARD_DISK
+    return get_worst_limit(kind, "crc_errors") <= count < SATURATED
 
 
 def transport(_: DriveState, face: Face) -> tuple[Reason, ...]:

@@ -18,6 +18,8 @@ WARNING: Final = 0.4
 """Score from which on a drive is warned of."""
 BAD: Final = 0.8
 """Score from which on a drive is bad."""
+NOTED: Final = 0.2
+"""Degree from which on a sign is worth watching, though it be no warning."""
 SUPPORT: Final = 0.5
 """What a further sign counts beside the strongest."""
 
@@ -36,6 +38,11 @@ class Sign:
     clears: str
     hard: bool = False
     """Hard evidence, of which the guards ask for fewer readings."""
+    forecast: bool = False
+    """The forecast of hard disks weighs the same counter."""
+    noted: bool = False
+    """Never nothing to do, however low the degree: errors are added while the drive is watched, or it stands among
+    the worst of its kind."""
 
 
 def ordered(signs: Iterable[Sign]) -> tuple[Sign, ...]:

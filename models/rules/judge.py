@@ -10,9 +10,10 @@ from data.outlook import Advice, Life, Reason, Status
 from data.reading import Protocol
 from features.state import DriveState, Face, Probe
 from models.family import maker_of
-from models.rules.counts import NVME, SAS, SSD, cable, transport
+from models.rules.counts import HARD_DISK, NVME, SAS, SSD, cable, transport
 from models.rules.endurance import rated_life
-from models.rules.evidence import Sign, ordered, score_of, status_of
+from models.rules.events import io_errors, self_test
+from models.rules.evidence import NOTED, WARNING, Sign, ordered, score_of, status_of
 from models.rules.flash import critical_warning, spare, wear
 
 CODES: Final = (
@@ -25,8 +26,13 @@ CODES: Final = (
     "spare-low",
     "worn-out",
     "wearing-out",
-    *dict.fromkeys(code for one in (*NVME, *SSD, *SAS) for code in one.codes),
+    *dict.fromkeys(code for one in (*NVME, *SSD, *SAS, *HARD_DISK) for code in one.codes),
+    "self-test-failed",
+    "io-errors",
+    "io-errors-old",
+    "io-errors-shared",
     "crc-rose",
+    "crc-old",
     "non-medium",
     "no-sign",
     "nothing-reported",
@@ -49,6 +55,8 @@ class Verdict:
     advice: Advice
     clears: str = ""
     hard: bool = False
+    unread: bool = False
+    """A sign of it that warns by itself is none that the forecast of hard disks weighs."""
     endurance: Life | None = None
     """Days until its rated life is used up; None while the slope of its wear is unknown."""
 
@@ -64,10 +72,29 @@ def judge(state: DriveState) -> Verdict | None:
     if face is None:
         never = Reason("nothing-reported", "It has not been read yet.")
         return Verdict("no-reading", Status.UNKNOWN, (never,), None, Advice.LOOK)
-    found = ordered(sign for ask in _asked(face) for sign in ask(state, face))
-    if not found and face.protocol is Protocol.ATA and not is_ssd(face):
+    found = _collect_signs(state, face)
+    if _is_forecast(face) and not any(sign.hard for sign in found):
         return None
     return _verdict(state, face, found)
+
+
+def judge_symptoms(state: DriveState) -> Verdict | None:
+    """The rules' verdict of a drive that `judge` leaves to the forecast; None where it shows no sign.
+
+    It stands in for a forecast that knows nothing of the drive, and is a floor below one that does.
+    """
+    if state.face is None:
+        return None
+    found = _collect_signs(state, state.face)
+    return _verdict(state, state.face, found) if found else None
+
+
+def _collect_signs(state: DriveState, face: Face) -> tuple[Sign, ...]:
+    return ordered(sign for ask in _asked(face) for sign in ask(state, face))
+
+
+def _is_forecast(face: Face) -> bool:
+    return face.protocol is Protocol.ATA and not is_ssd(face)
 
 
 def is_ssd(face: Face) -> bool:
@@ -81,13 +108,14 @@ Ask = Callable[[DriveState, Face], Iterator[Sign]]
 
 
 def _asked(face: Face) -> tuple[Ask, ...]:
+    always: tuple[Ask, ...] = (_own_verdict, self_test, io_errors)
     if face.protocol is Protocol.NVME:
-        return (_own_verdict, critical_warning, spare, wear, *(one.signs for one in NVME))
+        return (*always, critical_warning, spare, wear, *(one.signs for one in NVME))
     if face.protocol is Protocol.SCSI:
-        return (_own_verdict, spare, wear, *(one.signs for one in SAS))
+        return (*always, spare, wear, *(one.signs for one in SAS))
     if is_ssd(face):
-        return (_own_verdict, spare, wear, *(one.signs for one in SSD), cable)
-    return (_own_verdict,)
+        return (*always, spare, wear, *(one.signs for one in SSD), cable)
+    return (*always, *(one.signs for one in HARD_DISK), cable)
 
 
 def _own_verdict(_: DriveState, face: Face) -> Iterator[Sign]:
@@ -106,13 +134,24 @@ def _verdict(state: DriveState, face: Face, found: tuple[Sign, ...]) -> Verdict:
     status = status_of(score)
     reasons = (*(sign.reason for sign in found), *transport(state, face))
     if status is Status.GOOD:
-        advice = (
-            Advice.CHECK_CABLE if any(sign.advice is Advice.CHECK_CABLE for sign in found) else Advice.NOTHING
-        )
-        return Verdict(first.rule, status, reasons, score, advice, endurance=endurance)
-    advice = Advice.DRAIN_NOW if status is Status.BAD else first.advice
+        return Verdict(first.rule, status, reasons, score, _mild_advice(found), endurance=endurance)
+    advice = Advice.DRAIN_NOW if status is Status.BAD else _warning_advice(found)
     hard = any(sign.hard for sign in found)
-    return Verdict(first.rule, status, reasons, score, advice, first.clears, hard, endurance)
+    unread = any(sign.degree >= WARNING and not sign.forecast for sign in found)
+    return Verdict(first.rule, status, reasons, score, advice, first.clears, hard, unread, endurance)
+
+
+def _warning_advice(found: tuple[Sign, ...]) -> Advice:
+    """The prescription of the strongest sign; where I/O errors are, that of the drive's own or of its cable first."""
+    others = [sign for sign in found if sign.rule != "io-errors"]
+    own = next((sign.advice for sign in others if sign.degree >= WARNING), None)
+    return own or next((sign.advice for sign in others if sign.cause == "cable"), found[0].advice)
+
+
+def _mild_advice(found: tuple[Sign, ...]) -> Advice:
+    """The prescription for signs that come to no warning. Errors that rise are never nothing to do."""
+    noted = {sign.advice for sign in found if sign.noted or sign.degree >= NOTED}
+    return Advice.CHECK_CABLE if Advice.CHECK_CABLE in noted else Advice.WATCH if noted else Advice.NOTHING
 
 
 def _unasked(probe: Probe) -> Verdict:

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic
 
 import structlog
 
@@ -40,7 +40,8 @@ from data.wire import DeadLetter, accept
 from service.alerts import Announcements, tell_alert
 from service.memory import recall_announcements
 from service.scoring.deadletters import opened
-from service.scoring.forecasting import Forecaster, Patient, Seen
+from service.scoring.forecasting import Forecaster, Patient, Seen, State
+from service.scoring.host_errors import HostErrors
 from service.scoring.latest import Latest
 from service.scoring.residents import Residents, RoutedReadings
 from service.scoring.sender import Sender
@@ -57,7 +58,6 @@ LOOK_BACK = timedelta(days=8)
 STOOD_STILL = timedelta(seconds=5)
 """After a step of this length another worker may have announced the same: Kafka gives a silent share away in 10 s."""
 EVER = datetime.min.replace(tzinfo=UTC)
-State = TypeVar("State")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Worker(Generic[State]):
         self._log, self._store, self._clock = log, store, clock
         self._forecaster, self._fleet, self._announcements = forecaster, fleet, announcements
         self._patient, self._sender, self._shadow = Patient(forecaster), sender, shadow
-        self._residents = Residents(store, limits)
+        self._residents, self._hosts = Residents(store, limits), HostErrors()
         self._states: dict[DeviceId, State] = {}
         self._newest: dict[DeviceId, datetime] = {}
         self._unsaved: dict[DeviceId, int] = {}
@@ -181,7 +181,7 @@ class Worker(Generic[State]):
         """Keep readings, score their devices, tell what is news. taken: all that this step took so far."""
         if not readings:
             return Worked()
-        readings = sorted(readings, key=lambda reading: reading.taken_at)
+        readings = self._hosts.mark_shared(readings)
         self._store.add_readings(readings)
         states, outlooks, scenes = self._score(readings)
         news = self._announcements.news(outlooks)

@@ -1,7 +1,7 @@
 """Real drives that the rules are measured on, as readings made by the decoder that live drives go through.
 
-In service: one smartctl report each of SATA SSDs and NVMe drives in two fleets. Failed: SSDs at their trouble
-ticket, and the last 30 daily reports of 244 of them. Where they come from: docs/reference/rules.md.
+In service: one smartctl report each of hard disks, SATA SSDs and NVMe drives in two fleets. Failed: SSDs at their
+trouble ticket, and the last 30 daily reports of 244 of them. Where they come from: docs/reference/rules.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ NAMES = {
     183: "Runtime_Bad_Block",
     184: "End-to-End_Error",
     187: "Reported_Uncorrect",
+    188: "Command_Timeout",
     197: "Current_Pending_Sector",
+    198: "Offline_Uncorrectable",
     199: "UDMA_CRC_Error_Count",
 }
 """The common names of attributes, for tables that give only numbers."""
@@ -53,6 +55,14 @@ def nvme_in_service(folder: Path) -> Iterator[tuple[str, Reading]]:
     """(fleet, reading) of every NVMe drive."""
     for row in _rows(folder / "fleet-snapshots" / "nvme.parquet"):
         yield row["fleet"], reading(nvme(row))
+
+
+def hard_disks_in_service(folder: Path) -> Iterator[tuple[str, Reading]]:
+    """(fleet, reading) of every SATA hard disk; one of which the number of revolutions is not known gets 7,200."""
+    for row in _rows(folder / "fleet-snapshots" / "hdd.parquet"):
+        named = {f"r_{number}": row.get(f"r{number}") for number in NAMES}
+        turning = {**row, "rpm": row.get("rpm") or 7200}
+        yield row["fleet"], reading(ata(turning, _numbered(named)))
 
 
 def ssds_in_service(folder: Path) -> Iterator[tuple[str, Reading]]:
@@ -91,7 +101,7 @@ def nvme(row: Row) -> Document:
 
 
 def ata(row: Row, attributes: list[Document]) -> Document:
-    """smartctl's document of a SATA SSD."""
+    """smartctl's document of a SATA drive; `rpm` 0 where the row does not tell."""
     pages = [
         {"number": page, "table": [{"name": name, "value": row[field]}]}
         for page, name, field in (

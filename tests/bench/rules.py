@@ -1,5 +1,8 @@
 """How often the rules flag drives in service, and how often drives that failed: `make bench-rules`.
 
+Hard disks are judged as those that the forecast knows nothing of; what the rules add to a forecast that knows them is
+measured on the histories (tests/bench/floor.py).
+
 In service: an upper bound of false alarms, since some flagged drives are failing. A fleet's drive is seen once, so
 signs that need a rise cannot show there; how often those flag is bounded by failing drives long before their end.
 """
@@ -11,41 +14,26 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from scipy.stats import binomtest
 
 from data.outlook import Status
 from data.reading import Reading
 from features.state import observe
-from models.rules import Verdict, judge
-from tests.bench import evidence
+from models.rules import Verdict, judge, judge_symptoms
+from tests.bench import evidence, floor
+from tests.bench.shares import Share
 from tests.conftest import data_folder
 
 DAYS_BEFORE = (29, 21, 14, 7, 3, 2, 1, 0)
 SCORED = "score 0.2 or more"
 EARLY = 8
 """Days before its ticket from which on a failing drive's flag counts as early."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """How many of how many, with the Wilson 95 % interval of the share."""
-
-    group: str
-    what: str
-    hits: int
-    of: int
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Of the share, in [0, 1]."""
-        found = binomtest(self.hits, self.of).proportion_ci(0.95, method="wilson")
-        return float(found.low), float(found.high)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("Set PREDRAIN_DATA to the folder that holds evidence/.", file=sys.stderr)
         return 1
     console = Console(width=None if sys.stdout.isatty() else 120)
-    for title, shares in measured(folder / "evidence"):
+    for title, shares in chain(measured(folder / "evidence"), floor.measured(folder / "drives")):
         if options.json:
             for share in shares:
                 low, high = share.interval
@@ -71,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def measured(folder: Path) -> Iterator[tuple[str, list[Share]]]:
     """Tables with their titles, as they are done."""
     for title, drives in (
+        ("SATA hard disks in service, not forecast", evidence.hard_disks_in_service(folder)),
         ("NVMe in service", evidence.nvme_in_service(folder)),
         ("SATA SSDs in service", evidence.ssds_in_service(folder)),
         ("SATA SSDs at their trouble ticket, seen once", evidence.failed(folder)),
@@ -87,10 +76,12 @@ def _by_group(drives: Iterable[tuple[str, Reading]]) -> list[Share]:
     statuses: Counter[tuple[str, str]] = Counter()
     signs: Counter[tuple[str, str]] = Counter()
     for group, reading in drives:
-        verdict = judge(observe(None, reading))
-        assert verdict is not None
+        state = observe(None, reading)
+        verdict = judge(state) or judge_symptoms(state)
         for counted in (group, "all"):
             of[counted] += 1
+            if verdict is None:
+                continue
             statuses[counted, f"status {verdict.status}"] += 1
             statuses[counted, SCORED] += verdict.score is not None and verdict.score >= 0.2
             signs.update((counted, code) for code in _codes(verdict))

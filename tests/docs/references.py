@@ -18,6 +18,7 @@ from service.cli import _describe, app
 from service.rest.metrics.catalogue import CATALOGUE
 from service.settings import Settings, keys
 from service.tables.collector import CollectorTable
+from tests.docs import rule_tables
 from tests.docs.kinds import kind
 from tests.docs.pages import DOCS
 
@@ -119,6 +120,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "text": text_fields,
     "commands": commands,
     "routes": routes,
+    "ramps": rule_tables.ramps,
+    "signals": rule_tables.signals,
 }
 
 

@@ -44,7 +44,7 @@ def verdict(document: dict[str, Any]) -> Verdict | None:
         ("NVMe behind SCSI translation", Status.GOOD, Advice.NOTHING),
         ("209,396 error-log entries", Status.GOOD, Advice.NOTHING),
         ("power-on hours 900,446", Status.GOOD, Advice.NOTHING),
-        ("power-on hours 5,124,018,153,285,616", Status.GOOD, Advice.NOTHING),
+        ("power-on hours 5,124,018,153,285,616", Status.WARNING, Advice.REPLACE_SOON),  # 1 media error
         ("media errors 4294967296", Status.GOOD, Advice.NOTHING),
         ("70,662 media errors without a warning", Status.WARNING, Advice.REPLACE_SOON),
         ("231 inverted: VALUE small, RAW = life left", Status.GOOD, Advice.NOTHING),
