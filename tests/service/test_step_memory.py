@@ -18,7 +18,7 @@ from service.scoring.worker import Worker
 from tests.bench.stage import NOW, drives, reading
 from tests.service.conftest import SetClock
 
-DISKS = WAITING = 2_500
+DISKS = 2_500
 MOST_BYTES = 16 << 20
 
 
@@ -31,12 +31,11 @@ def test_a_step_that_finds_thousands_of_readings_needs_less_than_16_mb_for_a_mom
     peaks = []
     for hour in range(2):
         at = NOW - timedelta(hours=2 - hour)
-        readings = [reading(number, smart, at, hour) for number, smart in enumerate(found)]
+        readings = (reading(number, smart, at, hour) for number, smart in enumerate(found))
         log.append(Topic.READINGS, [Record(one.device, sender.seal(one)) for one in readings])
         if not hour:
             while worker.step().taken:
                 pass
-    del readings
     tracemalloc.start()
     try:
         while True:
