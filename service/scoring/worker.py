@@ -51,9 +51,9 @@ GROUP = "worker"
 NAMED_LIMITS: Final = ResidenceLimits()
 CHECKPOINT_READINGS = 10_000
 """A start reads no more readings anew than these (about 1.5 s), but for those of one device."""
-STEP = 2_000
-"""Readings that are taken at once where so many wait. Of a device's that are taken together only the newest is kept as
-such, and all of a day are forecast in one go: the more at once, the less for each. It takes about half a second."""
+STEP = 500
+"""Readings that are taken at once where so many wait. The more at once, the less for each, up to some hundreds: all of
+a day are forecast in one go. A step needs 20 kB for each of them for a moment, which Python does not give back."""
 LOOK_BACK = timedelta(days=8)
 STOOD_STILL = timedelta(seconds=5)
 """After a step of this length another worker may have announced the same: Kafka gives a silent share away in 10 s."""

@@ -23,7 +23,7 @@ with warnings.catch_warnings():  # of how kafka-python reads its own schemas, on
     from tests.chaos.arena import FleetSize, open_arena
     from tests.chaos.report import Report, lines
     from tests.chaos.storm import Storm, run_out
-from tests.chaos.audit import judge
+from tests.chaos.audit import judge, measure_pace
 from tests.chaos.schedule import Way, schedule
 from tests.system.kafka import jars
 
@@ -35,9 +35,10 @@ def run_chaos(way: Way, seed: int, seconds: float, folder: Path, size: FleetSize
     with open_arena(way, folder, size, random) as arena, Storm(arena, blows, seconds) as storm:
         dealt = storm.run()
         run_out(arena, dealt)
+        pace = measure_pace(arena, dealt)
         verdict = judge(arena, dealt)
     drives = size.collectors * size.drives + size.made_up_drives
-    return Report(way, seed, seconds, time.monotonic() - began, drives, dealt, verdict)
+    return Report(way, seed, seconds, time.monotonic() - began, drives, dealt, pace, verdict)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -27,6 +27,7 @@ from service.storage.identity import MARK_KEY
 from tests.chaos import evidence
 from tests.chaos.arena import Arena
 from tests.chaos.evidence import Carried, CarriedReadings
+from tests.chaos.pace import LoadPace, await_scored
 from tests.chaos.poison import Place
 from tests.chaos.spool_host import SpoolHost
 from tests.chaos.storm import Dealt
@@ -38,6 +39,21 @@ V = TypeVar("V")
 PATIENCE_SECONDS = 180.0
 """How long nothing may move before what is missing is taken for lost."""
 EVER = datetime.min.replace(tzinfo=UTC)
+
+
+def measure_pace(arena: Arena, dealt: Dealt) -> LoadPace:
+    """Wait until what was delivered is scored, and tell how the machine took the load."""
+    accepted = sum(host.count_accepted() for host in arena.hosts)
+    last = await_scored(lambda: arena.count_rows("outlooks"), accepted)
+    return LoadPace(
+        seconds=dealt.delivery_seconds,
+        due=dealt.due,
+        read=sum(host.count_accepted() for host in arena.loads),
+        accepted=accepted,
+        undelivered=dealt.undelivered,
+        scored=dealt.scored,
+        drain_seconds=max(0.0, last - dealt.ended),
+    )
 
 
 def judge(arena: Arena, dealt: Dealt) -> Verdict:
@@ -61,7 +77,6 @@ def judge(arena: Arena, dealt: Dealt) -> Verdict:
         store = arena.open_store()
         try:
             judge_readings(verdict, arena.hosts, store, readings)
-            verdict.counts[Measure.A_SECOND] = round(readings.accepted / dealt.delivery_seconds)
             whole = [reading for reading, _ in readings.of_collectors]
             verdict.blame(Finding.MADE_UP, evidence.never_said(whole, arena.collectors))
             _judge_latencies(verdict, arena, store, batch_count, batches)
@@ -292,8 +307,9 @@ def _wait(count_missing: Callable[[], int]) -> None:
     """Until nothing is missing, or so long that it never comes: what is missing is found then."""
     last, end = count_missing(), time.monotonic() + PATIENCE_SECONDS
     while last and time.monotonic() < end:
-        time.sleep(0.5)
+        asked = time.monotonic()
         missing = count_missing()
+        time.sleep(max(0.5, 5 * (time.monotonic() - asked)))  # rows are counted by who also has to take them
         if missing < last:
             end = time.monotonic() + PATIENCE_SECONDS
         last = missing

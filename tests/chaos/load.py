@@ -1,8 +1,8 @@
 """`python -m tests.chaos.load FOLDER`: one process that reads thousands of made-up drives and delivers as a host does.
 
 It accepts and delivers with the collector's own spool, courier and sink, by FOLDER/predrain.toml; only its drives are
-made up, by FOLDER/load.json. Each drive is read in turn. Which drive is due, and how old it is, follows from the time
-alone, so that a process that was killed goes on where the fleet stands now.
+made up, by FOLDER/load.json. Each drive is read in turn. How many readings are due follows from the time alone, and how
+many were read is what the spool has counted: a process that was killed or frozen reads what became due meanwhile.
 """
 
 from __future__ import annotations
@@ -25,19 +25,25 @@ from data.reading import Reading
 from tests.system.stream.fleet import compose_reading
 
 TICK_SECONDS = 0.2
-LATE_SECONDS = 2.0
-"""What was due longer ago than this is not read any more: a collector that stood still makes up for nothing."""
+MOST_AT_ONCE = 1_000
+"""Readings that are accepted in one go."""
+MOST_SPOOLED_SECONDS = 60.0
+"""Seconds of the load that may wait in the spool, more than any fault lasts. While so many do, nothing is read: whoever
+takes the readings is too slow for the load, and a run that piles them up would never end."""
 SICK_SHARE, SICK_WITHIN_TURNS = 0.03, 30
 """Of the drives these fall ill, each at a turn of its own, so that something is announced at any time."""
 
 
 class LoadOrder(msgspec.Struct, frozen=True):
-    """What one process is to read. `began`: seconds since 1970, from which its drives are counted."""
+    """What one process is to read."""
 
     host: str
     drives: int
     readings_per_second: float
-    began: float
+
+    def count_due(self, seconds: float) -> int:
+        """Readings that are due so many seconds after the load began."""
+        return max(0, int(seconds * self.readings_per_second))
 
 
 def compose_due(order: LoadOrder, number: int, at: datetime) -> Reading:
@@ -51,29 +57,45 @@ def compose_due(order: LoadOrder, number: int, at: datetime) -> Reading:
 
 
 class LoadClock:
-    """Which readings are due: each once, in the order of the time at which each is due."""
+    """Which readings are due: each once, in the order of the time at which each is due.
 
-    def __init__(self, order: LoadOrder, now: float) -> None:
-        self._order = order
-        self._next = self._count(now)
+    began: seconds since 1970. taken: how many were read before.
+    """
 
-    def take_due(self, now: float) -> range:
-        """Numbers that became due since the last call, less those that are too late."""
-        end = self._count(now)
-        first = max(self._next, self._count(now - LATE_SECONDS))
-        self._next = max(self._next, end)
-        return range(first, end)
+    def __init__(self, order: LoadOrder, began: float, taken: int) -> None:
+        self._order, self._began, self._next = order, began, taken
+        self._most = min(MOST_AT_ONCE, order.drives)  # no drive twice at one time
 
-    def _count(self, now: float) -> int:
-        return max(0, int((now - self._order.began) * self._order.readings_per_second))
+    def take_due(self, now: float, spooled: int) -> range:
+        """Numbers of what is due and was not read yet: the first ones, where there are too many for one go, and none
+        while as many are `spooled` as may be."""
+        room = max(0, self._order.count_due(MOST_SPOOLED_SECONDS) - spooled)
+        due = range(self._next, self._order.count_due(now - self._began))[: min(self._most, room)]
+        self._next += len(due)
+        return due
+
+
+def read_began(folder: Path) -> float | None:
+    """When the process in `folder` was started first, in seconds since 1970; None before that."""
+    file = folder / "began"
+    return float(file.read_text()) if file.exists() else None
+
+
+def _begin(folder: Path, now: float) -> float:
+    began = read_began(folder)
+    if began is None:
+        (folder / "began.part").write_text(repr(now))
+        (folder / "began.part").replace(folder / "began")
+    return now if began is None else began
 
 
 def run_load(folder: Path) -> None:
     """Read and deliver until SIGTERM."""
     from collector.delivery import Courier
+    from collector.delivery.courier import Pace
     from service import collecting
     from service.tables.collector import load
-    from tests.chaos.witness import WitnessedSpool
+    from tests.chaos.witness import WitnessedSpool, count_accepted
 
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     order = msgspec.json.decode((folder / "load.json").read_bytes(), type=LoadOrder)
@@ -81,19 +103,22 @@ def run_load(folder: Path) -> None:
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     settings = load(folder / "predrain.toml")
     WitnessedSpool.folder = folder
-    spool = WitnessedSpool(collecting._spool_path(settings), HostName(order.host), random)
-    courier = Courier(spool, collecting._sink(settings)[0], clock, random)
-    due = LoadClock(order, time.time())
+    path = collecting._spool_path(settings)
+    spool = WitnessedSpool(path, HostName(order.host), random)
+    # A host alone takes its time with what is left over; hundreds of them come with as much a second as is read.
+    pace = Pace(backlog_per_second=2 * order.readings_per_second)
+    courier = Courier(spool, collecting._sink(settings)[0], clock, random, pace)
+    due = LoadClock(order, _begin(folder, time.time()), count_accepted(path))
 
     def read() -> float:
-        numbers, now = due.take_due(time.time()), clock.now()
+        numbers, now = due.take_due(time.time(), spool.standing().readings), clock.now()
         readings = [
             compose_due(order, number, now - timedelta(microseconds=len(numbers) - place))
             for place, number in enumerate(numbers)
         ]
         if readings:
             spool.accept(readings, now)
-        return TICK_SECONDS
+        return 0.0 if len(numbers) >= MOST_AT_ONCE else TICK_SECONDS
 
     delivering = threading.Thread(target=_repeat, args=(courier.step, over), daemon=True)
     delivering.start()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from tests.chaos.pace import LoadPace
 from tests.chaos.schedule import RATES, Kind, Way
 from tests.chaos.storm import Dealt
 from tests.chaos.verdict import Finding, Verdict
@@ -21,6 +22,7 @@ class Report:
     whole_seconds: float
     drives: int
     dealt: Dealt
+    pace: LoadPace
     verdict: Verdict
 
     def plain(self) -> dict[str, Any]:
@@ -36,6 +38,8 @@ class Report:
         return {
             "way": self.way, "seed": self.seed, "seconds": self.seconds, "whole_seconds": round(self.whole_seconds, 1),
             "drives": self.drives, "injected": injected, "skipped": dict(self.dealt.skipped),
+            "pace": asdict(self.pace),
+            "is_load_complete": self.pace.is_load_complete, "has_kept_up": self.pace.has_kept_up,
             "counts": self.verdict.counts, "findings": dict(self.verdict.findings), "examples": self.verdict.examples,
         }  # fmt: skip
 
@@ -50,6 +54,8 @@ def lines(report: Report) -> Iterator[str]:
     for kind in RATES[report.way]:
         yield _line_of(kind, report)
     yield ""
+    yield from _lines_of_pace(report.pace)
+    yield ""
     yield "| came of it | |"
     yield "|---|---|"
     for measure, count in report.verdict.counts.items():
@@ -61,6 +67,27 @@ def lines(report: Report) -> Iterator[str]:
         if finding is not Finding.NOT_WALKED or report.verdict.findings[finding]:
             yield f"| {finding} | {report.verdict.findings[finding]:,} |"
     yield from (f"- {example}" for example in report.verdict.examples)
+
+
+def _lines_of_pace(pace: LoadPace) -> Iterator[str]:
+    yield "| pace | |"
+    yield "|---|---|"
+    yield f"| seconds under load | {pace.seconds:,.0f} |"
+    yield f"| readings due from the load generators | {pace.due:,} ({pace.due / pace.seconds:,.0f} a second) |"
+    yield f"| of these read | {pace.read:,} ({_describe_share(pace.is_load_complete)}) |"
+    yield f"| readings accepted a second | {pace.accepted_per_second:,.0f} |"
+    yield f"| readings scored a second | {pace.scored_per_second:,.0f} |"
+    yield f"| not scored when the load ended | {pace.backlog:,} ({_describe_backlog(pace.has_kept_up)}) |"
+    yield f"| of these not delivered | {pace.undelivered:,} |"
+    yield f"| seconds until the last was scored | {pace.drain_seconds:,.0f} |"
+
+
+def _describe_share(complete: bool) -> str:
+    return "the whole load" if complete else "THE MACHINE COULD NOT MAKE THE LOAD"
+
+
+def _describe_backlog(kept_up: bool) -> str:
+    return "kept up" if kept_up else "FELL BEHIND: the load was too much for this machine"
 
 
 def _line_of(kind: Kind, report: Report) -> str:

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -17,9 +16,9 @@ import msgspec
 
 from data.ids import HostName
 from tests.chaos.cabinet import Cabinet
-from tests.chaos.load import LoadOrder
+from tests.chaos.load import LoadOrder, read_began
 from tests.chaos.program import Program
-from tests.chaos.witness import read_witness
+from tests.chaos.witness import count_accepted, read_numbers, read_witness
 from tests.collector.latency.fake_osd import FakeOsd, answers_of, looks
 
 OSDS = 2
@@ -76,8 +75,11 @@ class SpoolHost:
 
     def numbers(self) -> dict[str, int]:
         """What the spool has counted."""
-        with closing(sqlite3.connect(f"file:{self.spool}?mode=ro", uri=True)) as connection:
-            return dict(connection.execute("SELECT name, number FROM numbers").fetchall())
+        return read_numbers(self.spool)
+
+    def count_accepted(self) -> int:
+        """Readings that the spool ever accepted."""
+        return count_accepted(self.spool)
 
     def close(self) -> None:
         """Nothing of it is left running."""
@@ -95,9 +97,14 @@ class LoadHost(SpoolHost):
         self, folder: Path, number: int, drives: int, readings_per_second: float, delivery: Delivery
     ) -> None:
         super().__init__(folder, f"load-{number}", "tests.chaos.load")
-        order = LoadOrder(self.name, drives, readings_per_second, time.time())
-        (self.folder / "load.json").write_bytes(msgspec.json.encode(order))
+        self._order = LoadOrder(self.name, drives, readings_per_second)
+        (self.folder / "load.json").write_bytes(msgspec.json.encode(self._order))
         self._configure(delivery, Path("smartctl"))
+
+    def count_due(self, now: float) -> int:
+        """Readings that were due by `now`, in seconds since 1970."""
+        began = read_began(self.folder)
+        return 0 if began is None else self._order.count_due(now - began)
 
 
 class CollectorHost(SpoolHost):

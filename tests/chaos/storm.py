@@ -38,6 +38,14 @@ class Dealt:
     began: float = field(default_factory=time.monotonic)
     delivery_seconds: float = 0.0
     """From the start of the hosts until they were asked to end."""
+    ended: float = 0.0
+    """When they were asked to end (monotonic)."""
+    due: int = 0
+    """Readings that were due from the load generators by then."""
+    scored: int = 0
+    """Outlooks that were kept then."""
+    undelivered: int = 0
+    """Readings that lay in spools then."""
     blows: list[tuple[Kind, float, float]] = field(default_factory=list)
     """Kind, when, and for how many seconds."""
     poison: list[tuple[poison.Bad, poison.Place]] = field(default_factory=list)
@@ -86,7 +94,9 @@ class Storm:
         self._over.wait(self._left(self._seconds))
         self._over.set()
         waiting[1][1].wait()
-        self.dealt.delivery_seconds = time.monotonic() - started
+        self.dealt.ended = time.monotonic()
+        self.dealt.delivery_seconds = self.dealt.ended - started
+        self.dealt.due = sum(host.count_due(time.time()) for host in self._arena.loads)
         if self._errors:
             raise self._errors[0]
         return self.dealt
@@ -211,6 +221,7 @@ def run_out(arena: Arena, dealt: Dealt) -> None:
     for host in arena.hosts:
         if not host.program.stop():
             dealt.unexpected.append(f"the process of {host.name} did not end in order")
+    dealt.scored = arena.count_rows("outlooks")
     clock, random = SystemClock(), Random(0)
     for host in arena.hosts:
         spool = Spool(host.spool, host.name, random)
@@ -218,6 +229,7 @@ def run_out(arena: Arena, dealt: Dealt) -> None:
         courier = Courier(spool, sink, clock, random, Pace(backlog_per_second=1e6))
         try:
             left = spool.standing()
+            dealt.undelivered += left.readings
             dealt.tell(f"{host.name} has {left.readings} readings and {left.batches} batches left to deliver")
             while (left := spool.standing()).readings or left.batches:
                 time.sleep(min(courier.step(), 1.0))

@@ -33,7 +33,6 @@ class Measure(StrEnum):
     REPEATED_STARTS = "starts that found no server, and were repeated"
     DOCUMENTS = "documents that drives printed"
     ACCEPTED = "readings accepted"
-    A_SECOND = "readings accepted a second"
     WITNESSED = "of these before a witness"
     SAME_TIME = "of these with a time that the drive had used"
     AGAIN = "readings delivered twice and absorbed"

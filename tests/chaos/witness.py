@@ -6,7 +6,9 @@ A kill between the acceptance and the line leaves a reading that is promised and
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
@@ -69,6 +71,17 @@ def read_witness(folder: Path) -> list[tuple[bytes, str]]:
     file = folder / _FILE
     lines = file.read_text().split("\n")[:-1] if file.exists() else []
     return [(bytes.fromhex(digest), words) for digest, _, words in (line.partition(" ") for line in lines)]
+
+
+def read_numbers(spool: Path) -> dict[str, int]:
+    """What the spool in a file has counted."""
+    with closing(sqlite3.connect(f"file:{spool}?mode=ro", uri=True)) as connection:
+        return dict(connection.execute("SELECT name, number FROM numbers").fetchall())
+
+
+def count_accepted(spool: Path) -> int:
+    """Readings that the spool in a file ever accepted."""
+    return read_numbers(spool).get(f"sequence.{Reading.__name__}", 0)
 
 
 def _line_of(reading: Reading) -> bytes:

@@ -18,9 +18,10 @@ from tests.bench.readers import Readers
 from tests.endure.flatness import ResourceSample
 
 SAMPLE_SECONDS = 2.0
-BACKLOG = 3 * STEP
-"""Readings that are sent at once before the load begins. A worker takes up to STEP of them together, and needs no more
-memory than for that: such growth is bounded, and lies before what is measured."""
+ROUNDS_AT_ONCE = 3
+"""Readings of each device that are sent at once before the load begins. Memory grows meanwhile to what it takes at
+most: for a whole step of the worker, and for the readings and outlooks before the newest ones, which the last answer
+to a reader holds until the next one. Such growth is bounded, and lies before what is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def run_load(folder: Path, load: EnduranceLoad, report: Callable[[ResourceSample
     """Start the service, send for so long, and end it. Raises ValueError when readings are refused."""
     with running_service(folder, settings=NO_RATES) as target:
         hosts = Hosts(target.address, target.token, load.devices)
-        while hosts.accepted < BACKLOG:
+        while hosts.accepted < ROUNDS_AT_ONCE * max(load.devices, STEP):
             hosts.post()
         before = hosts.accepted
         spawn = multiprocessing.get_context("spawn")

@@ -1,0 +1,50 @@
+"""What one step of the worker needs beside what is remembered is bounded, however many readings wait."""
+
+from __future__ import annotations
+
+import tracemalloc
+from datetime import timedelta
+
+import pytest
+
+from data.log.memory import MemoryLog
+from data.log.port import Record, Topic
+from data.store.sqlite import SqliteStore
+from service.alerts import Announcements
+from service.fleet import Fleet
+from service.scoring.bundled import BundledForecaster
+from service.scoring.sender import Sender
+from service.scoring.worker import Worker
+from tests.bench.stage import NOW, drives, reading
+from tests.service.conftest import SetClock
+
+DISKS = 2_500
+MOST_BYTES = 16 << 20
+
+
+@pytest.mark.slow
+def test_a_step_that_finds_thousands_of_readings_needs_less_than_16_mb_for_a_moment() -> None:
+    clock, log, store = SetClock(NOW), MemoryLog(), SqliteStore(":memory:")
+    sender, found = Sender("test", clock), drives(DISKS)
+    worker = Worker(log, store, clock, BundledForecaster.load(), Fleet(store), Announcements(), sender)
+    worker.rebuild()
+    peaks = []
+    for hour in range(2):
+        at = NOW - timedelta(hours=2 - hour)
+        readings = (reading(number, smart, at, hour) for number, smart in enumerate(found))
+        log.append(Topic.READINGS, [Record(one.device, sender.seal(one)) for one in readings])
+        if not hour:
+            while worker.step().taken:
+                pass
+    tracemalloc.start()
+    try:
+        while True:
+            held, _ = tracemalloc.get_traced_memory()
+            tracemalloc.reset_peak()
+            if not worker.step().taken:
+                break
+            peaks.append(tracemalloc.get_traced_memory()[1] - held)
+    finally:
+        tracemalloc.stop()
+        store.close()
+    assert max(peaks) < MOST_BYTES
