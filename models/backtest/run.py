@@ -13,6 +13,7 @@ from models.backtest.fleets import Fleet, fleets_of
 from models.backtest.origin import Tried, try_origin
 from models.backtest.splits import origins_of
 from models.backtest.trial import Backtest, FleetTrial, OriginTrial, Plan
+from models.backtest.unseen import try_left_out
 from models.evaluate import (
     NothingToJudge,
     Report,
@@ -46,7 +47,7 @@ def backtest(
     """Try the recipe on histories. Bundles, readings and scores of each origin stay in `folder`.
 
     An origin that cannot be tried is left out with its reason. Raises UnreadableHistory, UnknownPeer,
-    UnknownChallenger, NothingTried.
+    UnknownChallenger, UnknownLeaveOut, NothingTried.
     """
     refuse_unknown(plan.peers)
     if plan.challengers:
@@ -94,13 +95,17 @@ def _try_fleet(
         tell(f"{fleet.name}: known by {origin.split}, judged {origin.first} to {origin.last}")
         late = {path for other in fleets if other.start > origin.split for path in other.truth}
         known = [path for path in paths if path not in late]
+        home = place / origin.split.isoformat()
         try:
-            tried.append(
-                try_origin(fleet, truth, known, origin, plan, place / origin.split.isoformat(), tell)
-            )
+            one = try_origin(fleet, truth, known, origin, plan, home, tell)
         except TooLittleHistory as error:
             left_out.append(f"{fleet.name}, split {origin.split}: {error}")
             tell(left_out[-1])
+            continue
+        if plan.leave_out:
+            trials = try_left_out(fleet, truth, known, one, plan, home, left_out, tell, on_step)
+            one = replace(one, trial=replace(one.trial, left_out=trials))
+        tried.append(one)
     try:
         return _judge_fleet(fleet, truth, tried, plan, place, on_step) if tried else None
     except NothingToJudge as error:

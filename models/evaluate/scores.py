@@ -77,6 +77,11 @@ def read_scores(path: Path) -> Scores:
     return scores
 
 
+def rank_only(scores: Scores) -> Scores:
+    """The chance to fail within 30 days alone: what recall, PR-AUC and calibration at 30 days need."""
+    return Scores(scores.serials, scores.day, {"p_fail_30d": scores.numbers["p_fail_30d"]}, {})
+
+
 def landmarks_of(scores: Scores) -> Ints:
     """The landmark days that a file answers for: its first day, then every so many days up to its last.
 

@@ -10,6 +10,7 @@ from importlib.resources import files
 from models.backtest.trial import Backtest, FleetTrial
 from models.report import tables
 from models.report.charts import bytes_chart, charts
+from models.report.left_out import left_out_tables
 from models.report.words import ahead, day, summary
 
 
@@ -67,11 +68,13 @@ def _fleet(fleet: FleetTrial, worth: Bytes | None) -> str:
     pictures = "".join(_figure(chart.title, chart.svg, chart.caption) for chart in charts(fleet))
     shown = [tables.ranking(fleet), tables.paired(fleet), tables.own_alarms(fleet), tables.origins(fleet),
              tables.strata(fleet, models=True), tables.strata(fleet, models=False), tables.life(fleet)]  # fmt: skip
+    unseen = "".join(tables.table(one.caption, one.head, one.rows) for one in left_out_tables(fleet))
     notes = [f"{peer}: {note}." for peer, note in fleet.notes.items()]
     return (
         f'<section><h2>{escape(title)}</h2><p class="lead">{escape(first)}</p>{_paragraphs(others)}'
         f"{_worth(worth) if worth else ''}"
         f'<div class="pictures">{pictures}</div>{"".join(shown)}'
+        f"{f'<h3>On drives that it has not learned from</h3>{unseen}' if unseen else ''}"
         f"<h3>What it rests on</h3><p>{escape(rests)}</p>{_list(notes)}</section>"
     )
 

@@ -31,6 +31,8 @@ def backtest(
     every: int = 7,
     peers: Annotated[list[str] | None, MANY] = None,
     challengers: Annotated[list[str] | None, MANY] = None,
+    leave_out: Annotated[list[str] | None, MANY] = None,
+    resume: bool = False,
     policy: Path | None = None,
     resamples: int = 1000,
     seed: int = 0,
@@ -57,9 +59,13 @@ def backtest(
     every
         days between landmarks.
     peers
-        forecasters to beat, `all` or `none`; by default lgbm_plain, rf5, smart_197, any5, any5_rise.
+        forecasters to beat, `all` or `none`; by default lgbm_plain, rf5, smart_197, any5, any5_rise, level, rise.
     challengers
         other models of ours, `all` for every one.
+    leave_out
+        drives judged by forecasters that have not learned from them: `maker`, `model`, `era`, or one set, `maker=WDC`.
+    resume
+        with --out: take up bundles that an earlier run with the same files and splits kept there.
     policy
         drain policy (TOML, the keys of `[policy]`): what the last split's forecast is worth in bytes under it.
     resamples
@@ -73,7 +79,7 @@ def backtest(
     json
         print JSON.
     """
-    from models.backtest import Plan
+    from models.backtest import Plan, parse_leave_out
     from models.backtest import backtest as run
     from models.report import ready
     from service.settings import read_policy
@@ -92,6 +98,8 @@ def backtest(
         every=every,
         peers=_peers(peers),
         challengers=_challengers(challengers),
+        leave_out=tuple(parse_leave_out(text) for text in leave_out or ()),
+        resume=resume,
         resamples=resamples,
         seed=seed,
         threads=threads,
@@ -152,6 +160,7 @@ def _tell(line: str) -> None:
 def _show(tried: Backtest, worth: Mapping[str, tuple[Rung, ...]]) -> None:
     from actions.worth import table
     from models.evaluate.table import lines
+    from models.report import left_out_lines
     from models.report.words import ahead, summary
 
     console = Console()
@@ -164,6 +173,8 @@ def _show(tried: Backtest, worth: Mapping[str, tuple[Rung, ...]]) -> None:
         for sentence in summary(fleet):
             console.print(sentence)
         for shown in lines(fleet.report, None):
+            console.print(shown)
+        for shown in left_out_lines(fleet):
             console.print(shown)
         for peer, note in fleet.notes.items():
             console.print(f"{peer}: {note}.")

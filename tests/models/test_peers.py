@@ -17,7 +17,7 @@ from data.history import EPOCH, HistoryFiles
 from models.evaluate import read_truth
 from models.peers import NAMES, UnknownPeer, peer_scores
 from models.peers.columns import further
-from models.peers.counters import any4, any5, any5_rise, smart_197
+from models.peers.counters import any4, any5, any5_rise, level, rise, smart_197
 from models.peers.hdsentinel import hdsentinel, hdsentinel_strict
 from models.peers.learned import (
     Lesson,
@@ -98,6 +98,62 @@ def test_any5_rise_flags_for_seven_days_after_a_rise(tmp_path: Path, day: int, s
 
 def test_a_fall_is_no_rise(tmp_path: Path) -> None:
     assert any5_rise(rows_of(tmp_path, {"197": [8] * 5 + [0] * 5}, 6)).score.tolist() == [0.0]
+
+
+def test_level_adds_the_logarithms_of_5_197_and_198_and_null_has_no_vote(tmp_path: Path) -> None:
+    readings: dict[str, list[object]] = {"5": [7], "197": [None], "198": [3], "187": [99], "199": [99]}
+    assert level(rows_of(tmp_path, readings, 0)).score.tolist() == [pytest.approx(np.log(8) + np.log(4))]
+    assert level(rows_of(tmp_path, {"9": [1]}, 0)).score.tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("day", "expected"),
+    [(9, 0.0), (10, np.log(5)), (12, np.log(5) + np.log(17)), (17, np.log(17)), (19, 0.0)],
+)
+def test_rise_adds_the_logarithms_of_what_rose_within_7_days(
+    tmp_path: Path, day: int, expected: float
+) -> None:
+    readings: dict[str, list[object]] = {"5": [2] * 10 + [6] * 20, "197": [0] * 12 + [16] * 18}
+    assert rise(rows_of(tmp_path, readings, day)).score.tolist() == [pytest.approx(expected)]
+
+
+def test_a_fall_a_null_and_a_first_reading_are_no_rise_of_the_sectors(tmp_path: Path) -> None:
+    assert rise(rows_of(tmp_path, {"197": [8] * 5 + [0] * 5}, 9)).score.tolist() == [0.0]
+    assert rise(rows_of(tmp_path, {"198": [None] * 5 + [9] * 5}, 9)).score.tolist() == [0.0]
+    assert rise(rows_of(tmp_path, {"5": [500] * 3}, 2)).score.tolist() == [0.0]
+
+
+def test_level_and_rise_rank_and_raise_no_alarm(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, {"5": [500] * 9}, 8)
+    assert (level(rows).status, rise(rows).status) == (None, None)
+
+
+def test_only_the_drives_that_are_asked_for_are_scored(fleet: Path) -> None:
+    history, truth = HistoryFiles([fleet], threads=1).read(), read_truth([fleet])
+    asked = {"split": DAY0 + 100, "seed": 1, "drives": np.array(["Z001", "Z007"], dtype=object)}
+    (answer,) = peer_scores(["level"], history, truth, DAY0 + np.array([105, 112]), **asked)
+    assert answer.table is not None
+    assert set(answer.table["serial_number"].to_pylist()) == {"Z001", "Z007"}
+
+
+@pytest.mark.slow
+def test_a_learner_learns_nothing_from_drives_that_its_truth_lacks(fleet: Path) -> None:
+    history, truth = HistoryFiles([fleet], threads=1).read(), read_truth([fleet])
+    known = np.arange(len(truth.serials)) % 2 == 0
+    lied = replace(truth, death=np.where(known, truth.death, truth.first + 40))
+    one, other = (
+        peer_scores(
+            ["rf5", "lgbm_plain"], history, told.only(known), DAY0 + np.array([105]), split=DAY0 + 100, seed=1
+        )
+        for told in (truth, lied)
+    )
+    whole = peer_scores(
+        ["rf5", "lgbm_plain"], history, truth, DAY0 + np.array([105]), split=DAY0 + 100, seed=1
+    )
+    for taught, lied_to, all_known in zip(one, other, whole, strict=True):
+        assert taught.table is not None
+        assert taught.table.equals(lied_to.table)
+        assert not taught.table.equals(all_known.table)
 
 
 def test_lgbm_plain_sees_each_raw_value_and_its_differences_over_1_7_and_30_days(tmp_path: Path) -> None:
