@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from data.history import History, HistoryFiles
 from models.backtest.fleets import Fleet
@@ -16,9 +18,10 @@ from models.backtest.trial import OriginTrial, Plan
 from models.bundle import Bundle, CorruptBundle
 from models.card import card_of
 from models.evaluate import Truth, compare, read_scores
+from models.evaluate.arrays import Ints
 from models.peers import peer_scores
 from models.peers.columns import further
-from models.score import score
+from models.score import FRESH, score
 from models.scorefile import ScoreFile
 from models.train import train, write
 
@@ -37,6 +40,8 @@ class Tried:
     """Forecaster -> its scores; ours first."""
     notes: Mapping[str, str]
     """Peer -> why it could not be computed, or what it had to do without."""
+    also_every: Mapping[int, Mapping[str, Path]] = field(default_factory=dict)
+    """Days between landmarks -> forecaster -> its scores at these; ours first."""
 
 
 def try_origin(
@@ -60,7 +65,7 @@ def try_origin(
         tell=tell,
     )
     tell("trained")
-    without_fates(fleet.readings, readings, truth, origin.landmarks)
+    without_fates(fleet.readings, readings, truth, _find_carried_days(origin, plan))
     ours = write_scores(
         readings, forecaster, origin, origin.last, place / f"{OURS}.parquet", plan.threads, tell
     )
@@ -71,12 +76,39 @@ def try_origin(
     looked_ahead = compare(read_scores(ours), read_scores(again))
     history = HistoryFiles([readings], threads=plan.threads).read(until=origin.last)
     tables, notes = _others(history, readings, truth, learned_from, origin, plan, tell)
+    also_every: dict[int, Mapping[str, Path]] = {}
+    for days in plan.also_every:
+        tell(f"scoring every {days} d")
+        stepped, folder = replace(origin, every=days), place / f"every-{days}d"
+        folder.mkdir(exist_ok=True)
+        also = write_scores(
+            readings, forecaster, stepped, origin.last, folder / f"{OURS}.parquet", plan.threads, tell
+        )
+        asked, _ = _others(
+            history, readings, truth, learned_from, stepped, replace(plan, challengers=()), tell
+        )
+        also_every[days] = {OURS: also} | {
+            n: write_table(t, folder / f"{n}.parquet") for n, t in asked.items()
+        }
     limits = forecaster.facts.thresholds
     said = {"warning": limits.warning, "bad": limits.bad}
     trial = OriginTrial(origin, forecaster.facts.counts, said, looked_ahead, ours, None)
     return Tried(
-        trial, {OURS: ours} | {n: write_table(t, place / f"{n}.parquet") for n, t in tables.items()}, notes
+        trial,
+        {OURS: ours} | {n: write_table(t, place / f"{n}.parquet") for n, t in tables.items()},
+        notes,
+        also_every,
     )
+
+
+def _find_carried_days(origin: Origin, plan: Plan) -> Ints:
+    """Days to which last rows are carried forward: landmarks and, where others are judged too, every week.
+
+    A drive is scored on a day when it has a row in the FRESH days before, so that a row a week is enough for any day.
+    """
+    if not plan.also_every:
+        return origin.landmarks
+    return np.union1d(origin.landmarks, replace(origin, every=FRESH + 1).landmarks)
 
 
 def train_bundle(

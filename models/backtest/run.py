@@ -21,6 +21,7 @@ from models.evaluate import (
     Truth,
     curves_of,
     evaluate,
+    rank_only,
     read_scores,
     read_truth,
 )
@@ -125,7 +126,29 @@ def _judge_fleet(
     if len(tried) > 1:
         trials = [_judge_origin(truth, trial, scores, plan, on_step) for trial in trials]
     notes = {name: note for one in tried for name, note in one.notes.items()}
-    return FleetTrial(fleet, trials, report, curves_of(truth, scores, landmarks), notes)
+    also_every = {days: _judge_step(truth, tried, days, plan, place, on_step) for days in plan.also_every}
+    return FleetTrial(fleet, trials, report, curves_of(truth, scores, landmarks), notes, also_every)
+
+
+def _judge_step(
+    truth: Truth, tried: Sequence[Tried], days: int, plan: Plan, place: Path, on_step: Step
+) -> Report:
+    """All origins at landmarks so many days apart. Raises NothingToJudge."""
+    parts = [one.also_every[days] for one in tried]
+    names = [name for name in parts[0] if all(name in part for part in parts)]
+    pooled = {
+        name: _pooled([part[name] for part in parts], place / f"{name}-every-{days}d.parquet")
+        for name in names
+    }
+    return evaluate(
+        truth,
+        [(name, rank_only(read_scores(path))) for name, path in pooled.items()],
+        resamples=plan.resamples,
+        seed=plan.seed,
+        landmarks=np.concatenate([replace(one.trial.origin, every=days).landmarks for one in tried]),
+        with_life=False,
+        on_step=on_step,
+    )
 
 
 def _judge_origin(

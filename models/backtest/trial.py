@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
@@ -25,6 +25,8 @@ class Plan:
     embargo: int = 0
     """Days between a split and the first landmark."""
     every: int = 7
+    also_every: tuple[int, ...] = ()
+    """Other distances in days between landmarks, judged over the same days with the same bundle."""
     peers: tuple[str, ...] = DEFAULT
     challengers: tuple[str, ...] = ()
     leave_out: tuple[LeaveOut, ...] = ()
@@ -79,6 +81,8 @@ class FleetTrial:
     """Forecaster -> its curves over the same landmarks."""
     notes: Mapping[str, str]
     """Peer -> why it could not be computed, or what it had to do without."""
+    also_every: Mapping[int, Report] = field(default_factory=dict)
+    """Days between landmarks -> the same days judged at these, without life expectancies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
-
-from rich import box
-from rich.table import Table
 
 from models.backtest.left_out import LeaveOutKind
 from models.backtest.trial import FleetTrial, LeftOutTrial
 from models.backtest.unseen import KNOWING
 from models.evaluate.bootstrap import Interval, Judged, Report
 from models.evaluate.life import EVIDENCE
-from models.report.words import NO_EVIDENCE, day, percent, plain, points, share
+from models.report.tables import TableText
+from models.report.words import NO_EVIDENCE, day, percent, plain, share, tell_points
 
 RULES: Final = ("level", "rise")
 """The two rules that need no training: a forecast that transfers is at or above the better one."""
@@ -24,15 +21,6 @@ FIGURES: Final = {
     "recall_at_1pct": "recall at 1 %",
     "pr_auc": "PR-AUC",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class TableText:
-    """A table in words: the first cell of a row names it."""
-
-    caption: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
 
 
 def left_out_tables(fleet: FleetTrial) -> list[TableText]:
@@ -45,17 +33,6 @@ def left_out_tables(fleet: FleetTrial) -> list[TableText]:
                 about = f"{_TITLES[kind]}, known by {day(trial.origin.split)}"
                 found += [_tabulate_figures(about, mine), _tabulate_differences(about, mine)]
     return found
-
-
-def left_out_lines(fleet: FleetTrial) -> Iterator[Table]:
-    """The same tables for a terminal."""
-    for one in left_out_tables(fleet):
-        table = Table(title=one.caption, title_justify="left", box=box.SIMPLE_HEAD)
-        for place, head in enumerate(one.head):
-            table.add_column(head, justify="right" if place else "left", overflow="fold", no_wrap=place > 0)
-        for row in one.rows:
-            table.add_row(*row)
-        yield table
 
 
 def find_better_rule(report: Report, figure: str) -> str | None:
@@ -131,8 +108,9 @@ def _tell_difference(report: Report, name: str, figure: str) -> str:
     difference = report.judged[0].less_baseline[name].get(figure, _UNKNOWN)
     if math.isnan(difference.value):
         return "–"
-    told = plain(difference, signed=True) if figure == "pr_auc" else points(difference)
-    return told + (" real" if difference.excludes_zero else "")
+    if figure != "pr_auc":
+        return tell_points(difference)
+    return plain(difference, signed=True) + (" real" if difference.excludes_zero else "")
 
 
 _UNKNOWN: Final = Interval(math.nan, math.nan, math.nan)

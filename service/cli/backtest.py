@@ -29,6 +29,7 @@ def backtest(
     judge_days: int = 60,
     embargo: int = 0,
     every: int = 7,
+    also_every: Annotated[list[int] | None, MANY] = None,
     peers: Annotated[list[str] | None, MANY] = None,
     challengers: Annotated[list[str] | None, MANY] = None,
     leave_out: Annotated[list[str] | None, MANY] = None,
@@ -58,6 +59,8 @@ def backtest(
         days between a split and the first judged day.
     every
         days between landmarks.
+    also_every
+        judge the same days at landmarks so many days apart, too; 1 is what the service does.
     peers
         forecasters to beat, `all` or `none`; by default lgbm_plain, rf5, smart_197, any5, any5_rise, level, rise.
     challengers
@@ -84,7 +87,11 @@ def backtest(
     from models.report import ready
     from service.settings import read_policy
 
-    if not history or min(origins, judge_days, every, resamples + 1, threads) < 1 or embargo < 0:
+    if (
+        not history
+        or min(origins, judge_days, every, *(also_every or ()), resamples + 1, threads) < 1
+        or embargo < 0
+    ):
         print(
             "predrain backtest: give histories and positive numbers; see predrain backtest --help",
             file=sys.stderr,
@@ -96,6 +103,7 @@ def backtest(
         judge_days=judge_days,
         embargo=embargo,
         every=every,
+        also_every=tuple(dict.fromkeys(days for days in also_every or () if days != every)),
         peers=_peers(peers),
         challengers=_challengers(challengers),
         leave_out=tuple(parse_leave_out(text) for text in leave_out or ()),
@@ -160,7 +168,7 @@ def _tell(line: str) -> None:
 def _show(tried: Backtest, worth: Mapping[str, tuple[Rung, ...]]) -> None:
     from actions.worth import table
     from models.evaluate.table import lines
-    from models.report import left_out_lines
+    from models.report import further_lines
     from models.report.words import ahead, summary
 
     console = Console()
@@ -174,7 +182,7 @@ def _show(tried: Backtest, worth: Mapping[str, tuple[Rung, ...]]) -> None:
             console.print(sentence)
         for shown in lines(fleet.report, None):
             console.print(shown)
-        for shown in left_out_lines(fleet):
+        for shown in further_lines(fleet, tried.plan):
             console.print(shown)
         for peer, note in fleet.notes.items():
             console.print(f"{peer}: {note}.")

@@ -22,7 +22,7 @@ from rich.console import Console
 from models.backtest import Plan, backtest, parse_leave_out
 from models.evaluate.table import lines
 from models.peers import DEFAULT, NAMES
-from models.report import left_out_lines
+from models.report import further_lines
 from tests.conftest import data_folder
 
 DAILY = "st4000dm000_2018h1_daily.parquet"
@@ -67,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--leave-out", nargs="*", type=parse_leave_out, default=[], metavar="KIND[=NAME]",
         help="maker, model or era: trained without each set and judged on it (a training for each set)",
     )  # fmt: skip
+    parser.add_argument("--daily", action="store_true", help="judge at daily landmarks beside weekly ones")
     parser.add_argument("--resume", action="store_true", help="take up the bundles that --keep left")
     parser.add_argument("--keep", type=Path, help="folder in which bundles and scores stay")
     options = parser.parse_args(arguments)
@@ -91,6 +92,7 @@ def run(setting: Setting, drives: Path, place: Path, options: argparse.Namespace
         splits=(setting.split,),
         judge_days=setting.judge_days,
         peers=tuple(options.baselines),
+        also_every=(1,) if options.daily else (),
         leave_out=tuple(options.leave_out),
         resume=options.resume,
         resamples=options.resamples,
@@ -102,7 +104,7 @@ def run(setting: Setting, drives: Path, place: Path, options: argparse.Namespace
     console.rule(f"{setting.name}: known by {setting.split}, judged {one.origin.first} to {one.origin.last}")
     for line in lines(trial.report, None):
         console.print(line)
-    for line in left_out_lines(trial):
+    for line in further_lines(trial, plan):
         console.print(line)
     for peer, note in trial.notes.items():
         console.print(f"{peer}: {note}")
