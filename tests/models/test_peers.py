@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.history import EPOCH, HistoryFiles
+from data.history import HistoryFiles
 from models.evaluate import read_truth
 from models.peers import NAMES, UnknownPeer, peer_scores
-from models.peers.columns import further
-from models.peers.counters import any4, any5, any5_rise, level, rise, smart_197
+from models.peers.counters import any4, any5, any5_rise, smart_197
 from models.peers.hdsentinel import hdsentinel, hdsentinel_strict
 from models.peers.learned import (
     Lesson,
@@ -33,30 +32,10 @@ from models.peers.rows import Rows
 from models.peers.scrutiny import scrutiny
 from models.peers.vendor import vendor
 from models.peers.verdict import NotComputable, Verdict
+from tests.models.peer_rows import DAY0, START, rows_of
 
 ALL = tuple(name for name in NAMES if name not in ("vendor", "ceph_prophetstor"))
 """Peers that need neither normalised values nor models of others."""
-START = date(2018, 1, 1)
-DAY0 = (START - EPOCH).days
-
-
-def rows_of(tmp_path: Path, readings: Mapping[str, Sequence[object]], day: int, model: str = "M") -> Rows:
-    """One drive with a row a day from 2018-01-01, asked on `day` (0 is the first).
-
-    readings: raw values by SMART id, or any column by its name.
-    """
-    number = max(len(values) for values in readings.values())
-    frame = pd.DataFrame(
-        {"date": [START + timedelta(n) for n in range(number)], "serial_number": "a", "model": "M"}
-    )
-    for name, values in readings.items():
-        column = name if name.startswith("smart") else f"smart_{name}_raw"
-        frame[column] = pd.array(values, dtype="Int64")
-    frame["model"] = model
-    frame.to_parquet(tmp_path / "a.parquet")
-    history = HistoryFiles([tmp_path / "a.parquet"], threads=1).read()
-    columns = further([tmp_path / "a.parquet"], history, threads=1)
-    return Rows.of(history, np.array([0]), np.array([DAY0 + day]), columns)
 
 
 def said(rows: Rows, peer: Callable[[Rows], Verdict]) -> tuple[float, str]:
@@ -100,38 +79,12 @@ def test_a_fall_is_no_rise(tmp_path: Path) -> None:
     assert any5_rise(rows_of(tmp_path, {"197": [8] * 5 + [0] * 5}, 6)).score.tolist() == [0.0]
 
 
-def test_level_adds_the_logarithms_of_5_197_and_198_and_null_has_no_vote(tmp_path: Path) -> None:
-    readings: dict[str, list[object]] = {"5": [7], "197": [None], "198": [3], "187": [99], "199": [99]}
-    assert level(rows_of(tmp_path, readings, 0)).score.tolist() == [pytest.approx(np.log(8) + np.log(4))]
-    assert level(rows_of(tmp_path, {"9": [1]}, 0)).score.tolist() == [0.0]
-
-
-@pytest.mark.parametrize(
-    ("day", "expected"),
-    [(9, 0.0), (10, np.log(5)), (12, np.log(5) + np.log(17)), (17, np.log(17)), (19, 0.0)],
-)
-def test_rise_adds_the_logarithms_of_what_rose_within_7_days(
-    tmp_path: Path, day: int, expected: float
-) -> None:
-    readings: dict[str, list[object]] = {"5": [2] * 10 + [6] * 20, "197": [0] * 12 + [16] * 18}
-    assert rise(rows_of(tmp_path, readings, day)).score.tolist() == [pytest.approx(expected)]
-
-
-def test_a_fall_a_null_and_a_first_reading_are_no_rise_of_the_sectors(tmp_path: Path) -> None:
-    assert rise(rows_of(tmp_path, {"197": [8] * 5 + [0] * 5}, 9)).score.tolist() == [0.0]
-    assert rise(rows_of(tmp_path, {"198": [None] * 5 + [9] * 5}, 9)).score.tolist() == [0.0]
-    assert rise(rows_of(tmp_path, {"5": [500] * 3}, 2)).score.tolist() == [0.0]
-
-
-def test_level_and_rise_rank_and_raise_no_alarm(tmp_path: Path) -> None:
-    rows = rows_of(tmp_path, {"5": [500] * 9}, 8)
-    assert (level(rows).status, rise(rows).status) == (None, None)
-
-
 def test_only_the_drives_that_are_asked_for_are_scored(fleet: Path) -> None:
     history, truth = HistoryFiles([fleet], threads=1).read(), read_truth([fleet])
-    asked = {"split": DAY0 + 100, "seed": 1, "drives": np.array(["Z001", "Z007"], dtype=object)}
-    (answer,) = peer_scores(["level"], history, truth, DAY0 + np.array([105, 112]), **asked)
+    drives = np.array(["Z001", "Z007"], dtype=object)
+    (answer,) = peer_scores(
+        ["level"], history, truth, DAY0 + np.array([105, 112]), split=DAY0 + 100, seed=1, drives=drives
+    )
     assert answer.table is not None
     assert set(answer.table["serial_number"].to_pylist()) == {"Z001", "Z007"}
 
