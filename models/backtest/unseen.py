@@ -236,9 +236,12 @@ def _concatenate(parts: Sequence[Scores]) -> Scores:
 def _write_drives(readings: Path, serials: np.ndarray, out: Path) -> None:
     """The rows of these drives, in their order."""
     import pyarrow as pa
-    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     table = pq.read_table(readings)
-    kept = pc.is_in(table["serial_number"].cast(pa.string()), pa.array(serials.tolist(), pa.string()))
-    pq.write_table(table.filter(kept), out, compression="zstd")
+    encoded = table["serial_number"].cast(pa.string()).combine_chunks().dictionary_encode()
+    wanted = set(serials.tolist())
+    kept = np.array([name in wanted for name in encoded.dictionary.to_pylist()], dtype=bool)
+    # A row without a serial number belongs to no drive.
+    number = encoded.indices.fill_null(len(kept)).to_numpy(zero_copy_only=False)
+    pq.write_table(table.filter(pa.array(np.append(kept, False)[number])), out, compression="zstd")

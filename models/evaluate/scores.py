@@ -100,7 +100,8 @@ def _texts(column: pa.ChunkedArray) -> Texts:
     """Equal texts are one object: daily scores of a fleet have millions of rows and few texts."""
     encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
     known: Texts = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
-    return known.take(encoded.indices.fill_null(len(known) - 1).to_numpy(zero_copy_only=False))
+    texts: Texts = known[encoded.indices.fill_null(len(known) - 1).to_numpy(zero_copy_only=False)]
+    return texts
 
 
 def _floats(column: pa.ChunkedArray) -> Floats:
