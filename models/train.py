@@ -82,7 +82,13 @@ def train(
     tell("looking at the files")
     crew = Threads(threads) if crew is None else crew
     known_by = min((day for day in (until, today) if day is not None), default=None)
-    sources = settled(sources_of(paths, until=known_by, threads=threads), words, until=until)
+    sources = [
+        source
+        for source in settled(sources_of(paths, until=known_by, threads=threads), words, until=until)
+        if not exclude.issuperset(source.lifespans.serials)
+    ]
+    if not sources:
+        raise TooLittleHistory("No drive is left to learn from; exclude fewer, or give a longer history.")
     drawn = [
         draw(s, until=known_by, seed=seed, exclude=exclude, threads=threads, crew=crew, tell=tell)
         for s in sources

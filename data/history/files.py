@@ -171,6 +171,18 @@ class HistoryFiles:
             models = dict(self._asked(lambda: cursor.execute(query).fetchall()))
         return [str(models.get(serial) or "") for serial in serials]
 
+    def read_models(self) -> dict[str, frozenset[str]]:
+        """Model name -> serial numbers of the drives that any row reports under it."""
+        query = (
+            f"SELECT coalesce(model, ''), list(DISTINCT serial) FROM ({self._rows()}) "
+            "WHERE serial <> '' GROUP BY ALL"
+        )
+        with self._connection.cursor() as cursor:
+            return {
+                str(model): frozenset(map(str, serials))
+                for model, serials in self._asked(lambda: cursor.execute(query).fetchall())
+            }
+
     def parts(self, rows_a_part: int = ROWS_A_PART, *, in_place: bool = False) -> list[Part]:
         """Parts of the drives in order, each of at most `rows_a_part` rows or one drive.
 

@@ -3,25 +3,33 @@
 At each split day the recipe is trained on what was known then, scores the weeks after an embargo from histories
 without a failure column, and is judged beside its peers on the same drives and resamples. A file an idea: `splits`
 (which days learn, which judge), `fleets` (which files belong together), `readings` (what a forecaster may see),
-`origin` (one split), `run` (all of them, judged), `trial` (what is asked and answered).
+`origin` (one split), `left_out` (which drives are left out of the training and judged instead), `unseen` (each of
+these sets tried), `run` (all of them, judged), `trial` (what is asked and answered).
 """
 
 from models.backtest.fleets import Fleet, fleets_of
+from models.backtest.left_out import LeaveOut, LeaveOutKind, LeftOutSet, UnknownLeaveOut, parse_leave_out
 from models.backtest.readings import without_fates
 from models.backtest.run import NothingTried, backtest
 from models.backtest.splits import Origin, origins_of
-from models.backtest.trial import Backtest, FleetTrial, OriginTrial, Plan
+from models.backtest.trial import Backtest, FleetTrial, LeftOutTrial, OriginTrial, Plan
 
 __all__ = [
     "Backtest",
     "Fleet",
     "FleetTrial",
+    "LeaveOut",
+    "LeaveOutKind",
+    "LeftOutSet",
+    "LeftOutTrial",
     "NothingTried",
     "Origin",
     "OriginTrial",
     "Plan",
+    "UnknownLeaveOut",
     "backtest",
     "fleets_of",
     "origins_of",
+    "parse_leave_out",
     "without_fates",
 ]

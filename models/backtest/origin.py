@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from data.history import History, HistoryFiles
 from models.backtest.fleets import Fleet
 from models.backtest.readings import cut_at, without_fates
 from models.backtest.splits import Origin
 from models.backtest.trial import OriginTrial, Plan
-from models.bundle import Bundle
+from models.bundle import Bundle, CorruptBundle
 from models.card import card_of
 from models.evaluate import Truth, compare, read_scores
+from models.evaluate.arrays import Ints
 from models.peers import peer_scores
 from models.peers.columns import further
-from models.score import score
+from models.score import FRESH, score
 from models.scorefile import ScoreFile
 from models.train import train, write
 
@@ -37,6 +40,8 @@ class Tried:
     """Forecaster -> its scores; ours first."""
     notes: Mapping[str, str]
     """Peer -> why it could not be computed, or what it had to do without."""
+    also_every: Mapping[int, Mapping[str, Path]] = field(default_factory=dict)
+    """Days between landmarks -> forecaster -> its scores at these; ours first."""
 
 
 def try_origin(
@@ -50,28 +55,95 @@ def try_origin(
 ) -> Tried:
     """Everything that the judges need of one split, kept in the folder `place`. Raises TooLittleHistory."""
     place.mkdir(parents=True, exist_ok=True)
-    bundle, readings = place / "bundle", place / "readings.parquet"
-    trained = train(
-        learned_from, name=f"{fleet.name}-{origin.split}", until=origin.split, threads=plan.threads, tell=tell
+    readings = place / "readings.parquet"
+    forecaster = train_bundle(
+        learned_from,
+        place / "bundle",
+        name=f"{fleet.name}-{origin.split}",
+        until=origin.split,
+        plan=plan,
+        tell=tell,
     )
-    write(trained, bundle, card_of(trained.facts))
     tell("trained")
-    without_fates(fleet.readings, readings, truth, origin.landmarks)
-    forecaster = Bundle.load(bundle)
-    ours = _scored(readings, forecaster, origin, origin.last, place / f"{OURS}.parquet", plan.threads, tell)
+    without_fates(fleet.readings, readings, truth, _find_carried_days(origin, plan))
+    ours = write_scores(
+        readings, forecaster, origin, origin.last, place / f"{OURS}.parquet", plan.threads, tell
+    )
     tell("scored")
     cut, again = place / "cut.parquet", place / "cut_scores.parquet"
     cut_at(readings, int(origin.landmarks[0]), cut)
-    _scored(cut, forecaster, origin, origin.first, again, plan.threads, tell)
+    write_scores(cut, forecaster, origin, origin.first, again, plan.threads, tell)
     looked_ahead = compare(read_scores(ours), read_scores(again))
     history = HistoryFiles([readings], threads=plan.threads).read(until=origin.last)
     tables, notes = _others(history, readings, truth, learned_from, origin, plan, tell)
-    limits = trained.facts.thresholds
+    also_every: dict[int, Mapping[str, Path]] = {}
+    for days in plan.also_every:
+        tell(f"scoring every {days} d")
+        stepped, folder = replace(origin, every=days), place / f"every-{days}d"
+        folder.mkdir(exist_ok=True)
+        also = write_scores(
+            readings, forecaster, stepped, origin.last, folder / f"{OURS}.parquet", plan.threads, tell
+        )
+        asked, _ = _others(
+            history, readings, truth, learned_from, stepped, replace(plan, challengers=()), tell
+        )
+        also_every[days] = {OURS: also} | {
+            n: write_table(t, folder / f"{n}.parquet") for n, t in asked.items()
+        }
+    limits = forecaster.facts.thresholds
     said = {"warning": limits.warning, "bad": limits.bad}
-    trial = OriginTrial(origin, trained.facts.counts, said, looked_ahead, ours, None)
+    trial = OriginTrial(origin, forecaster.facts.counts, said, looked_ahead, ours, None)
     return Tried(
-        trial, {OURS: ours} | {n: _written(t, place / f"{n}.parquet") for n, t in tables.items()}, notes
+        trial,
+        {OURS: ours} | {n: write_table(t, place / f"{n}.parquet") for n, t in tables.items()},
+        notes,
+        also_every,
     )
+
+
+def _find_carried_days(origin: Origin, plan: Plan) -> Ints:
+    """Days to which last rows are carried forward: landmarks and, where others are judged too, every week.
+
+    A drive is scored on a day when it has a row in the FRESH days before, so that a row a week is enough for any day.
+    """
+    if not plan.also_every:
+        return origin.landmarks
+    return np.union1d(origin.landmarks, replace(origin, every=FRESH + 1).landmarks)
+
+
+def train_bundle(
+    learned_from: Sequence[Path],
+    folder: Path,
+    *,
+    name: str,
+    until: date,
+    exclude: frozenset[str] = frozenset(),
+    plan: Plan,
+    tell: Callable[[str], None],
+) -> Bundle:
+    """Train the recipe without the excluded serial numbers and keep the bundle in `folder`.
+
+    Where the plan resumes, a bundle of this name, split and number of excluded drives is taken from there instead.
+    Raises TooLittleHistory.
+    """
+    kept = load_kept_bundle(folder, name, until, len(exclude)) if plan.resume else None
+    if kept is not None:
+        tell(f"took up the bundle {name} that an earlier run kept")
+        return kept
+    trained = train(learned_from, name=name, until=until, exclude=exclude, threads=plan.threads, tell=tell)
+    write(trained, folder, card_of(trained.facts))
+    return Bundle.load(folder)
+
+
+def load_kept_bundle(folder: Path, name: str, until: date, excluded: int) -> Bundle | None:
+    """The bundle in `folder` where it has this name, split and number of excluded drives; else None."""
+    try:
+        bundle = Bundle.load(folder)
+    except CorruptBundle:
+        return None
+    facts = bundle.facts
+    same = (facts.name, facts.until, facts.counts["excluded"]) == (name, until.isoformat(), excluded)
+    return bundle if same else None
 
 
 def _others(
@@ -111,7 +183,7 @@ def _others(
     return tables, {answer.name: answer.note for answer in answers if answer.note}
 
 
-def _scored(
+def write_scores(
     readings: Path,
     bundle: Bundle,
     origin: Origin,
@@ -120,6 +192,7 @@ def _scored(
     threads: int,
     tell: Callable[[str], None],
 ) -> Path:
+    """Score the origin's landmarks up to `last` and write them to `out`."""
     with ScoreFile(out) as file:
         for part in score(
             [readings], bundle, first=origin.first, last=last, every=origin.every, threads=threads, tell=tell
@@ -128,7 +201,8 @@ def _scored(
     return out
 
 
-def _written(table: pa.Table, path: Path) -> Path:
+def write_table(table: pa.Table, path: Path) -> Path:
+    """Write to parquet; returns the path."""
     import pyarrow.parquet as pq
 
     pq.write_table(table, path, compression="zstd")

@@ -13,6 +13,7 @@ from models.backtest.fleets import Fleet, fleets_of
 from models.backtest.origin import Tried, try_origin
 from models.backtest.splits import origins_of
 from models.backtest.trial import Backtest, FleetTrial, OriginTrial, Plan
+from models.backtest.unseen import try_left_out
 from models.evaluate import (
     NothingToJudge,
     Report,
@@ -20,6 +21,7 @@ from models.evaluate import (
     Truth,
     curves_of,
     evaluate,
+    rank_only,
     read_scores,
     read_truth,
 )
@@ -46,7 +48,7 @@ def backtest(
     """Try the recipe on histories. Bundles, readings and scores of each origin stay in `folder`.
 
     An origin that cannot be tried is left out with its reason. Raises UnreadableHistory, UnknownPeer,
-    UnknownChallenger, NothingTried.
+    UnknownChallenger, UnknownLeaveOut, NothingTried.
     """
     refuse_unknown(plan.peers)
     if plan.challengers:
@@ -94,13 +96,17 @@ def _try_fleet(
         tell(f"{fleet.name}: known by {origin.split}, judged {origin.first} to {origin.last}")
         late = {path for other in fleets if other.start > origin.split for path in other.truth}
         known = [path for path in paths if path not in late]
+        home = place / origin.split.isoformat()
         try:
-            tried.append(
-                try_origin(fleet, truth, known, origin, plan, place / origin.split.isoformat(), tell)
-            )
+            one = try_origin(fleet, truth, known, origin, plan, home, tell)
         except TooLittleHistory as error:
             left_out.append(f"{fleet.name}, split {origin.split}: {error}")
             tell(left_out[-1])
+            continue
+        if plan.leave_out:
+            trials = try_left_out(fleet, truth, known, one, plan, home, left_out, tell, on_step)
+            one = replace(one, trial=replace(one.trial, left_out=trials))
+        tried.append(one)
     try:
         return _judge_fleet(fleet, truth, tried, plan, place, on_step) if tried else None
     except NothingToJudge as error:
@@ -120,7 +126,29 @@ def _judge_fleet(
     if len(tried) > 1:
         trials = [_judge_origin(truth, trial, scores, plan, on_step) for trial in trials]
     notes = {name: note for one in tried for name, note in one.notes.items()}
-    return FleetTrial(fleet, trials, report, curves_of(truth, scores, landmarks), notes)
+    also_every = {days: _judge_step(truth, tried, days, plan, place, on_step) for days in plan.also_every}
+    return FleetTrial(fleet, trials, report, curves_of(truth, scores, landmarks), notes, also_every)
+
+
+def _judge_step(
+    truth: Truth, tried: Sequence[Tried], days: int, plan: Plan, place: Path, on_step: Step
+) -> Report:
+    """All origins at landmarks so many days apart. Raises NothingToJudge."""
+    parts = [one.also_every[days] for one in tried]
+    names = [name for name in parts[0] if all(name in part for part in parts)]
+    pooled = {
+        name: _pooled([part[name] for part in parts], place / f"{name}-every-{days}d.parquet")
+        for name in names
+    }
+    return evaluate(
+        truth,
+        [(name, rank_only(read_scores(path))) for name, path in pooled.items()],
+        resamples=plan.resamples,
+        seed=plan.seed,
+        landmarks=np.concatenate([replace(one.trial.origin, every=days).landmarks for one in tried]),
+        with_life=False,
+        on_step=on_step,
+    )
 
 
 def _judge_origin(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
 from models.backtest.fleets import Fleet
+from models.backtest.left_out import LeaveOut, LeftOutSet
 from models.backtest.splits import Origin
 from models.evaluate import Curves, Report, Truncation
 from models.peers import DEFAULT
@@ -24,12 +25,29 @@ class Plan:
     embargo: int = 0
     """Days between a split and the first landmark."""
     every: int = 7
+    also_every: tuple[int, ...] = ()
+    """Other distances in days between landmarks, judged over the same days with the same bundle."""
     peers: tuple[str, ...] = DEFAULT
     challengers: tuple[str, ...] = ()
+    leave_out: tuple[LeaveOut, ...] = ()
+    """Sets of drives that are judged by forecasters which have not learned from them."""
+    resume: bool = False
+    """Take up bundles that an earlier run with the same files and splits kept, instead of training them again."""
     resamples: int = 1000
     seed: int = 0
     """Of the resamples and of the peers that learn."""
     threads: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutTrial:
+    """One left-out set, or all of a kind together, judged on its own drives."""
+
+    left_out: LeftOutSet
+    learned_from: Mapping[str, int]
+    """As of an origin; empty for all sets of a kind, which have a training each."""
+    report: Report
+    """Ours first; then the same recipe trained on all drives (not for an era, which nobody can have learned from)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +65,8 @@ class OriginTrial:
     """Ours."""
     report: Report | None
     """None where the only origin is the whole fleet's report, or nothing can be judged."""
+    left_out: Sequence[LeftOutTrial] = ()
+    """By kind: each set that the plan leaves out, then all of them together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +81,8 @@ class FleetTrial:
     """Forecaster -> its curves over the same landmarks."""
     notes: Mapping[str, str]
     """Peer -> why it could not be computed, or what it had to do without."""
+    also_every: Mapping[int, Report] = field(default_factory=dict)
+    """Days between landmarks -> the same days judged at these, without life expectancies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ picture needs), `truncation` (did the forecast look ahead).
 from models.evaluate.bootstrap import Interval, Judged, NothingToJudge, Report, evaluate
 from models.evaluate.curves import Curves, curves_of
 from models.evaluate.expectancy import Ends, read_ends
-from models.evaluate.scores import DuplicateScores, Scores, landmarks_of, read_scores
+from models.evaluate.scores import DuplicateScores, Scores, landmarks_of, rank_only, read_scores
 from models.evaluate.truncation import Truncation, compare
 from models.evaluate.truth import Truth, read_truth
 
@@ -29,6 +29,7 @@ __all__ = [
     "curves_of",
     "evaluate",
     "landmarks_of",
+    "rank_only",
     "read_ends",
     "read_scores",
     "read_truth",

@@ -105,11 +105,12 @@ def evaluate(
     seed: int = 0,
     ends: Ends | None = None,
     landmarks: Ints | None = None,
+    with_life: bool = True,
     on_step: Callable[[int, int], None] = _say_nothing,
 ) -> Report:
     """Judge the first forecast, and the others beside it. Landmarks are the first one's days unless given.
 
-    Raises NothingToJudge.
+    with_life: judge life expectancies and concordance, too. Raises NothingToJudge.
     """
     days = landmarks_of(forecasts[0][1]) if landmarks is None else landmarks
     cohort = gather(truth, days)
@@ -122,8 +123,8 @@ def evaluate(
     aligned = [align(cohort, truth, scores) for _, scores in forecasts]
     judges = [Judge(question, each) for each in aligned]
     alarms = [OwnAlarms(cohort, each) for each in aligned]
-    lives = [[LifeJudge(*within(cohort), each, "inside")] for each in aligned]
-    if ends is not None:
+    lives = [[LifeJudge(*within(cohort), each, "inside")] if with_life else [] for each in aligned]
+    if ends is not None and with_life:
         followed = for_years(cohort, truth, ends)
         if len(followed[1]):
             lives = [

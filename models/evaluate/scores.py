@@ -77,6 +77,11 @@ def read_scores(path: Path) -> Scores:
     return scores
 
 
+def rank_only(scores: Scores) -> Scores:
+    """The chance to fail within 30 days alone: what recall, PR-AUC and calibration at 30 days need."""
+    return Scores(scores.serials, scores.day, {"p_fail_30d": scores.numbers["p_fail_30d"]}, {})
+
+
 def landmarks_of(scores: Scores) -> Ints:
     """The landmark days that a file answers for: its first day, then every so many days up to its last.
 
@@ -92,7 +97,11 @@ def landmarks_of(scores: Scores) -> Ints:
 
 
 def _texts(column: pa.ChunkedArray) -> Texts:
-    return np.asarray(column.cast(pa.string()).to_numpy(zero_copy_only=False), dtype=object)
+    """Equal texts are one object: daily scores of a fleet have millions of rows and few texts."""
+    encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    known: Texts = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
+    texts: Texts = known[encoded.indices.fill_null(len(known) - 1).to_numpy(zero_copy_only=False)]
+    return texts
 
 
 def _floats(column: pa.ChunkedArray) -> Floats:

@@ -8,7 +8,7 @@ shares no code with what reads histories for a forecast.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from data.refusal import Refusal
-from models.evaluate.arrays import Bools, Floats, Ints, Texts, drive_day
+from models.evaluate.arrays import DAY_BITS, Bools, Floats, Ints, Texts, drive_day
 
 NEVER = 2**19
 """The day of what has not happened (far in the future)."""
@@ -56,6 +56,25 @@ class Truth:
     """(m,) Any of SMART 5, 187, 188, 197, 198 raw > 0."""
     hours: Floats
     """(m,) SMART 9 raw: power-on hours, NaN where not reported."""
+
+    def only(self, which: Bools) -> Truth:
+        """The same days of these drives alone. which: (n,)."""
+        drive = self.reading_key >> DAY_BITS
+        kept = which[drive]
+        number = np.cumsum(which) - 1
+        return replace(
+            self,
+            serials=self.serials[which],
+            models=self.models[which],
+            first=self.first[which],
+            last=self.last[which],
+            death=self.death[which],
+            daily=self.daily[which],
+            left_out=self.left_out[which],
+            reading_key=drive_day(number[drive[kept]], self.reading_key[kept] & (2**DAY_BITS - 1)),
+            symptomatic=self.symptomatic[kept],
+            hours=self.hours[kept],
+        )
 
     def latest(self, drive: Ints, day: Ints) -> Ints:
         """Index of each drive's last reading up to and including `day`; -1 where it has none."""

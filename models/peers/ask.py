@@ -10,10 +10,10 @@ import numpy as np
 
 from data.history import History
 from data.refusal import Refusal
-from models.evaluate.arrays import Ints
+from models.evaluate.arrays import Ints, Texts
 from models.evaluate.truth import Truth
 from models.peers.columns import NOTHING, Columns
-from models.peers.counters import any4, any5, any5_rise, smart_197
+from models.peers.counters import any4, any5, any5_rise, level, rise, smart_197
 from models.peers.hdsentinel import hdsentinel, hdsentinel_strict
 from models.peers.learned import LEARNERS as PLAIN
 from models.peers.learned import Lesson
@@ -31,6 +31,8 @@ RULES: Final[Mapping[str, Callable[[Rows], Verdict]]] = {
     "any4": any4,
     "smart_197": smart_197,
     "any5_rise": any5_rise,
+    "level": level,
+    "rise": rise,
     "vendor": vendor,
     "scrutiny": scrutiny,
     "hdsentinel": hdsentinel,
@@ -42,7 +44,7 @@ ABSENT: Final = {
     "among the histories, and predrain loads no pickle"
 }
 NAMES: Final = (*RULES, *LEARNERS, *ABSENT)
-DEFAULT: Final = ("lgbm_plain", "rf5", "smart_197", "any5", "any5_rise")
+DEFAULT: Final = ("lgbm_plain", "rf5", "smart_197", "any5", "any5_rise", "level", "rise")
 
 
 class UnknownPeer(Refusal):
@@ -74,18 +76,21 @@ def peer_scores(
     split: int,
     seed: int,
     columns: Columns = NOTHING,
+    drives: Texts | None = None,
     threads: int = 1,
     tell: Callable[[str], None] = lambda _line: None,
 ) -> list[Answer]:
     """Answers of the named peers; tables of serial_number, date, model, p_fail_30d and, with an alarm, status.
 
-    split: day (since 1970-01-01) after which nothing may be learned. truth: gives the learners their labels.
+    split: day (since 1970-01-01) after which nothing may be learned. truth: gives the learners their labels; of
+    a drive that it lacks they learn nothing. drives: serial numbers of those to be scored; None scores all.
     Raises UnknownPeer.
     """
     refuse_unknown(names)
     first = history.day[history.start[:-1]].astype(np.int64)
     day, drive = (grid.ravel() for grid in np.meshgrid(landmarks, np.arange(history.drives), indexing="ij"))
-    seen = np.flatnonzero(first[drive] <= day)
+    scored = np.ones(history.drives, dtype=bool) if drives is None else np.isin(history.serials, drives)
+    seen = np.flatnonzero((first[drive] <= day) & scored[drive])
     asked = Rows.of(history, drive[seen], day[seen], columns)
     lesson = Lesson(asked, truth, split, seed, threads)
     found = []

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 
-from models.backtest.trial import Backtest, FleetTrial
+from models.backtest.trial import Backtest, FleetTrial, Plan
 from models.report import tables
 from models.report.charts import bytes_chart, charts
+from models.report.left_out import left_out_tables
+from models.report.steps import step_tables
 from models.report.words import ahead, day, summary
 
 
@@ -34,7 +36,7 @@ class Bytes:
 def page(backtest: Backtest, worth: Mapping[str, Bytes]) -> str:
     """The whole report as HTML. worth: by fleet's name, where a policy was replayed."""
     style = files("models.report").joinpath("style.css").read_text(encoding="utf-8")
-    body = "".join(_fleet(fleet, worth.get(fleet.fleet.name)) for fleet in backtest.fleets)
+    body = "".join(_fleet(fleet, backtest.plan, worth.get(fleet.fleet.name)) for fleet in backtest.fleets)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -55,7 +57,7 @@ def _asked(backtest: Backtest) -> str:
     )
 
 
-def _fleet(fleet: FleetTrial, worth: Bytes | None) -> str:
+def _fleet(fleet: FleetTrial, plan: Plan, worth: Bytes | None) -> str:
     counts = fleet.report.counts
     first, *others = summary(fleet)
     title = ", ".join(path.stem for path in fleet.fleet.readings)
@@ -67,11 +69,14 @@ def _fleet(fleet: FleetTrial, worth: Bytes | None) -> str:
     pictures = "".join(_figure(chart.title, chart.svg, chart.caption) for chart in charts(fleet))
     shown = [tables.ranking(fleet), tables.paired(fleet), tables.own_alarms(fleet), tables.origins(fleet),
              tables.strata(fleet, models=True), tables.strata(fleet, models=False), tables.life(fleet)]  # fmt: skip
+    steps = "".join(tables.table(one.caption, one.head, one.rows) for one in step_tables(fleet, plan))
+    unseen = "".join(tables.table(one.caption, one.head, one.rows) for one in left_out_tables(fleet))
     notes = [f"{peer}: {note}." for peer, note in fleet.notes.items()]
     return (
         f'<section><h2>{escape(title)}</h2><p class="lead">{escape(first)}</p>{_paragraphs(others)}'
         f"{_worth(worth) if worth else ''}"
-        f'<div class="pictures">{pictures}</div>{"".join(shown)}'
+        f'<div class="pictures">{pictures}</div>{"".join(shown)}{steps}'
+        f"{f'<h3>On drives that it has not learned from</h3>{unseen}' if unseen else ''}"
         f"<h3>What it rests on</h3><p>{escape(rests)}</p>{_list(notes)}</section>"
     )
 

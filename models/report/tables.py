@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from models.backtest.trial import FleetTrial
@@ -10,6 +11,15 @@ from models.evaluate.cohort import ALARMS
 from models.evaluate.expectancy import AIMS
 from models.evaluate.life import EVIDENCE
 from models.report.words import NO_EVIDENCE, day, percent, plain, share
+
+
+@dataclass(frozen=True, slots=True)
+class TableText:
+    """A table in words, for the page and the terminal: the first cell of a row names it."""
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -41,6 +41,11 @@ def points(difference: Interval) -> str:
     return f"{value:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
+def tell_points(difference: Interval) -> str:
+    """`points`, with `real` where the interval excludes 0."""
+    return points(difference) + (" real" if difference.excludes_zero else "")
+
+
 def day(when: date | str) -> str:
     """`30 April 2018`."""
     one = date.fromisoformat(when) if isinstance(when, str) else when

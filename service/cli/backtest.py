@@ -29,8 +29,11 @@ def backtest(
     judge_days: int = 60,
     embargo: int = 0,
     every: int = 7,
+    also_every: Annotated[list[int] | None, MANY] = None,
     peers: Annotated[list[str] | None, MANY] = None,
     challengers: Annotated[list[str] | None, MANY] = None,
+    leave_out: Annotated[list[str] | None, MANY] = None,
+    resume: bool = False,
     policy: Path | None = None,
     resamples: int = 1000,
     seed: int = 0,
@@ -56,10 +59,16 @@ def backtest(
         days between a split and the first judged day.
     every
         days between landmarks.
+    also_every
+        judge the same days at landmarks so many days apart, too; 1 is what the service does.
     peers
-        forecasters to beat, `all` or `none`; by default lgbm_plain, rf5, smart_197, any5, any5_rise.
+        forecasters to beat, `all` or `none`; by default lgbm_plain, rf5, smart_197, any5, any5_rise, level, rise.
     challengers
         other models of ours, `all` for every one.
+    leave_out
+        drives judged by forecasters that have not learned from them: `maker`, `model`, `era`, or one set, `maker=WDC`.
+    resume
+        with --out: take up bundles that an earlier run with the same files and splits kept there.
     policy
         drain policy (TOML, the keys of `[policy]`): what the last split's forecast is worth in bytes under it.
     resamples
@@ -73,12 +82,16 @@ def backtest(
     json
         print JSON.
     """
-    from models.backtest import Plan
+    from models.backtest import Plan, parse_leave_out
     from models.backtest import backtest as run
     from models.report import ready
     from service.settings import read_policy
 
-    if not history or min(origins, judge_days, every, resamples + 1, threads) < 1 or embargo < 0:
+    if (
+        not history
+        or min(origins, judge_days, every, *(also_every or ()), resamples + 1, threads) < 1
+        or embargo < 0
+    ):
         print(
             "predrain backtest: give histories and positive numbers; see predrain backtest --help",
             file=sys.stderr,
@@ -90,8 +103,11 @@ def backtest(
         judge_days=judge_days,
         embargo=embargo,
         every=every,
+        also_every=tuple(dict.fromkeys(days for days in also_every or () if days != every)),
         peers=_peers(peers),
         challengers=_challengers(challengers),
+        leave_out=tuple(parse_leave_out(text) for text in leave_out or ()),
+        resume=resume,
         resamples=resamples,
         seed=seed,
         threads=threads,
@@ -152,6 +168,7 @@ def _tell(line: str) -> None:
 def _show(tried: Backtest, worth: Mapping[str, tuple[Rung, ...]]) -> None:
     from actions.worth import table
     from models.evaluate.table import lines
+    from models.report import further_lines
     from models.report.words import ahead, summary
 
     console = Console()
@@ -164,6 +181,8 @@ def _show(tried: Backtest, worth: Mapping[str, tuple[Rung, ...]]) -> None:
         for sentence in summary(fleet):
             console.print(sentence)
         for shown in lines(fleet.report, None):
+            console.print(shown)
+        for shown in further_lines(fleet, tried.plan):
             console.print(shown)
         for peer, note in fleet.notes.items():
             console.print(f"{peer}: {note}.")

@@ -19,9 +19,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from models.backtest import Plan, backtest
+from models.backtest import Plan, backtest, parse_leave_out
 from models.evaluate.table import lines
 from models.peers import DEFAULT, NAMES
+from models.report import further_lines
 from tests.conftest import data_folder
 
 DAILY = "st4000dm000_2018h1_daily.parquet"
@@ -62,6 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--baselines", nargs="*", choices=NAMES, default=list(DEFAULT))
+    parser.add_argument(
+        "--leave-out", nargs="*", type=parse_leave_out, default=[], metavar="KIND[=NAME]",
+        help="maker, model or era: trained without each set and judged on it (a training for each set)",
+    )  # fmt: skip
+    parser.add_argument("--daily", action="store_true", help="judge at daily landmarks beside weekly ones")
+    parser.add_argument("--resume", action="store_true", help="take up the bundles that --keep left")
     parser.add_argument("--keep", type=Path, help="folder in which bundles and scores stay")
     options = parser.parse_args(arguments)
     folder = data_folder()
@@ -85,6 +92,9 @@ def run(setting: Setting, drives: Path, place: Path, options: argparse.Namespace
         splits=(setting.split,),
         judge_days=setting.judge_days,
         peers=tuple(options.baselines),
+        also_every=(1,) if options.daily else (),
+        leave_out=tuple(options.leave_out),
+        resume=options.resume,
         resamples=options.resamples,
         threads=options.threads,
     )
@@ -93,6 +103,8 @@ def run(setting: Setting, drives: Path, place: Path, options: argparse.Namespace
     (one,) = trial.origins
     console.rule(f"{setting.name}: known by {setting.split}, judged {one.origin.first} to {one.origin.last}")
     for line in lines(trial.report, None):
+        console.print(line)
+    for line in further_lines(trial, plan):
         console.print(line)
     for peer, note in trial.notes.items():
         console.print(f"{peer}: {note}")

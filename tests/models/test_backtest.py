@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from models.backtest import NothingTried, Plan, backtest, fleets_of, origins_of,
 from models.backtest.origin import Tried, try_origin
 from models.bundle import Bundle
 from models.evaluate import Report, read_truth
+from models.evaluate.cohort import gather
 from models.score import Scored, score
 from service.cli import main
 
@@ -239,3 +241,51 @@ def test_a_recipe_taught_other_drives_fates_forecasts_no_better_than_chance(
     assert misled.judged[0].figures["recall_at_1pct"].value < 0.08
     assert misled.judged[0].figures["pr_auc"].value < 2 * base
     assert misled.judged[0].figures["brier_skill_30d"].value < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bundle_at_hand")
+def test_the_same_days_are_judged_daily_beside_weekly_with_one_bundle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["backtest", str(DAILY), "--split", SPLIT.isoformat(), "--judge-days", "60", "--also-every", "1", "7",
+             "--peers", "level", "--resamples", "5", "--threads", "1", "--out", str(tmp_path / "trial")]  # fmt: skip
+    assert main(asked) == 0
+    (fleet,) = msgspec.json.decode((tmp_path / "trial" / "backtest.json").read_bytes())["backtest"]["fleets"]
+    weekly, (daily,) = fleet["report"], fleet["also_every"].values()
+    assert list(fleet["also_every"]) == ["1"]
+    assert (weekly["counts"]["landmarks"], daily["counts"]["landmarks"]) == (9, 60)
+    assert daily["counts"]["first_landmark"] == weekly["counts"]["first_landmark"]
+    assert daily["counts"]["rows"] > 6 * weekly["counts"]["rows"]
+    # A week is what a drive's death may hide between weekly landmarks, no more.
+    assert daily["counts"]["failures"] >= weekly["counts"]["failures"]
+    assert [one["name"] for one in daily["judged"]] == ["predrain", "level"]
+    assert all(one["missing"] == 0 for one in daily["judged"])
+    shown, page = capsys.readouterr().out, (tmp_path / "trial" / "report.html").read_text()
+    for text in (shown, page):
+        assert "The same days at other landmarks" in text
+        assert "daily: level" in text
+        assert "weekly: level" in text
+
+
+def test_a_weekly_carried_row_is_enough_for_daily_scores_of_change_points(tmp_path: Path) -> None:
+    (fleet,) = fleets_of([CHANGES, TABLE], threads=1)
+    (origin,) = origins_of(fleet.start, fleet.end, splits=(date(2015, 6, 30),), judge_days=30)
+    truth = read_truth(fleet.truth)
+    daily = replace(origin, every=1)
+    scores = []
+    for name, days in (("week", origin.landmarks), ("day", daily.landmarks)):
+        without_fates(fleet.readings, tmp_path / f"{name}.parquet", truth, days)
+        parts = score(
+            [tmp_path / f"{name}.parquet"], Bundle.load(), first=origin.first, last=origin.last, threads=1
+        )
+        scores.append(
+            pd.concat([part.table.to_pandas() for part in parts]).set_index(["serial_number", "date"])
+        )
+    weekly, every_day = scores
+    cohort = gather(truth, daily.landmarks)
+    at_risk = pd.MultiIndex.from_arrays([
+        truth.serials[cohort.truth_drive[cohort.drive]],
+        [EPOCH + timedelta(int(day)) for day in cohort.landmark],
+    ])  # fmt: skip
+    assert weekly.loc[at_risk].p_fail_30d.tolist() == every_day.loc[at_risk].p_fail_30d.tolist()

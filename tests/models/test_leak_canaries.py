@@ -192,7 +192,11 @@ def test_a_scorer_that_peeks_is_caught(
 
 
 @pytest.mark.parametrize(
-    "name", ["any5", "any4", "smart_197", "any5_rise", "scrutiny", "hdsentinel", "hdsentinel_strict"]
+    "name",
+    [
+        *("any5", "any4", "smart_197", "any5_rise", "level", "rise"),
+        *("scrutiny", "hdsentinel", "hdsentinel_strict"),
+    ],
 )
 def test_no_rule_peeks(name: str, history: pd.DataFrame, tmp_path: Path) -> None:
     assert caught_by(peer(name), history, tmp_path) == set()

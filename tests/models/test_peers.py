@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.history import EPOCH, HistoryFiles
+from data.history import HistoryFiles
 from models.evaluate import read_truth
 from models.peers import NAMES, UnknownPeer, peer_scores
-from models.peers.columns import further
 from models.peers.counters import any4, any5, any5_rise, smart_197
 from models.peers.hdsentinel import hdsentinel, hdsentinel_strict
 from models.peers.learned import (
@@ -33,30 +32,10 @@ from models.peers.rows import Rows
 from models.peers.scrutiny import scrutiny
 from models.peers.vendor import vendor
 from models.peers.verdict import NotComputable, Verdict
+from tests.models.peer_rows import DAY0, START, rows_of
 
 ALL = tuple(name for name in NAMES if name not in ("vendor", "ceph_prophetstor"))
 """Peers that need neither normalised values nor models of others."""
-START = date(2018, 1, 1)
-DAY0 = (START - EPOCH).days
-
-
-def rows_of(tmp_path: Path, readings: Mapping[str, Sequence[object]], day: int, model: str = "M") -> Rows:
-    """One drive with a row a day from 2018-01-01, asked on `day` (0 is the first).
-
-    readings: raw values by SMART id, or any column by its name.
-    """
-    number = max(len(values) for values in readings.values())
-    frame = pd.DataFrame(
-        {"date": [START + timedelta(n) for n in range(number)], "serial_number": "a", "model": "M"}
-    )
-    for name, values in readings.items():
-        column = name if name.startswith("smart") else f"smart_{name}_raw"
-        frame[column] = pd.array(values, dtype="Int64")
-    frame["model"] = model
-    frame.to_parquet(tmp_path / "a.parquet")
-    history = HistoryFiles([tmp_path / "a.parquet"], threads=1).read()
-    columns = further([tmp_path / "a.parquet"], history, threads=1)
-    return Rows.of(history, np.array([0]), np.array([DAY0 + day]), columns)
 
 
 def said(rows: Rows, peer: Callable[[Rows], Verdict]) -> tuple[float, str]:
@@ -98,6 +77,36 @@ def test_any5_rise_flags_for_seven_days_after_a_rise(tmp_path: Path, day: int, s
 
 def test_a_fall_is_no_rise(tmp_path: Path) -> None:
     assert any5_rise(rows_of(tmp_path, {"197": [8] * 5 + [0] * 5}, 6)).score.tolist() == [0.0]
+
+
+def test_only_the_drives_that_are_asked_for_are_scored(fleet: Path) -> None:
+    history, truth = HistoryFiles([fleet], threads=1).read(), read_truth([fleet])
+    drives = np.array(["Z001", "Z007"], dtype=object)
+    (answer,) = peer_scores(
+        ["level"], history, truth, DAY0 + np.array([105, 112]), split=DAY0 + 100, seed=1, drives=drives
+    )
+    assert answer.table is not None
+    assert set(answer.table["serial_number"].to_pylist()) == {"Z001", "Z007"}
+
+
+@pytest.mark.slow
+def test_a_learner_learns_nothing_from_drives_that_its_truth_lacks(fleet: Path) -> None:
+    history, truth = HistoryFiles([fleet], threads=1).read(), read_truth([fleet])
+    known = np.arange(len(truth.serials)) % 2 == 0
+    lied = replace(truth, death=np.where(known, truth.death, truth.first + 40))
+    one, other = (
+        peer_scores(
+            ["rf5", "lgbm_plain"], history, told.only(known), DAY0 + np.array([105]), split=DAY0 + 100, seed=1
+        )
+        for told in (truth, lied)
+    )
+    whole = peer_scores(
+        ["rf5", "lgbm_plain"], history, truth, DAY0 + np.array([105]), split=DAY0 + 100, seed=1
+    )
+    for taught, lied_to, all_known in zip(one, other, whole, strict=True):
+        assert taught.table is not None
+        assert taught.table.equals(lied_to.table)
+        assert not taught.table.equals(all_known.table)
 
 
 def test_lgbm_plain_sees_each_raw_value_and_its_differences_over_1_7_and_30_days(tmp_path: Path) -> None:
