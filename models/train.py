@@ -88,7 +88,10 @@ def train(
         if not exclude.issuperset(source.lifespans.serials)
     ]
     if not sources:
-        raise TooLittleHistory("No drive is left to learn from; exclude fewer, or give a longer history.")
+        raise TooLittleHistory(
+            "No drive is left to learn from: the history has none with a date, or all are excluded. Exclude fewer, or "
+            "give a longer history."
+        )
     drawn = [
         draw(s, until=known_by, seed=seed, exclude=exclude, threads=threads, crew=crew, tell=tell)
         for s in sources
