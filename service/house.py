@@ -150,6 +150,8 @@ class House:
         self._seen: tuple[int, dict[str, Any]] | None = None
         """The number of the change that was seen last, and what was made of the sight then."""
         self._building = threading.Lock()
+        self.taking_in = threading.Lock()
+        """Held by the thread that takes a delivery of readings in."""
         recall(self.log, self.announcements, self.timelines)
 
     @property

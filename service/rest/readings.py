@@ -118,6 +118,13 @@ async def readings(
 
 
 def _take(house: House, body: bytes, host: str | None, caller: Caller) -> Response:
+    # Python computes in one thread at a time: every further delivery that is read meanwhile takes its turns from the
+    # worker, which then scores the less, the more collectors send at once.
+    with house.taking_in:
+        return _take_alone(house, body, host, caller)
+
+
+def _take_alone(house: House, body: bytes, host: str | None, caller: Caller) -> Response:
     found: list[tuple[int, Reading]] = []
     refused: list[tuple[int, Refusal]] = []
     for index, item in enumerate(items_of(body, "readings")):

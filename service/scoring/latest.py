@@ -51,6 +51,7 @@ class Gist:
                     prescription="",
                     readings=one.readings,
                     span_hours=one.span_hours,
+                    held=one.held,
                 )
 
     def settle(self, residences: Mapping[DeviceId, Residence]) -> None:

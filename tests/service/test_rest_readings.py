@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from data.ids import DeviceId
-from data.log.port import LogFull, Topic
+from data.log.memory import MemoryLog
+from data.log.port import LogFull, Record, Topic
 from data.reading import Unreadable
 from tests.service.conftest import NOON, Place, Serve, Site, envelope, shut, smart_reading, week_of
 from tests.service.test_worker import work
@@ -35,6 +39,38 @@ def test_envelopes_that_are_sent_come_out_as_outlooks(site: Site) -> None:
     series = {one["name"]: one["points"] for one in history["series"]}
     assert [value for _, value in series["pending"]] == [0] * 7 + [40]
     assert "media_errors" not in series
+
+
+class CountingLog(MemoryLog):
+    """A log that is slow to append, and counts how many threads do so at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.most = self._now = 0
+
+    def append(self, topic: Topic, records: Sequence[Record]) -> None:
+        if topic is Topic.READINGS:
+            self._now += 1
+            self.most = max(self.most, self._now)
+            time.sleep(0.1)
+            self._now -= 1
+        super().append(topic, records)
+
+
+def test_deliveries_that_come_at_once_are_taken_in_one_after_the_other(place: Place, serve: Serve) -> None:
+    """Each one more would take its turns of the processor from the worker that scores."""
+    log = CountingLog()
+    house = place.house(log=log)
+    site = serve(house)
+
+    def deliver(serial: str) -> int:
+        sent = [envelope(house, smart_reading(serial))]
+        return site.client.post("/api/v1/readings", json=sent, headers=site.ingesting).status_code
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(deliver, "ABCD")) == {200}
+    assert log.most == 1
+    shut(house)
 
 
 def test_smartctl_documents_are_taken_as_they_are(site: Site) -> None:
