@@ -83,7 +83,7 @@ def _lines_of_pace(pace: LoadPace) -> Iterator[str]:
 
 
 def _describe_share(complete: bool) -> str:
-    return "the whole load" if complete else "THE MACHINE COULD NOT MAKE THE LOAD"
+    return "the whole load" if complete else "NOT THE WHOLE LOAD: this machine could not make or take it"
 
 
 def _describe_backlog(kept_up: bool) -> str:
