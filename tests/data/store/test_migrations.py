@@ -274,7 +274,7 @@ def test_a_database_is_brought_up_by_the_command_only(server: Server) -> None:
     assert version(url) == 0
     assert migrated(url, 2) == (0, 2)
     with pytest.raises(
-        StoreOutdated, match=r"has version 2 .*works with version 8: .*predrain store migrate"
+        StoreOutdated, match=rf"has version 2 .*works with version {schema.VERSION}: .*predrain store migrate"
     ):
         PostgresStore(url)
     assert migrated(url) == (2, schema.VERSION)
@@ -287,8 +287,11 @@ def test_a_database_of_a_newer_predrain_is_left_alone(server: Server) -> None:
     name = server.database()
     url = server.url(name)
     migrated(url)
-    server.run("UPDATE alembic_version SET version_num = '0009'", name)
+    newer = schema.VERSION + 1
+    server.run(f"UPDATE alembic_version SET version_num = '{newer:04}'", name)
     for attempt in (lambda: PostgresStore(url), lambda: migrated(url)):
-        with pytest.raises(StoreUnreadable, match="has version 9 and this predrain knows 8: update predrain"):
+        with pytest.raises(
+            StoreUnreadable, match=f"has version {newer} and this predrain knows {schema.VERSION}: "
+        ):
             attempt()
-    assert version(url) == 9
+    assert version(url) == newer
