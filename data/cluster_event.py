@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, HostName, OsdId
-from data.outlook import Outlook, Status
+from data.outlook import GRAVITY, Outlook, Status
 
 HALT_SUBJECT = "halt"
 CONTROLLER_SUBJECT = "controller"
@@ -78,7 +78,8 @@ class ClusterEvent:
         if (
             self.kind.is_of_outlook
         ):  # every announcement is news; one that is repeated has the time that it had
-            return self.at > last.at
+            graver = GRAVITY[self.severity or Status.UNKNOWN] > GRAVITY[last.severity or Status.UNKNOWN]
+            return self.at > last.at or (self.at == last.at and graver)
         if self.epoch is not None and last.epoch is not None and self.epoch <= last.epoch:
             return False
         return self.standing != last.standing

@@ -44,6 +44,15 @@ def why_announce(announced: Outlook | None, outlook: Outlook) -> Why | None:
     return None
 
 
+def _follows(outlook: Outlook, announced: Outlook) -> bool:
+    """Whether `outlook` may be news after the one that was announced: it is of a later reading, or of the same one and
+    graver, since a reading of before that came late has changed the judgement.
+    """
+    if outlook.as_of != announced.as_of:
+        return outlook.as_of > announced.as_of
+    return GRAVITY[outlook.severity] > GRAVITY[announced.severity]
+
+
 def tell_alert(alert: Alert) -> ClusterEvent:
     """The event that an announcement is."""
     return tell_outlook(ClusterEventKind(f"outlook_{alert.why.value}"), alert.outlook)
@@ -64,7 +73,7 @@ class Announcements:
         found = []
         for outlook in outlooks:
             announced = last.get(outlook.device)
-            if announced is not None and announced.as_of >= outlook.as_of:
+            if announced is not None and not _follows(outlook, announced):
                 continue
             why = why_announce(announced, outlook)
             if why is not None:
@@ -77,7 +86,7 @@ class Announcements:
         with self._lock:
             for alert in alerts:
                 last = self._last.get(alert.outlook.device)
-                if last is None or last.as_of < alert.outlook.as_of:
+                if last is None or _follows(alert.outlook, last):
                     self._last[alert.outlook.device] = alert.outlook
                     self._alerts.append(alert)
 

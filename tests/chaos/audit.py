@@ -154,7 +154,7 @@ def compare_readings(
 def judge_outlooks(verdict: Verdict, log: Log, store: Store, readings: CarriedReadings) -> None:
     """One outlook for each reading, and announced once each that is news."""
     announced = _announced(log)
-    keys = Counter((one.device, one.as_of) for one in announced)
+    keys = Counter((one.device, one.as_of, one.severity) for one in announced)
     ours, theirs = _standing(announced), dict[DeviceId, Status]()
     missing, count = set(readings.expected), 0
     for device in sorted({key.device for key in readings.expected}):

@@ -1,0 +1,45 @@
+"""When an outlook is announced, beside the reading that it is of."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from data.cluster_event import ClusterEventKind, tell_outlook
+from data.ids import DeviceId
+from data.outlook import Outlook, Status
+from service.alerts import Announcements, Why
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+def outlook(status: Status) -> Outlook:
+    return Outlook(DeviceId("A"), NOON, status, "rule:media-errors", reasons=(), prescription="")
+
+
+def announced(*statuses: Status) -> Announcements:
+    """What a process knows that has announced these outlooks of one reading in turn."""
+    known = Announcements()
+    for status in statuses:
+        known.take(known.news([outlook(status)]))
+    return known
+
+
+def test_a_graver_judgement_of_the_same_reading_is_announced() -> None:
+    """A reading of before that came late shows that a count rose."""
+    (alert,) = announced(Status.WARNING).news([outlook(Status.BAD)])
+    assert alert.why is Why.WORSE
+
+
+def test_neither_the_same_nor_a_milder_judgement_of_the_same_reading_is_announced_again() -> None:
+    known = announced(Status.WARNING, Status.BAD)
+    assert not known.news([outlook(Status.BAD)])
+    assert not known.news([outlook(Status.WARNING)])
+    assert known.last()[DeviceId("A")].severity is Status.BAD
+
+
+def test_the_event_of_a_graver_judgement_of_the_same_reading_is_kept_once() -> None:
+    warned = tell_outlook(ClusterEventKind.OUTLOOK_WORSE, outlook(Status.WARNING))
+    worse = tell_outlook(ClusterEventKind.OUTLOOK_WORSE, outlook(Status.BAD))
+    assert worse.follows(warned)
+    assert not worse.follows(worse)
+    assert not warned.follows(worse)
