@@ -5,7 +5,7 @@ schedule (`tests.properties.schedules`): the cluster and what happens when are d
 (`tests.actions.checkers`) sit between engine and cluster and read the simulator's truth. A failure prints its seed.
 
 `PREDRAIN_SIM_SEED=n` plays only schedule n, again and exactly; `PREDRAIN_SIM_SEEDS=n` plays the long form of schedules
-0 to n-1 instead of the first 60. `make sim` sets them (`SEED=n`, `RANDOM_SEEDS=n`).
+0 to n-1 instead of the first 30. `make sim` sets them (`SEED=n`, `RANDOM_SEEDS=n`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 from tests.properties.schedules import play
 
 ONE = os.environ.get("PREDRAIN_SIM_SEED")
-MANY = int(os.environ.get("PREDRAIN_SIM_SEEDS") or 60)
+MANY = int(os.environ.get("PREDRAIN_SIM_SEEDS") or 30)
 SHORT = 3
 
 
