@@ -13,7 +13,7 @@ from data.refusal import Refusal
 from models.evaluate.arrays import Ints, Texts
 from models.evaluate.truth import Truth
 from models.peers.columns import NOTHING, Columns
-from models.peers.counters import any4, any5, any5_rise, level, rise, smart_197
+from models.peers.counters import any4, any5, any5_rise, score_level, score_rise, smart_197
 from models.peers.hdsentinel import hdsentinel, hdsentinel_strict
 from models.peers.learned import LEARNERS as PLAIN
 from models.peers.learned import Lesson
@@ -31,8 +31,8 @@ RULES: Final[Mapping[str, Callable[[Rows], Verdict]]] = {
     "any4": any4,
     "smart_197": smart_197,
     "any5_rise": any5_rise,
-    "level": level,
-    "rise": rise,
+    "level": score_level,
+    "rise": score_rise,
     "vendor": vendor,
     "scrutiny": scrutiny,
     "hdsentinel": hdsentinel,

@@ -41,12 +41,12 @@ def any5_rise(rows: Rows) -> Verdict:
     return _counted(np.any(rows.five() > rows.five(WEEK), axis=1))
 
 
-def level(rows: Rows) -> Verdict:
+def score_level(rows: Rows) -> Verdict:
     """log(1 + raw 5) + log(1 + raw 197) + log(1 + raw 198); a counter that is not reported adds 0. It only ranks."""
     return Verdict(_sum_of_logs(_sectors(rows)))
 
 
-def rise(rows: Rows) -> Verdict:
+def score_rise(rows: Rows) -> Verdict:
     """`level` of the rises of the three counters within 7 days. It only ranks.
 
     A fall, a counter that is not reported, and a drive not yet seen 7 days before add 0.

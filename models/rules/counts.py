@@ -238,7 +238,7 @@ SAS: Final = (
 )
 
 
-def cable(state: DriveState, face: Face) -> Iterator[Sign]:
+def find_cable_sign(state: DriveState, face: Face) -> Iterator[Sign]:
     """CRC errors: of the way to the drive, not of the drive. Failed SSDs have them no more often than others.
 
     The count stays when the cable is mended, so an old one speaks only until it was seen not to rise for a month.

@@ -16,7 +16,7 @@ DAY, WEEK = 24, 7 * 24
 """Hours."""
 
 
-def self_test(_: DriveState, face: Face) -> Iterator[Sign]:
+def find_self_test_sign(_: DriveState, face: Face) -> Iterator[Sign]:
     """Self-tests that failed since the newest long one that the drive passed."""
     failed = face.failed_self_tests or 0
     if not failed:
@@ -33,7 +33,7 @@ def self_test(_: DriveState, face: Face) -> Iterator[Sign]:
     )
 
 
-def io_errors(state: DriveState, _: Face) -> Iterator[Sign]:
+def find_io_error_signs(state: DriveState, _: Face) -> Iterator[Sign]:
     """I/O errors of the last day, else of the last week; those that came to several disks at once are the host's."""
     now = hour_of(state.taken_at)
     hours = {span: [one for one in state.io_errors if one.hour > now - span] for span in (1, DAY, WEEK)}

@@ -10,9 +10,9 @@ from data.outlook import Advice, Life, Reason, Status
 from data.reading import Protocol
 from features.state import DriveState, Face, Probe
 from models.family import maker_of
-from models.rules.counts import HARD_DISK, NVME, SAS, SSD, cable, transport
+from models.rules.counts import HARD_DISK, NVME, SAS, SSD, find_cable_sign, transport
 from models.rules.endurance import rated_life
-from models.rules.events import io_errors, self_test
+from models.rules.events import find_io_error_signs, find_self_test_sign
 from models.rules.evidence import NOTED, WARNING, Sign, ordered, score_of, status_of
 from models.rules.flash import critical_warning, spare, wear
 
@@ -108,14 +108,14 @@ Ask = Callable[[DriveState, Face], Iterator[Sign]]
 
 
 def _asked(face: Face) -> tuple[Ask, ...]:
-    always: tuple[Ask, ...] = (_own_verdict, self_test, io_errors)
+    always: tuple[Ask, ...] = (_own_verdict, find_self_test_sign, find_io_error_signs)
     if face.protocol is Protocol.NVME:
         return (*always, critical_warning, spare, wear, *(one.signs for one in NVME))
     if face.protocol is Protocol.SCSI:
         return (*always, spare, wear, *(one.signs for one in SAS))
     if is_ssd(face):
-        return (*always, spare, wear, *(one.signs for one in SSD), cable)
-    return (*always, *(one.signs for one in HARD_DISK), cable)
+        return (*always, spare, wear, *(one.signs for one in SSD), find_cable_sign)
+    return (*always, *(one.signs for one in HARD_DISK), find_cable_sign)
 
 
 def _own_verdict(_: DriveState, face: Face) -> Iterator[Sign]:

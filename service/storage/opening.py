@@ -45,7 +45,7 @@ def open_storage(
     with closing(open_log(settings, state)) as log:
         topics = SERVICE_TOPICS if settings.kafka.bootstrap else tuple(Topic)
 
-        def check(loss: StoreLoss | None) -> None:
+        def refuse_loss(loss: StoreLoss | None) -> None:
             if loss is None:
                 return
             if (
@@ -58,10 +58,10 @@ def open_storage(
 
         if isinstance(place, Path):
             if (gap := _find_gap(place)) is not None:
-                check(find_loss(log, None, topics, gap))  # before a new file is made
+                refuse_loss(find_loss(log, None, topics, gap))  # before a new file is made
             check_small(place)
         with closing(open_store(settings, state)) as store:
-            check(find_loss(log, store, topics))
+            refuse_loss(find_loss(log, store, topics))
             join_log_to_store(log, store, clock, producer, lambda: str(uuid.uuid4()), marks=marks)
             yield log, store
 
