@@ -19,7 +19,7 @@ from actions.cluster.child import PROGRAM
 from actions.cluster.port import ClusterUnreachable
 from actions.cluster.rados import Connection, NotConnected, Rados
 from tests.deadlines import idle_seconds
-from tests.processes import ends
+from tests.processes import ends, freeze_process
 
 PLAYED = (sys.executable, str(Path(__file__).with_name("librados_played.py")))
 Open = Callable[..., Rados]
@@ -112,7 +112,7 @@ def test_at_its_deadline_a_call_ends_and_its_child_is_gone(opened: Open) -> None
 def test_a_stopped_child_cannot_hold_a_call_up_even_while_it_is_being_written_to(opened: Open) -> None:
     channel = opened()
     channel.ask("mon", "x")
-    os.kill(_pid(channel), signal.SIGSTOP)
+    freeze_process(_pid(channel))
     begun = idle_seconds()
     with pytest.raises(ClusterUnreachable, match="in time"):
         channel.ask("mon", "x", given=bytes(10_000_000), seconds=0.3)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
+from tests.processes import freeze_process, thaw_process
+
 _ENDING_SECONDS = 60.0
 
 
@@ -58,7 +60,7 @@ class Program:
         """SIGSTOP: it stands still with its sockets open; or SIGCONT: it goes on."""
         with self._lock:
             if self._process is not None and self._process.poll() is None:
-                self._process.send_signal(signal.SIGSTOP if frozen else signal.SIGCONT)
+                (freeze_process if frozen else thaw_process)(self._process.pid)
 
     def stop(self) -> bool:
         """SIGTERM; whether it ended in order, and soon. One that has only begun may end before it has heard of it."""

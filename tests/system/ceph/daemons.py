@@ -50,7 +50,7 @@ class Daemons:
         return sorted(self._known, key=lambda name: (not name.startswith("osd."), name))
 
     def send(self, name: str, how: signal.Signals) -> None:
-        """Send a signal, for instance SIGSTOP."""
+        """Send a signal."""
         if pid := self.pid(name):
             os.kill(pid, how)
 

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple, TextIO
 from actions.cluster.caps import caps
 from actions.cluster.rados import Connection
 from tests.deadlines import idle_seconds
+from tests.processes import freeze_process, thaw_process
 from tests.system.ceph import roots
 from tests.system.ceph.agent import Agent
 from tests.system.ceph.conf import CONF, keyring, new_key
@@ -252,12 +253,14 @@ class MiniCluster:
         self.daemons.kill(daemon, how)
 
     def freeze(self, daemon: str) -> None:
-        """SIGSTOP: it is there and says nothing."""
-        self.daemons.send(daemon, signal.SIGSTOP)
+        """The daemon keeps its sockets open and answers nothing."""
+        if pid := self.daemons.pid(daemon):
+            freeze_process(pid)
 
     def thaw(self, daemon: str) -> None:
-        """SIGCONT."""
-        self.daemons.send(daemon, signal.SIGCONT)
+        """A frozen daemon goes on."""
+        if pid := self.daemons.pid(daemon):
+            thaw_process(pid)
 
     def restart(self, daemon: str, how: signal.Signals = signal.SIGTERM) -> None:
         """End it and start it again."""

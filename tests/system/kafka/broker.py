@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tests.deadlines import idle_seconds
+from tests.processes import freeze_process, thaw_process
 from tests.system.kafka.jars import classpath
 
 LISTENERS = ("PLAIN", "CONTROLLER", "TLS", "MTLS", "SCRAM")
@@ -150,7 +151,7 @@ class Broker:
     def freeze(self, frozen: bool) -> None:
         """Stands still with its sockets open, or goes on."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGSTOP if frozen else signal.SIGCONT)
+            (freeze_process if frozen else thaw_process)(self._process.pid)
 
     def move(self, port: int) -> None:
         """From its next start on it is at another port for PLAIN."""

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import psycopg
 import pytest
 
 from tests.deadlines import idle_seconds
+from tests.processes import freeze_process, thaw_process
 
 USER = "postgres"
 SETTINGS = """fsync = off
@@ -100,12 +101,11 @@ class Server:
     def freeze(self, frozen: bool) -> None:
         """All of its processes stand still with their sockets open, or go on."""
         if self._process is not None:
-            how = signal.SIGSTOP if frozen else signal.SIGCONT
+            change = freeze_process if frozen else thaw_process
             # The first process stands before the others are counted: it begins no new ones.
-            self._process.send_signal(how)
+            change(self._process.pid)
             for pid in _children(self._process.pid):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, how)
+                change(pid)
 
     def remove(self) -> None:
         """Stop it and delete its data."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import threading
 import time
@@ -23,6 +21,7 @@ from data.store.faults import StoreAway, StoreBusy, StoreDenied
 from data.store.postgres import PostgresDatabase, PostgresStore, migrated
 from service.loops import Loops
 from tests.deadlines import idle_seconds
+from tests.processes import freeze_process, thaw_process
 from tests.system.postgres.server import Server
 
 pytestmark = pytest.mark.system
@@ -85,11 +84,11 @@ def test_a_backend_that_stands_alone_is_given_up_after_the_longest_that_a_statem
     monkeypatch.setattr(postgres, "GRACE_SECONDS", 1)
     with closing(PostgresDatabase(url)) as database:
         pid = database.read(lambda one: one.execute(text("SELECT pg_backend_pid()")).scalar_one())
-        os.kill(pid, signal.SIGSTOP)
+        freeze_process(pid)
         try:  # the second turn is on another backend
             assert database.read(lambda one: one.execute(text("SELECT 7")).scalar_one()) == 7
         finally:
-            os.kill(pid, signal.SIGCONT)
+            thaw_process(pid)
 
 
 def test_who_is_only_busy_is_waited_for(url: str) -> None:
