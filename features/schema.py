@@ -8,7 +8,7 @@ future. `measure` is the only place where a feature is computed, for batch and s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from features.ledger import COUNTERS, NEVER, Floats
 
-WINDOWS: Final = (3, 7, 15, 30)
+WINDOWS: Final = (1, 3, 7, 15, 30)
 """Days that deltas look back."""
 LONG_AGO: Final = 90.0
 """Days after which a rise is "long ago"; longer ones are set to this, since histories differ in length."""
@@ -299,7 +299,11 @@ def reported(x: NDArray[np.float32]) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(x[:, _TELLING]).any(axis=1), dtype=bool)
 
 
-def schema_hash() -> str:
-    """SHA-256 over names, units and definitions, in order: a bundle fits only the schema it was trained on."""
-    text = "\n".join(f"{f.name}\t{f.unit}\t{f.definition}" for f in SCHEMA)
+def schema_hash(names: Iterable[str] = NAMES_IN_ORDER) -> str:
+    """SHA-256 over names, units and definitions of these features, in order.
+
+    A bundle fits only the definitions that it was trained on. Raises KeyError for a name that no feature has.
+    """
+    features = [SCHEMA[POSITION[name]] for name in names]
+    text = "\n".join(f"{f.name}\t{f.unit}\t{f.definition}" for f in features)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,8 +1,8 @@
 """A bundle: everything a forecast needs, as text files with checksums. Never a pickle.
 
-`model.txt` (LightGBM), `bundle.json` (schema hash, calibration, thresholds, family rates, fading, window, counts),
-`CARD.md`, `reference.json` (how the drives looked; older bundles lack it), `SHA256SUMS`. Loading verifies all of it and
-refuses what does not fit with a sentence.
+`model.txt` (LightGBM), `bundle.json` (columns and a hash of what they mean, calibration, thresholds, base rates,
+fading, window, counts), `CARD.md`, `reference.json` (how the drives looked; older bundles lack it), `SHA256SUMS`.
+Loading verifies all of it and refuses what does not fit with a sentence.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from data.outlook import Status
 from data.refusal import Refusal
-from features.schema import POSITION, schema_hash
+from features.schema import NAMES_IN_ORDER, POSITION, schema_hash
+from models.base_rate import BaseRate
+from models.booster_columns import has_symptom, select_columns
 from models.calibrate import Calibration, Thresholds
 from models.drift import Reference
-from models.family import YEAR, Rates, family_columns
+from models.family import COLUMNS, YEAR, Counts, Rates, family_columns, rates_at
 from models.hazard import EDGES, failing, hazards
 from models.lately import log_odds
 from models.life import Fading, quantiles, survival
@@ -30,9 +32,6 @@ from models.tree_text import check_trees
 if TYPE_CHECKING:
     import lightgbm as lgb
 
-
-YOUNG: Final = 3
-"""Days of history below which a drive is not judged."""
 
 DEFAULT: Final = Path(__file__).parent / "bundles" / "default"
 FILES: Final = ("model.txt", "bundle.json", "CARD.md")
@@ -53,12 +52,17 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     version: int = 1
     schema: str
     columns: tuple[str, ...]
+    """What the booster reads, in order: features; in version 1 the family's rate and maker too; then the interval."""
     until: str | None
     seed: int
     calibration: Calibration
     thresholds: Thresholds
     rates: Rates
     fading: Fading
+    base: BaseRate = BaseRate()
+    """What a drive's base rate adds to its log odds."""
+    filled: bool = False
+    """Whether counters that a drive does not report read as counters that never left zero."""
     counts: dict[str, int]
     shares: dict[str, float]
     """Of drives to which a fact applies, the share that died within 30 days."""
@@ -91,6 +95,7 @@ class Bundle:
         self, facts: Facts, booster: lgb.Booster, *, threads: int = 1, reference: Reference | None = None
     ) -> None:
         self.facts, self.booster, self.threads, self.reference = facts, booster, threads, reference
+        self._features = _list_features(facts)
 
     @property
     def name(self) -> str:
@@ -112,7 +117,7 @@ class Bundle:
             raise CorruptBundle(
                 f"{folder / 'bundle.json'} is not a bundle ({error}); train it anew."
             ) from None
-        if facts.schema != schema_hash():
+        if not _fits(facts):
             raise CorruptBundle(
                 f"{folder / 'bundle.json'} was made for other features than this predrain measures; "
                 "train it anew with `predrain train`."
@@ -126,44 +131,66 @@ class Bundle:
         return cls(facts, booster, threads=threads, reference=reference)
 
     def matrix(self, x: NDArray[np.float32], model: NDArray[np.object_]) -> NDArray[np.float32]:
-        """Features with the family's columns appended."""
-        return np.column_stack([x, family_columns(self.facts.rates, model, x[:, POSITION["hours"]])])
+        """(drives, columns without the interval) what the booster reads. x: (drives, features)."""
+        selected = select_columns(x, self._features, fill=self.facts.filled)
+        if len(self._features) == len(self.facts.columns) - 1:
+            return selected
+        return np.column_stack([selected, family_columns(self.facts.rates, model, x[:, POSITION["hours"]])])
 
     def chances(
         self, x: NDArray[np.float32], model: NDArray[np.object_], known: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """(drives, 4) chance to have failed by 7, 14, 30 and 90 days; known: False gives the family's rate."""
+        """(drives, 4) chance to have failed by 7, 14, 30 and 90 days; known: False gives the model's base rate."""
         raw = failing(hazards(self.booster, self.matrix(x, model), self.threads))
-        died = self.facts.calibration(raw, log_odds(self.facts.lately, model))
-        if not known.all():
-            hours = x[~known, POSITION["hours"]]
-            rate = np.exp(family_columns(self.facts.rates, model[~known], hours)[:, 0].astype(np.float64))
-            died[~known] = 1 - np.exp(-rate[:, None] / YEAR * np.array(EDGES[1:]))
+        rate = rates_at(self.facts.rates, model, x[:, POSITION["hours"]])
+        identity = self.facts.base.log_odds(rate, has_symptom(x)) + log_odds(self.facts.lately, model)
+        died = self.facts.calibration(raw, identity)
+        died[~known] = 1 - np.exp(-rate[~known, None] / YEAR * np.array(EDGES[1:]))
         return died
+
+    def update_rates(self, own: Counts) -> Bundle:
+        """This bundle with base rates after a fleet's own deaths and drive-years (see `Rates.update`)."""
+        facts = msgspec.structs.replace(self.facts, rates=self.facts.rates.update(own))
+        return Bundle(facts, self.booster, threads=self.threads, reference=self.reference)
 
     def forecast(
         self, x: NDArray[np.float32], model: NDArray[np.object_], judged: NDArray[np.bool_]
     ) -> Forecast:
-        """Forecast drives. x: (drives, features) of features.vector; judged: False where only the family is known.
+        """Forecast drives. x: (drives, features) of features.vector; judged: False where no counter is reported.
 
-        A drive that is not judged, or whose family was never seen, gets its family's rate and status unknown.
+        A drive that is not judged gets its model's base rate and status unknown. A model never seen has the typical
+        rate of its maker, or of all makers.
         """
         hours = x[:, POSITION["hours"]]
-        names, at = np.unique(model.astype(str), return_inverse=True)
-        known = np.array([self.facts.rates.knows(str(name)) for name in names], dtype=bool)[at] & judged
-        died = self.chances(x, model, known)
+        died = self.chances(x, model, judged)
         curve = survival(died, self.facts.rates, self.facts.fading, model, hours)
         p_30d = died[:, 2]
         status = np.full(len(x), Status.GOOD, dtype=object)
         status[p_30d >= self.facts.thresholds.warning] = Status.WARNING
         status[p_30d >= self.facts.thresholds.bad] = Status.BAD
-        status[~known] = Status.UNKNOWN
+        status[~judged] = Status.UNKNOWN
         return Forecast(died[:, :3], curve, quantiles(curve), status)
 
     def contributions(self, x: NDArray[np.float32], model: NDArray[np.object_]) -> NDArray[np.float64]:
-        """(drives, columns + 1) what each feature adds to the log-odds to die in days 14-30, and their base."""
+        """(drives, features) what each feature of the schema adds to the log odds to die in days 14 to 30."""
         rows = np.column_stack([self.matrix(x, model), np.full(len(x), 2, dtype=np.float32)])
-        return np.asarray(self.booster.predict(rows, pred_contrib=True, num_threads=self.threads))
+        added = np.asarray(self.booster.predict(rows, pred_contrib=True, num_threads=self.threads))
+        by_feature = np.zeros((len(x), len(NAMES_IN_ORDER)))
+        by_feature[:, [POSITION[name] for name in self._features]] = added[:, : len(self._features)]
+        return by_feature
+
+
+def _list_features(facts: Facts) -> tuple[str, ...]:
+    """The columns that are features: all but the interval and, in version 1, those of the family."""
+    return tuple(name for name in facts.columns[:-1] if name not in COLUMNS)
+
+
+def _fits(facts: Facts) -> bool:
+    """Whether the features that a bundle reads are measured as they were when it was trained."""
+    try:
+        return facts.schema == schema_hash(_list_features(facts))
+    except KeyError:
+        return False
 
 
 def save(

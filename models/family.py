@@ -1,15 +1,17 @@
 """Families of drives: how often a model dies, shrunk to its maker and to all, by age.
 
-Rates are deaths per drive-year with a Gamma prior: a model's rate is drawn to its maker's as if 40 drive-years of it
-had been seen, the maker's to all drives', and each year of age to the model's own rate times the shape that all
-drives share. A model never seen has its maker's rate; a maker never seen has the pooled one and is "unknown".
+A model's rate is its deaths per drive-year with a Gamma prior, drawn to what its maker's models have in common as if
+STRENGTH drive-years of that had been seen. Makers are drawn to each other, and all of them to POPULATION, as if
+PRIOR_MAKERS further makers had it: a model never seen has its maker's typical rate, and a maker never seen the typical
+rate of all makers. Each model counts once in a typical rate, however many drives of it a fleet bought. Ages share one
+shape, standardised for the models that reached them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Final
 
@@ -23,22 +25,56 @@ from models.landmarks import Landmarks
 STRENGTH: Final = 40.0
 """Drive-years that a prior counts for (fitted to Backblaze's models to 2024: Gamma with shape 1.0, 40
 drive-years)."""
+POPULATION: Final = 0.02
+"""Deaths per drive-year of drives that nothing is known of. Field studies of whole fleets give 0.02 to 0.04 (Schroeder
+and Gibson 2007), 0.017 in the first year (Pinheiro, Weber and Barroso 2007), and 0.017 (the public counts to 2024)."""
+PRIOR_MAKERS: Final = 2.0
+"""Makers that POPULATION counts for."""
+PRIOR_MODELS: Final = 2.0
+"""Models that the rate of all makers counts for beside a maker's own."""
+SHAPE_DEATHS: Final = 20.0
+"""Deaths by which an age's share of the common shape is drawn to 1."""
+EVIDENCE_MAX: Final = 10.0
+"""Deaths that foreign counts of a model are worth at most beside a fleet's own: fleets differ by about a third."""
 YEAR: Final = 365.25
 AGES: Final = 12
 """Years of age that are told apart; the last one stands for all later."""
 MAKERS: Final = ("Seagate", "HGST", "WDC", "Toshiba", "Samsung")
 _MAKER: Final = (
     (re.compile(r"^(SEAGATE |ST\d)", re.I), 0),
-    (re.compile(r"^(HGST|HITACHI|HD[ST]\d|HU[AHS]\d)", re.I), 1),
+    (re.compile(r"^(HGST|HITACHI|H[DT][ST]\d|HU[AHS]\d|HMS\d|WU[HS]\d)", re.I), 1),
     (re.compile(r"^(WDC|WD\d|WESTERN)", re.I), 2),
-    (re.compile(r"^(TOSHIBA|MG0\d|MD0\d|DT01)", re.I), 3),
+    (re.compile(r"^(TOSHIBA|M[GDKQ]\d\d|HDW[A-Z]|DT\d\d)", re.I), 3),
     (re.compile(r"^SAMSUNG", re.I), 4),
 )
+_VENDOR: Final = re.compile(r"^(?:ATA |WDC |WD |WESTERN DIGITAL |HGST |HITACHI |SEAGATE |TOSHIBA )+")
+_VARIANT: Final = re.compile(r"^((?:ST\d|WD\d)[A-Z0-9]{5,})-\w+$")
+
+
+def normalize_model(name: str) -> str:
+    """The model without a vendor's name, blanks and the variant's suffix, in upper case.
+
+    `WDC WD40EFRX-68WT0N0` is `WD40EFRX`, `ST4000DM000-1F2168` is `ST4000DM000`, and `wdc wuh721816ale6l4` is
+    `WUH721816ALE6L4`. A name under which an OEM sells another maker's drive stays as it is: which drive it is differs
+    by delivery.
+    """
+    model = " ".join(name.upper().split())
+    match = _VENDOR.match(model)
+    if (
+        match and _find_maker(model[match.end() :]) is not None
+    ):  # else the vendor's name alone tells the maker
+        model = model[match.end() :]
+    variant = _VARIANT.match(model)
+    return variant[1] if variant else model
 
 
 def maker_of(model: str) -> int | None:
     """Index into MAKERS of who made this model, by its name; None when the name tells nothing."""
-    return next((maker for pattern, maker in _MAKER if pattern.match(model.strip())), None)
+    return _find_maker(normalize_model(model))
+
+
+def _find_maker(name: str) -> int | None:
+    return next((maker for pattern, maker in _MAKER if pattern.match(name)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +84,13 @@ class Rates:
     pooled: tuple[float, ...]
     makers: Mapping[str, tuple[float, ...]]
     models: Mapping[str, tuple[float, ...]]
+    """By name; since version 2 of bundles by `normalize_model`."""
+    evidence: Mapping[str, float] = field(default_factory=dict)
+    """Model -> deaths that its rate is worth beside a fleet's own counts; 1 for a model that it lacks."""
 
     def by_age(self, model: str) -> tuple[float, ...]:
         """The rates of this model, else of its maker, else of all drives."""
-        known = self.models.get(model)
+        known = self.models.get(model) or self.models.get(normalize_model(model))
         if known is not None:
             return known
         maker = maker_of(model)
@@ -60,7 +99,22 @@ class Rates:
     def knows(self, model: str) -> bool:
         """Whether drives of this model, or of its maker, were learned from."""
         maker = maker_of(model)
-        return model in self.models or (maker is not None and MAKERS[maker] in self.makers)
+        named = model in self.models or normalize_model(model) in self.models
+        return named or (maker is not None and MAKERS[maker] in self.makers)
+
+    def update(self, own: Counts) -> Rates:
+        """These rates after a fleet's own deaths and drive-years, by model: the Gamma posterior of each model.
+
+        A foreign rate counts as its evidence in deaths, a rate of a model never seen as one death.
+        """
+        models = dict(self.models)
+        for name, (died, seen) in own.items():
+            model = normalize_model(name)
+            rate = np.array(self.by_age(name))
+            worth = min(self.evidence.get(model, 1.0), EVIDENCE_MAX)
+            times = (worth + float(died.sum())) / (worth + float((seen * rate).sum()))
+            models[model] = _plain(rate * times)
+        return Rates(self.pooled, self.makers, models, self.evidence)
 
 
 def years(hours: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.int64]:
@@ -71,6 +125,28 @@ def years(hours: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.int64]
 
 Counts = Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
 """Of each model: deaths and drive-years, (AGES,) each."""
+PublicCounts = Mapping[str, tuple[float, float]]
+"""Of each model: deaths and drive-years of all ages together."""
+
+
+class PublicTable(msgspec.Struct, frozen=True):
+    """What `public_counts.json` holds."""
+
+    source: str
+    terms: str
+    until: str
+    """Last day counted."""
+    models: dict[str, tuple[int, int, float]]
+    """Model -> drives, deaths, drive-years."""
+
+    @property
+    def counts(self) -> PublicCounts:
+        """Deaths and drive-years."""
+        return {name: (float(died), lived) for name, (_, died, lived) in self.models.items()}
+
+
+PUBLIC_TIMES: Final = 4.0
+"""How many times the drive-years of the history public counts must have seen to be used instead."""
 
 
 def whole_lives() -> Counts:
@@ -81,51 +157,85 @@ def whole_lives() -> Counts:
     return {model: (np.array(rows)[:, 0], np.array(rows)[:, 1]) for model, rows in table.items()}
 
 
-def rates_of(landmarks: Landmarks, step: int, lives: Counts | None = None) -> Rates:
+def load_public_counts() -> PublicTable:
+    """Public counts of failures by model, as committed (models/tables): not for a forecaster of an earlier day."""
+    return msgspec.json.decode((files("models.tables") / "public_counts.json").read_bytes(), type=PublicTable)
+
+
+def rates_of(
+    landmarks: Landmarks, step: int, lives: Counts | None = None, public: PublicCounts | None = None
+) -> Rates:
     """Rates from weekly landmarks: each stands for `step` days at risk and for a death inside them.
 
-    lives: counts of whole lives; of a model that they hold, they are used instead of the landmarks.
+    lives: counts of whole lives; of a model that they hold, they are used instead of the landmarks. public: counts
+    without ages (see `fit_rates`).
     """
     age = years(landmarks.x[:, POSITION["hours"]])
     exposure = landmarks.weight * np.minimum(landmarks.follow, step) / YEAR
     deaths = landmarks.weight * (landmarks.died & (landmarks.follow <= step))
-    names, model = np.unique(landmarks.model.astype(str), return_inverse=True)
+    raw, at = np.unique(landmarks.model.astype(str), return_inverse=True)
+    names, family = np.unique([normalize_model(str(name)) for name in raw], return_inverse=True)
+    model = family[at]
     seen = np.zeros((len(names), AGES))
     died = np.zeros((len(names), AGES))
     np.add.at(seen, (model, age), exposure)
     np.add.at(died, (model, age), deaths)
     counts = {str(name): (died[place], seen[place]) for place, name in enumerate(names)}
-    return shrunk(counts | dict(lives or {}))
+    return fit_rates(counts | dict(lives or {}), public)
 
 
-def shrunk(tables: Counts) -> Rates:
-    """Rates from deaths and drive-years, drawn to what they have in common."""
-    maker_by = {name: maker_of(name) for name in tables}
-    died_all = np.sum([died for died, _ in tables.values()], axis=0)
-    seen_all = np.sum([seen for _, seen in tables.values()], axis=0)
-    overall = (died_all.sum() + 1.0) / (seen_all.sum() + STRENGTH)
-    pooled = (died_all + STRENGTH * overall) / (seen_all + STRENGTH)
-    shape = pooled / overall
+def fit_rates(tables: Counts, public: PublicCounts | None = None) -> Rates:
+    """Rates from deaths and drive-years, drawn to what they have in common; names are those of `normalize_model`.
 
-    def drawn(
-        died: NDArray[np.float64], seen: NDArray[np.float64], to: float
-    ) -> tuple[float, NDArray[np.float64]]:
-        level = (died.sum() + STRENGTH * to) / ((seen * shape).sum() + STRENGTH)
-        expected = level * shape
-        return float(level), (died + 5 * STRENGTH * expected) / (seen + 5 * STRENGTH)
+    public: deaths and drive-years of models without ages; of a model that `tables` hold, they count where they have
+    seen PUBLIC_TIMES as much.
+    """
+    names = sorted(tables)
+    died = np.array([tables[name][0] for name in names]).reshape(len(names), AGES)
+    seen = np.array([tables[name][1] for name in names]).reshape(len(names), AGES)
+    level = (died.sum(axis=1) + STRENGTH * POPULATION) / (seen.sum(axis=1) + STRENGTH)
+    shape = (died.sum(axis=0) + SHAPE_DEATHS) / (level @ seen + SHAPE_DEATHS)
+    totals = {name: (float(died[i].sum()), float(seen[i] @ shape)) for i, name in enumerate(names)}
+    ages = {name: (died[i], seen[i]) for i, name in enumerate(names)}
+    for name, (deaths, drive_years) in (public or {}).items():
+        if drive_years > PUBLIC_TIMES * totals.get(name, (0.0, 0.0))[1]:
+            totals[name] = (deaths, drive_years)
+            ages[name] = (np.zeros(AGES), np.zeros(AGES))
+    all_makers, by_maker = _typical_rates(totals)
+    models: dict[str, tuple[float, ...]] = {}
+    for name, (deaths, drive_years) in totals.items():
+        maker = maker_of(name)
+        typical = all_makers if maker is None else by_maker[MAKERS[maker]]
+        expected = (deaths + STRENGTH * typical) / (drive_years + STRENGTH) * shape
+        dead, lived = ages[name]
+        models[name] = _plain((dead + 5 * STRENGTH * expected) / (lived + 5 * STRENGTH))
+    return Rates(
+        _plain(all_makers * shape),
+        {maker: _plain(rate * shape) for maker, rate in by_maker.items()},
+        models,
+        {name: min(1.0 + deaths, EVIDENCE_MAX) for name, (deaths, _) in totals.items()},
+    )
 
-    makers: dict[str, tuple[float, ...]] = {}
-    level_of: dict[int | None, float] = {None: float(overall)}
-    for index, maker in enumerate(MAKERS):
-        mine = [tables[name] for name in tables if maker_by[name] == index]
-        if mine:
-            died, seen = (np.sum([table[part] for table in mine], axis=0) for part in (0, 1))
-            level_of[index], by_age = drawn(died, seen, overall)
-            makers[maker] = _plain(by_age)
-    models = {
-        name: _plain(drawn(died, seen, level_of[maker_by[name]])[1]) for name, (died, seen) in tables.items()
+
+def _typical_rates(totals: PublicCounts) -> tuple[float, dict[str, float]]:
+    """The typical rate of a model of a maker never seen, and of one of each maker: geometric means of models' rates."""
+    logs: dict[int, list[tuple[float, float]]] = {}
+    for name, (deaths, drive_years) in totals.items():
+        rate = (deaths + STRENGTH * POPULATION) / (drive_years + STRENGTH)
+        weight = drive_years / (drive_years + STRENGTH)
+        if (maker := maker_of(name)) is not None:
+            logs.setdefault(maker, []).append((weight, weight * float(np.log(rate))))
+    sums = {maker: (sum(w for w, _ in rows), sum(log for _, log in rows)) for maker, rows in logs.items()}
+    shares = {maker: weight / (weight + PRIOR_MODELS) for maker, (weight, _) in sums.items()}
+    log_all = (
+        PRIOR_MAKERS * np.log(POPULATION)
+        + sum(shares[maker] * log / weight for maker, (weight, log) in sums.items() if weight > 0)
+    ) / (PRIOR_MAKERS + sum(shares.values()))
+    by_maker = {
+        MAKERS[maker]: float(np.exp((PRIOR_MODELS * log_all + log) / (PRIOR_MODELS + weight)))
+        for maker, (weight, log) in sums.items()
     }
-    return Rates(_plain(pooled), makers, models)
+    return float(np.exp(log_all)), by_maker
 
 
 def _plain(rates: NDArray[np.float64]) -> tuple[float, ...]:
@@ -133,7 +243,15 @@ def _plain(rates: NDArray[np.float64]) -> tuple[float, ...]:
 
 
 COLUMNS: Final = ("family_rate", "maker")
-"""Columns that are appended to the features: the family's rate at this age (log, per drive-year), and the maker."""
+"""Columns that boosters of version 0.1.0 and challengers read beside the features: the family's rate at this age (log,
+per drive-year), and the maker."""
+
+
+def rates_at(rates: Rates, model: NDArray[np.object_], hours: NDArray[np.float32]) -> NDArray[np.float64]:
+    """(drives,) deaths per drive-year of each drive's model at its age. hours: (drives,) power-on hours."""
+    names, at = np.unique(model.astype(str), return_inverse=True)
+    table = np.array([rates.by_age(str(name)) for name in names]).reshape(len(names), AGES)
+    return table[at, years(hours)] if len(names) else np.zeros(0)
 
 
 def family_columns(
@@ -141,9 +259,8 @@ def family_columns(
 ) -> NDArray[np.float32]:
     """(landmarks, 2): log rate of the family at this age; index of the maker, NaN when unknown."""
     names, at = np.unique(model.astype(str), return_inverse=True)
-    table = np.array([rates.by_age(str(name)) for name in names]).reshape(len(names), AGES)
     makers = np.array([np.nan if (m := maker_of(str(name))) is None else m for name in names])
     out = np.empty((len(model), 2), dtype=np.float32)
-    out[:, 0] = np.log(table[at, years(hours)]) if len(names) else 0.0
+    out[:, 0] = np.log(rates_at(rates, model, hours))
     out[:, 1] = makers[at] if len(names) else 0.0
     return out

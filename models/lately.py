@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.calibrate import WINDOW
+from models.family import normalize_model
 from models.landmarks import Landmarks
 
 HALF_LIFE: Final = 90.0
@@ -33,7 +34,9 @@ def lately_of(landmarks: Landmarks, p_30d: NDArray[np.float64], step: int) -> di
     weight = landmarks.aged(HALF_LIFE) * step / WINDOW
     expected = weight * -np.log1p(-p_30d) * days / WINDOW
     observed = weight * (landmarks.died & (landmarks.follow <= WINDOW))
-    names, model = np.unique(landmarks.model.astype(str), return_inverse=True)
+    raw, at = np.unique(landmarks.model.astype(str), return_inverse=True)
+    names, family = np.unique([normalize_model(str(name)) for name in raw], return_inverse=True)
+    model = family[at]
     died = np.bincount(model, observed, minlength=len(names))
     foretold = np.bincount(model, expected, minlength=len(names))
     level = died.sum() / foretold.sum() if foretold.sum() > 0 and died.sum() > 0 else 1.0
@@ -44,5 +47,10 @@ def lately_of(landmarks: Landmarks, p_30d: NDArray[np.float64], step: int) -> di
 def log_odds(lately: Mapping[str, float], model: NDArray[np.object_]) -> NDArray[np.float64]:
     """(drives,) what is added to the log odds of each drive; 0 for a model that nothing is known of."""
     names, at = np.unique(model.astype(str), return_inverse=True)
-    table = np.log(np.array([lately.get(str(name), 1.0) for name in names]))
+    table = np.log(np.array([times_lately(lately, str(name)) for name in names]))
     return table[at] if len(names) else np.zeros(0)
+
+
+def times_lately(lately: Mapping[str, float], model: str) -> float:
+    """How many times as often as forecast this model's drives died lately; 1 for one that nothing is known of."""
+    return lately.get(model) or lately.get(normalize_model(model), 1.0)

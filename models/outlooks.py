@@ -13,7 +13,7 @@ from data.ids import DeviceId
 from data.outlook import GRAVITY, Advice, Life, Outlook, Status, hold_severity, trust
 from features.schema import reported
 from features.state import DriveState, day_of, matrix
-from models.bundle import YOUNG, Bundle
+from models.bundle import Bundle
 from models.explain import CODES, Explanation, explained
 from models.rules import Verdict, judge, judge_symptoms
 
@@ -58,8 +58,17 @@ def _floored(
         # The forecast knows these counters, what they did before, and the model: it alone calls such a drive bad.
         symptoms = replace(symptoms, status=Status.WARNING, advice=Advice.REPLACE_SOON)
     if GRAVITY[symptoms.status] > GRAVITY[why.status]:
-        return _ruled(state, symptoms, before)
+        graver = _ruled(state, symptoms, before)
+        return graver if why.status is Status.UNKNOWN else _with_chances(graver, told)
     return _modelled(state, source, (_with_symptoms(why, symptoms), chances, curve, life), before)
+
+
+def _with_chances(graver: Outlook, told: Told) -> Outlook:
+    """A rule's outlook of a drive that the forecast judges too: its chances and its life are still the best known."""
+    _, (p_7d, p_14d, p_30d), curve, life = told
+    return replace(
+        graver, p_fail_7d=p_7d, p_fail_14d=p_14d, p_fail_30d=p_30d, survival=tuple(curve), life=life
+    )
 
 
 def _with_symptoms(why: Explanation, symptoms: Verdict) -> Explanation:
@@ -129,9 +138,8 @@ def _told(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> Iterat
     day = max(day_of(now), max(state.day for state in states))
     x = matrix(states, day)
     model = np.array([state.face.model if state.face else "" for state in states], dtype=object)
-    young = np.array([day - state.first_day + 1 < YOUNG for state in states])
-    forecast = bundle.forecast(x, model, ~young & reported(x))
-    why = explained(bundle, forecast, x, model, np.full(len(states), day), young)
+    forecast = bundle.forecast(x, model, reported(x))
+    why = explained(bundle, forecast, x, model, np.full(len(states), day))
     return zip(why, forecast.p_fail.tolist(), forecast.survival.tolist(), _lives(forecast.life), strict=True)
 
 

@@ -16,7 +16,7 @@ from data.history import EPOCH, History, HistoryFiles, Part, Told
 from features.ledger import ledger_of
 from features.schema import reported
 from features.vector import rows_at, vectors
-from models.bundle import YOUNG, Bundle
+from models.bundle import Bundle
 from models.explain import explained
 from models.scale import Crew, Threads
 
@@ -87,9 +87,8 @@ def score_history(history: History, bundle: Bundle, days: NDArray[np.int64]) -> 
     for begin in range(0, max(len(drive), 1), 100_000):
         piece = slice(begin, begin + 100_000)
         model = np.array(history.model_names, dtype=object)[history.model[row[piece]]]
-        watched = day[piece] - history.day[history.start[drive[piece]]] + 1
         x = vectors(ledger, drive[piece], day[piece])
-        tables.append(_table(bundle, x, model, watched, history.serials[drive[piece]], day[piece]))
+        tables.append(_table(bundle, x, model, history.serials[drive[piece]], day[piece]))
     import pyarrow as pa
 
     return pa.concat_tables(tables)
@@ -99,15 +98,13 @@ def _table(
     bundle: Bundle,
     x: NDArray[np.float32],
     model: NDArray[np.object_],
-    watched: NDArray[np.int64],
     serials: NDArray[np.object_],
     day: NDArray[np.int64],
 ) -> pa.Table:
     import pyarrow as pa
 
-    told = reported(x)
-    forecast = bundle.forecast(x, model, (watched >= YOUNG) & told)
-    why = explained(bundle, forecast, x, model, day, watched < YOUNG)
+    forecast = bundle.forecast(x, model, reported(x))
+    why = explained(bundle, forecast, x, model, day)
     dates = (np.datetime64(EPOCH) + day.astype("timedelta64[D]")).astype("datetime64[D]")
     columns = {
         "serial_number": pa.array([str(s) for s in serials], pa.string()),

@@ -1,9 +1,9 @@
 """The recipe of the bundle that ships, on any history.
 
-Landmarks of all sources -> family rates -> boosters on two thirds of the drives, to forecast the other third
--> calibration, thresholds and fading from those forecasts -> one booster on all drives. Deterministic in
-(files, until, seed): nothing that was known only after `until` is read, and chance is a hash of the serial
-number and the day.
+Landmarks of all sources -> base rates -> boosters on two thirds of the drives, to forecast the other third
+-> calibration, what base rates add, thresholds and fading from those forecasts -> one booster on all drives.
+Deterministic in (files, until, seed): nothing that was known only after `until` is read, and chance is a hash of the
+serial number and the day.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from data.endings import Word, settled
 from data.history import EPOCH
 from data.lifespan import Source, sources_of
 from data.refusal import Refusal
-from features.schema import NAMES_IN_ORDER, POSITION, schema_hash
+from features.schema import POSITION, schema_hash
+from models.base_rate import BaseRate, fit_base_rate
+from models.booster_columns import COLUMNS, INTERVAL, has_symptom, select_columns
 from models.bundle import Facts, save
-from models.calibrate import Calibration, Thresholds, calibrated, thresholds_of
+from models.calibrate import Calibration, Thresholds, thresholds_of
 from models.drift import Reference, reference_of
 from models.explain import shares
-from models.family import COLUMNS, Rates, family_columns, rates_of, whole_lives
+from models.family import Rates, load_public_counts, rates_at, rates_of, whole_lives
 from models.hazard import INTERVALS, Recipe, failing, hazards, person_periods
 from models.landmarks import WEEKLY, Landmarks, Thinning, crc, draw, joined
 from models.lately import lately_of, log_odds
@@ -102,19 +104,23 @@ def train(
         raise TooLittleHistory(
             f"Only {deaths} deaths have readings in the 30 days before; give a history with 20 or more."
         )
-    rates = rates_of(landmarks, WEEKLY.step, whole_lives() if until is None else None)
-    x = _matrix(landmarks, rates)
+    if until is None:
+        rates = rates_of(landmarks, WEEKLY.step, whole_lives(), load_public_counts().counts)
+    else:
+        rates = rates_of(landmarks, WEEKLY.step)
+    x = select_columns(landmarks.x, COLUMNS, fill=True)
+    rate = rates_at(rates, landmarks.model, landmarks.x[:, POSITION["hours"]])
     recent = replace(landmarks, weight=landmarks.aged(recipe.half_life))
     unseen, boosters = _cross_fitted(recent, x, recipe, seed, threads, crew, tell)
-    calibration = _calibration(recent, unseen)
-    lately = lately_of(landmarks, calibration(unseen)[:, 2], WEEKLY.step)
-    died_by = calibration(unseen, log_odds(lately, landmarks.model))
+    calibration, base = _calibration(recent, unseen, rate)
+    identity = base.log_odds(rate, has_symptom(landmarks.x))
+    lately = lately_of(landmarks, calibration(unseen, identity)[:, 2], WEEKLY.step)
+    died_by = calibration(unseen, identity + log_odds(lately, landmarks.model))
     p_30d = died_by[:, 2]
-    rate = np.exp(x[:, len(NAMES_IN_ORDER)].astype(np.float64))
     fading = fading_of(first_risk(died_by, rate), rate, recent.weight, watches_of(drawn, sources))
     tell("thresholds from healthy windows")
     thresholds = _thresholds(
-        sources[0], known_by, seed, exclude, rates, boosters, calibration, lately, threads, crew
+        sources[0], known_by, seed, exclude, rates, boosters, calibration, base, lately, threads, crew
     )
     tell("the booster of all drives")
     booster = _grow(recent, x, np.ones(len(landmarks), dtype=bool), recipe, seed, crew, tell)
@@ -123,8 +129,11 @@ def train(
     first, last = int(landmarks.day.min()), int((landmarks.day + landmarks.follow).max())
     facts = Facts(
         name=name,
-        schema=schema_hash(),
-        columns=(*NAMES_IN_ORDER, *COLUMNS, "interval"),
+        version=2,
+        schema=schema_hash(COLUMNS),
+        columns=(*COLUMNS, INTERVAL),
+        base=base,
+        filled=True,
         until=None if until is None else until.isoformat(),
         seed=seed,
         calibration=calibration,
@@ -150,11 +159,6 @@ def write(trained: Trained, folder: Path, card: str) -> None:
     save(folder, trained.facts, trained.booster, card, trained.reference)
 
 
-def _matrix(landmarks: Landmarks, rates: Rates) -> NDArray[np.float32]:
-    hours = landmarks.x[:, POSITION["hours"]]
-    return np.column_stack([landmarks.x, family_columns(rates, landmarks.model, hours)])
-
-
 def _grow(
     landmarks: Landmarks,
     x: NDArray[np.float32],
@@ -169,7 +173,7 @@ def _grow(
     # Of a landmark that nobody died after, one interval is enough: a hash says which, its weight makes up.
     interval = (crc(chosen.serial) // 13 + chosen.day // 7) % INTERVALS
     periods = person_periods(chosen, interval)
-    return crew.grow(x[mine], periods, recipe, seed=seed, names=[*NAMES_IN_ORDER, *COLUMNS], tell=tell)
+    return crew.grow(x[mine], periods, recipe, seed=seed, names=list(COLUMNS), tell=tell)
 
 
 def _cross_fitted(
@@ -192,9 +196,13 @@ def _cross_fitted(
     return died, boosters
 
 
-def _calibration(landmarks: Landmarks, unseen: NDArray[np.float64]) -> Calibration:
+def _calibration(
+    landmarks: Landmarks, unseen: NDArray[np.float64], rate: NDArray[np.float64]
+) -> tuple[Calibration, BaseRate]:
     dies, known = landmarks.outcome(30)
-    return calibrated(unseen[known, 2], dies[known], landmarks.weight[known])
+    return fit_base_rate(
+        unseen[known, 2], dies[known], landmarks.weight[known], rate[known], has_symptom(landmarks.x[known])
+    )
 
 
 def _thresholds(
@@ -205,6 +213,7 @@ def _thresholds(
     rates: Rates,
     boosters: list[lgb.Booster],
     calibration: Calibration,
+    base: BaseRate,
     lately: Mapping[str, float],
     threads: int,
     crew: Crew,
@@ -225,12 +234,14 @@ def _thresholds(
         crew=crew,
     )
     witnesses = witnesses.only(witnesses.day > end - RECENT)
-    x = _matrix(witnesses, rates)
+    x = select_columns(witnesses.x, COLUMNS, fill=True)
+    rate = rates_at(rates, witnesses.model, witnesses.x[:, POSITION["hours"]])
+    identity = base.log_odds(rate, has_symptom(witnesses.x)) + log_odds(lately, witnesses.model)
     fold = witnesses.fold(FOLDS)
     p = np.zeros(len(x))
     for number, booster in enumerate(boosters):
         mine = fold == number
         died = failing(hazards(booster, x[mine], threads))
-        p[mine] = calibration(died, log_odds(lately, witnesses.model[mine]))[:, 2]
+        p[mine] = calibration(died, identity[mine])[:, 2]
     dies, known = witnesses.outcome(30)
     return thresholds_of(p, crc(witnesses.serial), witnesses.day, dies & known, known)

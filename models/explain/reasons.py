@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.outlook import Advice, Reason, Status
-from features.schema import reported
 from models.explain.clearing import clearing
 from models.explain.facts import FACTS, Fact, Matrix, Row, holding, percent
+from models.lately import times_lately
 
 if TYPE_CHECKING:
     from models.bundle import Bundle, Forecast
@@ -28,8 +28,6 @@ CODES: Final = (
     *(fact.code for fact in FACTS),
     "model-lately",
     "no-symptom",
-    "too-young",
-    "family-unknown",
     "not-reported",
 )
 """Every code that a model's outlook can carry; rules add their own (models.rules.CODES)."""
@@ -66,10 +64,9 @@ def explained(
     x: Matrix,
     model: NDArray[np.object_],
     day: NDArray[np.int64],
-    young: NDArray[np.bool_],
 ) -> list[Explanation]:
-    """One explanation a drive. x: (drives, features), each measured on its `day`; young: too few days of readings."""
-    holds, told = holding(x), reported(x)
+    """One explanation a drive. x: (drives, features), each measured on its `day`."""
+    holds = holding(x)
     held_by = holds.sum(axis=1)
     silent = held_by == 0
     flagged = np.flatnonzero((forecast.status == Status.WARNING) | (forecast.status == Status.BAD))
@@ -88,7 +85,7 @@ def explained(
     p_30d = forecast.p_fail[:, 2].tolist()
     for row, word in enumerate(forecast.status.tolist()):
         if word == Status.UNKNOWN:
-            found.append(_not_judged(bool(young[row]), bool(told[row]), str(model[row])))
+            found.append(_NOT_JUDGED)
         elif silent[row]:
             found.append(_silent(Status(word), percent(p_30d[row]), clears[row]))
         else:
@@ -97,7 +94,7 @@ def explained(
             reasons = _told(facts, x[row].tolist(), int(day[row]), bundle.facts.shares)
             found.append(_advised(Status(word), held, reasons, clears[row]))
     for row in flagged.tolist():
-        often = bundle.facts.lately.get(str(model[row]), 1.0)
+        often = times_lately(bundle.facts.lately, str(model[row]))
         if often >= OFTEN:
             why = _model_lately(f"{often:.1f}", bundle.facts.window[1])
             found[row] = replace(found[row], reasons=(*found[row].reasons, why))
@@ -154,24 +151,16 @@ def _told(facts: list[Fact], row: Row, day: int, shares: Mapping[str, float]) ->
 @cache
 def _silent(status: Status, chance: str, clears: str) -> Explanation:
     sentence = (
-        f"No symptom. {chance.capitalize()} within 30 days from model, age and work alone; "
+        f"No symptom. {chance.capitalize()} within 30 days from model and age alone; "
         "about 4 in 10 failures give no sign."
     )
     advice = advised(status, ())
     return Explanation(status, (Reason("no-symptom", sentence),), advice, clears)
 
 
-@cache
-def _not_judged(young: bool, told: bool, model: str) -> Explanation:
-    """Why a drive's status is unknown."""
-    if not told:
-        why = Reason("not-reported", "The drive reports none of the counters that the forecast reads.")
-        return Explanation(Status.UNKNOWN, (why,), Advice.WATCH, "")
-    if young:
-        why = Reason("too-young", "Less than 3 days of readings: judged by its model and age only, so far.")
-        return Explanation(Status.UNKNOWN, (why,), Advice.NOTHING, "Clears by itself as readings come in.")
-    name = model or "without a model name"
-    why = Reason(
-        "family-unknown", f"No drive like {name} was learned from: shown is what all drives do on average."
-    )
-    return Explanation(Status.UNKNOWN, (why,), Advice.NOTHING, "")
+_NOT_JUDGED: Final = Explanation(
+    Status.UNKNOWN,
+    (Reason("not-reported", "The drive reports none of the counters that the forecast reads."),),
+    Advice.WATCH,
+    "",
+)

@@ -109,7 +109,7 @@ class Cluster:
         rows = np.column_stack([x[periods.landmark], periods.interval.astype(np.float32)])
         share = -(-len(rows) // self.workers)
         spread: Any = array.from_array
-        settings: dict[str, Any] = dict(recipe.parameters(seed, 1))
+        settings: dict[str, Any] = dict(recipe.parameters(seed, 1, names))
         del settings["num_threads"]  # as many as a worker has
         model = DaskLGBMRegressor(
             n_estimators=recipe.rounds,

@@ -1,24 +1,57 @@
-"""Count deaths and drive-years by year of age, from whole lives that reach beyond the SMART histories.
+"""Count deaths and drive-years of drive models, from sources that reach beyond the SMART histories.
 
-Run: python -m models.tables.make FOLDER
-FOLDER holds lifetable_st4000dm000.parquet and lifetimes_2016_2025.parquet.
-Writes lives.json. It knows the years to 2025, so `predrain train --until` leaves it out.
+Run: python -m models.tables.make DATA
+DATA holds drives/lifetable_st4000dm000.parquet, drives/lifetimes_2016_2025.parquet and
+evidence/priors/backblaze_afr_by_model_2024q2.csv. Writes lives.json (by year of age) and public_counts.json (all ages
+together, without solid-state drives). Both know more than a forecaster of an earlier day may, so `predrain train
+--until` leaves them out.
 """
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 import sys
 from pathlib import Path
 
 import duckdb
 
+from models.family import normalize_model
+
 AGES = 12
 YEAR = 365.25
 
 
-def main(folder: Path) -> None:
-    """Write lives.json beside this file: model -> [[deaths, drive-years], ...] by year of age."""
+def main(data: Path) -> None:
+    """Write both tables beside this file."""
+    write_lives(data / "drives")
+    write_public_counts(data / "evidence" / "priors" / "backblaze_afr_by_model_2024q2.csv")
+
+
+def write_public_counts(source: Path) -> None:
+    """Write public_counts.json: its source, and model -> [drives, deaths, drive-years]."""
+    models: dict[str, list[float]] = {}
+    with source.open(newline="") as rows:
+        for row in csv.DictReader(rows):
+            if "ssd" in row["model"]:
+                continue
+            counts = models.setdefault(normalize_model(row["model"]), [0, 0, 0.0])
+            counts[0] += int(row["n_unique"])
+            counts[1] += int(row["failed"])
+            counts[2] += float(row["drive_days"]) / YEAR
+    table = {
+        "source": "Backblaze Drive Stats 2013 to 2024 Q2, counted by zachmayer/backblaze_analysis, commit 3e8ef7c",
+        "terms": "counts: Apache-2.0; data: free use, credit Backblaze, no resale",
+        "until": "2024-06-30",
+        "models": {name: [n, died, round(lived, 2)] for name, (n, died, lived) in sorted(models.items())},
+    }
+    text = re.sub(r"\[\s+([\d.]+),\s+([\d.]+),\s+([\d.]+)\s+\]", r"[\1, \2, \3]", json.dumps(table, indent=1))
+    Path(__file__).with_name("public_counts.json").write_text(text + "\n")
+
+
+def write_lives(folder: Path) -> None:
+    """Write lives.json: model -> [[deaths, drive-years], ...] by year of age."""
     sql = duckdb.connect(":memory:")
     table, lives = (folder / f"{name}.parquet" for name in ("lifetable_st4000dm000", "lifetimes_2016_2025"))
     counted: dict[str, list[list[float]]] = {"ST4000DM000": [[0, 0.0] for _ in range(AGES)]}
