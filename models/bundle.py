@@ -8,6 +8,7 @@ Loading verifies all of it and refuses what does not fit with a sentence.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,7 +24,8 @@ from models.base_rate import BaseRate
 from models.booster_columns import has_symptom, select_columns
 from models.calibrate import Calibration, Thresholds
 from models.drift import Reference
-from models.family import COLUMNS, YEAR, Counts, Rates, family_columns, rates_at
+from models.experience import Experience
+from models.family import COLUMNS, YEAR, Rates, family_columns, rates_at
 from models.hazard import EDGES, failing, hazards
 from models.lately import log_odds
 from models.life import Fading, quantiles, survival
@@ -92,9 +94,16 @@ class Bundle:
     """A loaded bundle."""
 
     def __init__(
-        self, facts: Facts, booster: lgb.Booster, *, threads: int = 1, reference: Reference | None = None
+        self,
+        facts: Facts,
+        booster: lgb.Booster,
+        *,
+        threads: int = 1,
+        reference: Reference | None = None,
+        experience: Mapping[str, Experience] | None = None,
     ) -> None:
         self.facts, self.booster, self.threads, self.reference = facts, booster, threads, reference
+        self.experience = experience or {}
         self._features = _list_features(facts)
 
     @property
@@ -148,10 +157,11 @@ class Bundle:
         died[~known] = 1 - np.exp(-rate[~known, None] / YEAR * np.array(EDGES[1:]))
         return died
 
-    def update_rates(self, own: Counts) -> Bundle:
-        """This bundle with base rates after a fleet's own deaths and drive-years (see `Rates.update`)."""
-        facts = msgspec.structs.replace(self.facts, rates=self.facts.rates.update(own))
-        return Bundle(facts, self.booster, threads=self.threads, reference=self.reference)
+    def update_rates(self, own: Mapping[str, Experience]) -> Bundle:
+        """This bundle with base rates after a fleet's own experience by model (see `Rates.update`)."""
+        counts = {model: (one.deaths, one.drive_years) for model, one in own.items()}
+        facts = msgspec.structs.replace(self.facts, rates=self.facts.rates.update(counts))
+        return Bundle(facts, self.booster, threads=self.threads, reference=self.reference, experience=own)
 
     def forecast(
         self, x: NDArray[np.float32], model: NDArray[np.object_], judged: NDArray[np.bool_]

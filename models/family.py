@@ -25,9 +25,9 @@ from models.landmarks import Landmarks
 STRENGTH: Final = 40.0
 """Drive-years that a prior counts for (fitted to Backblaze's models to 2024: Gamma with shape 1.0, 40
 drive-years)."""
-POPULATION: Final = 0.02
-"""Deaths per drive-year of drives that nothing is known of. Field studies of whole fleets give 0.02 to 0.04 (Schroeder
-and Gibson 2007), 0.017 in the first year (Pinheiro, Weber and Barroso 2007), and 0.017 (the public counts to 2024)."""
+POPULATION: Final = 1.0 / STRENGTH
+"""Deaths per drive-year of a model that nothing is known of: the mean of the same Gamma. Field studies of whole fleets
+give 0.02 to 0.04 (Schroeder and Gibson 2007) and 0.017 in the first year (Pinheiro, Weber and Barroso 2007)."""
 PRIOR_MAKERS: Final = 2.0
 """Makers that POPULATION counts for."""
 PRIOR_MODELS: Final = 2.0
@@ -39,6 +39,8 @@ EVIDENCE_MAX: Final = 10.0
 YEAR: Final = 365.25
 AGES: Final = 12
 """Years of age that are told apart; the last one stands for all later."""
+UNKNOWN_AGE: Final = 2
+"""Year of age, 0 for the first, of drives whose age is not known."""
 MAKERS: Final = ("Seagate", "HGST", "WDC", "Toshiba", "Samsung")
 _MAKER: Final = (
     (re.compile(r"^(SEAGATE |ST\d)", re.I), 0),
@@ -102,24 +104,25 @@ class Rates:
         named = model in self.models or normalize_model(model) in self.models
         return named or (maker is not None and MAKERS[maker] in self.makers)
 
-    def update(self, own: Counts) -> Rates:
+    def update(self, own: PublicCounts) -> Rates:
         """These rates after a fleet's own deaths and drive-years, by model: the Gamma posterior of each model.
 
-        A foreign rate counts as its evidence in deaths, a rate of a model never seen as one death.
+        A foreign rate counts as its evidence in deaths, a rate of a model never seen as one death. Drive-years count
+        as lived at the age UNKNOWN_AGE.
         """
         models = dict(self.models)
-        for name, (died, seen) in own.items():
+        for name, (deaths, drive_years) in own.items():
             model = normalize_model(name)
             rate = np.array(self.by_age(name))
             worth = min(self.evidence.get(model, 1.0), EVIDENCE_MAX)
-            times = (worth + float(died.sum())) / (worth + float((seen * rate).sum()))
-            models[model] = _plain(rate * times)
+            models[model] = _plain(rate * (worth + deaths) / (worth + drive_years * float(rate[UNKNOWN_AGE])))
         return Rates(self.pooled, self.makers, models, self.evidence)
 
 
 def years(hours: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.int64]:
-    """Year of age, 0 for the first, from power-on hours; unknown hours count as the third year."""
-    age = np.nan_to_num(np.asarray(hours, dtype=np.float64), nan=2.5 * 24 * YEAR) / (24.0 * YEAR)
+    """Year of age, 0 for the first, from power-on hours; UNKNOWN_AGE where they are not known."""
+    unknown = (UNKNOWN_AGE + 0.5) * 24 * YEAR
+    age = np.nan_to_num(np.asarray(hours, dtype=np.float64), nan=unknown) / (24.0 * YEAR)
     return np.clip(age, 0, AGES - 1).astype(np.int64)
 
 

@@ -30,6 +30,8 @@ _FIXED: Final = {
     "objective": "binary sigmoid:1",
 }
 _HEADER: Final = frozenset({*_FIXED, "max_feature_idx", "feature_names", "feature_infos", "tree_sizes"})
+_MONOTONE: Final = "monotone_constraints"
+"""Written where features were given a direction in training; a model without directions has none."""
 _SPLITS: Final = (
     "split_feature",
     "split_gain",
@@ -84,9 +86,9 @@ def check_trees(text: str, columns: Sequence[str]) -> str:
 
 
 def _check_header(header: Mapping[str, str], columns: Sequence[str]) -> None:
-    if header.keys() != _HEADER:
+    if header.keys() - {_MONOTONE} != _HEADER:
         raise UnfitTrees(
-            f"its header lacks a field, or has another one: {_differing(header.keys(), _HEADER)}"
+            f"its header lacks a field, or has another one: {_differing(header.keys() - {_MONOTONE}, _HEADER)}"
         )
     for name, value in _FIXED.items():
         if header[name] != value:
@@ -95,6 +97,9 @@ def _check_header(header: Mapping[str, str], columns: Sequence[str]) -> None:
         raise UnfitTrees(f"it is for another number of features than {len(columns)}")
     if header["feature_names"].split(" ") != list(columns):
         raise UnfitTrees("it names other features than the bundle")
+    directions = header.get(_MONOTONE, " ".join("0" * len(columns))).split(" ")
+    if len(directions) != len(columns) or not {"-1", "0", "1"}.issuperset(directions):
+        raise UnfitTrees(f"{_MONOTONE} does not give a direction for each feature")
     infos = header["feature_infos"].split(" ")
     if len(infos) != len(columns) or not all(map(_INFO.fullmatch, infos)):
         raise UnfitTrees("feature_infos does not describe each feature")

@@ -12,14 +12,17 @@ import msgspec
 import numpy as np
 
 from data.ids import DeviceId
+from data.lifespan import Lifespans
 from data.outlook import Outlook
 from data.reading import Reading
+from data.scorebook import Forecasts
 from data.store import documents
 from data.wire import Misshapen
 from features.schema import schema_hash
 from features.state import DriveState, matrix, observe, pack, unpack
 from models.bundle import Bundle, trees_hash
 from models.drift import FamilyDrift, drift, watched
+from models.experience import count_experience
 from models.family import MAKERS, maker_of
 from models.outlooks import outlooks
 from models.rules import judge
@@ -33,7 +36,7 @@ class BundledForecaster:
     """`service.scoring.forecasting.Forecaster` over a loaded bundle and its rules."""
 
     def __init__(self, bundle: Bundle) -> None:
-        self._bundle = bundle
+        self._loaded = self._bundle = bundle
         self._layout = f"{version('predrain')}/{schema_hash()}"
         trees = trees_hash(bundle.booster.model_to_string())
         whole = hashlib.sha256(trees.encode() + msgspec.json.encode(bundle.facts, order="deterministic"))
@@ -88,13 +91,15 @@ class BundledForecaster:
         """One outlook a state, as of its newest reading."""
         return outlooks(self._bundle, states, now, before)
 
+    def learn_rates(self, book: Forecasts, lives: Lifespans) -> None:
+        """Base rates of the loaded bundle after this fleet's own deaths and drive-years."""
+        self._bundle = self._loaded.update_rates(count_experience(book, lives))
+
     def family(self, state: DriveState) -> tuple[float, ...] | None:
         """The curve of drives of the same model and age, whatever this one's counters say."""
         if state.face is None or not len(state.latest):
             return None
         model = np.array([state.face.model], dtype=object)
-        if not self._bundle.facts.rates.knows(state.face.model):
-            return None
         curve = self._bundle.forecast(matrix([state], state.day), model, np.zeros(1, dtype=bool)).survival[0]
         return tuple(float(p) for p in curve)
 

@@ -13,6 +13,8 @@ from data.outlook import Outlook, Reason, Status, hold_severity
 from data.reading import Reading
 
 if TYPE_CHECKING:
+    from data.lifespan import Lifespans
+    from data.scorebook import Forecasts
     from models.drift import FamilyDrift
 
 State = TypeVar("State")
@@ -21,7 +23,7 @@ Seen = tuple[Reading, State]
 
 
 class Forecaster(Protocol[State]):
-    """A bundle with its rules. Pure: the same readings in the same order give the same outlooks."""
+    """A bundle with its rules. Between two calls of `learn_rates` the same readings give the same outlooks."""
 
     @property
     def name(self) -> str:
@@ -61,6 +63,13 @@ class Forecaster(Protocol[State]):
 
     def family(self, state: State) -> tuple[float, ...] | None:
         """Survival on the fixed grid by model and age alone; None where the family is not known."""
+        ...
+
+    def learn_rates(self, book: Forecasts, lives: Lifespans) -> None:
+        """Lay base rates after this fleet's own deaths and drive-years over the bundle's; from then on they count.
+
+        book: this bundle's forecasts. lives: by device id, as far as they are known.
+        """
         ...
 
     def drift(self, states: Iterable[State]) -> tuple[FamilyDrift, ...]:

@@ -76,11 +76,11 @@ def look(
     store: Store,
     now: datetime,
 ) -> Health:
-    """Judge the forecast by the drives in service and by what has become of drives."""
+    """Judge the forecast by the drives in service and by what has become of drives, and let it learn base rates."""
     drift = champion.drift(states.values())
     found = Health(now, drift)
     if scorebook is not None:
-        comparison, calibrated = compared(champion, challenger, scorebook, store, now)
+        comparison, calibrated = compared(champion, challenger, scorebook, store, now, learn=True)
         found = replace(found, calibration=calibrated, comparison=comparison)
     return replace(found, concerns=tuple(concerns_of(found)))
 
@@ -91,8 +91,13 @@ def compared(
     scorebook: Scorebook,
     store: Store,
     now: datetime,
+    *,
+    learn: bool = False,
 ) -> tuple[Comparison, tuple[Calibrated, ...]]:
-    """Both bundles on the same disks and days, and the champion's calibration by family, over COMPARED."""
+    """Both bundles on the same disks and days, and the champion's calibration by family, over COMPARED.
+
+    learn: each bundle's base rates follow what became of the drives that it scored (models.experience).
+    """
     from data.history import EPOCH
     from models.standing import calibration, compare
 
@@ -100,6 +105,9 @@ def compared(
     lives = lives_of(store, first)
     line = [one for one in (champion, challenger) if one is not None]
     books = {one.fingerprint: scorebook.read(one.fingerprint, (first - EPOCH).days) for one in line}
+    if learn:
+        for one in line:
+            one.learn_rates(books[one.fingerprint], lives)
     calibrated = calibration(books[champion.fingerprint], lives, champion.group)
     return compare(books, lives), calibrated
 

@@ -52,10 +52,11 @@ def quiet(days: int, **options: str) -> DriveState:
     return state
 
 
-def sick() -> DriveState:
-    state = quiet(20)
+def sick(model: str = "ST4000DM000") -> DriveState:
+    state = quiet(20, model=model)
     for day, pending in ((20, 8), (21, 16), (22, 48)):
-        state = observe(state, reading(day, smart_197=pending, smart_198=pending, smart_187=pending // 4))
+        raw = {"smart_197": pending, "smart_198": pending, "smart_187": pending // 4}
+        state = observe(state, reading(day, model=model, **raw))
     return state
 
 
@@ -95,11 +96,17 @@ def test_crc_errors_alone_point_at_the_cable(bundle: Bundle) -> None:
     assert outlook.clears == "Clears when CRC errors stand still for 30 days."
 
 
-def test_a_drive_of_two_days_or_of_an_unknown_maker_is_unknown_and_says_why(bundle: Bundle) -> None:
-    young, odd = look(bundle, quiet(2)), look(bundle, quiet(9, model="WUHQ 721"))
-    assert {young.status, odd.status} == {Status.UNKNOWN}
-    assert (young.reasons[0].code, odd.reasons[0].code) == ("too-young", "family-unknown")
-    assert young.p_fail_30d is not None
+def test_a_drive_read_once_or_of_an_unknown_maker_is_judged_by_its_counters(bundle: Bundle) -> None:
+    for state in (quiet(1), quiet(9, model="WUHQ 721")):
+        outlook = look(bundle, state)
+        assert (outlook.status, outlook.reasons[0].code) == (Status.GOOD, "no-symptom")
+        assert outlook.p_fail_30d is not None
+
+
+def test_a_drive_of_an_unknown_maker_whose_sectors_go_is_flagged_as_any_other(bundle: Bundle) -> None:
+    known, unknown = look(bundle, sick()), look(bundle, sick(model="ACME DH18000"))
+    assert unknown.status is known.status is not Status.GOOD
+    assert {reason.code for reason in unknown.reasons} == {reason.code for reason in known.reasons}
 
 
 def test_trust_counts_readings_and_hours_that_bear_the_status_out(bundle: Bundle) -> None:

@@ -66,7 +66,7 @@ def test_without_a_cluster_a_disk_counts_until_it_was_not_heard_of_for_a_week() 
 def test_silent_failures_are_those_of_disks_that_show_nothing_whatever_their_status() -> None:
     told = sight(
         outlook("A", 0.01, "no-symptom"),
-        outlook("B", 0.02, "too-young", status=Status.UNKNOWN),
+        outlook("B", 0.02, "not-reported", status=Status.UNKNOWN),
         outlook("C", 0.04, "reallocated-old"),
         outlook("D", None, "smart-failed", status=Status.BAD),
     )

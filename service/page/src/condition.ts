@@ -77,7 +77,7 @@ export function brief(osd: Osd, shown: Condition): string {
       return "down";
     case "unknown":
       if (hasEnded(osd.state)) return osd.state ?? "";
-      return osd.unreadable ? "no reading" : osd.source?.startsWith("rule:") ? "not judged" : "new";
+      return osd.unreadable ? "no reading" : osd.source ? "not judged" : "new";
     case "old":
       return `as of ${clockOf(osd.as_of)}`;
     case "draining":

@@ -1,0 +1,62 @@
+"""A fleet's own experience: how long drives of each model were scored here, and how many of them died."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.lifespan import Lifespans
+from data.scorebook import Forecasts
+from models.family import YEAR, normalize_model
+from models.landmarks import BATCH
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """What became of a fleet's own drives of one model."""
+
+    drives: int
+    deaths: float
+    drive_years: float
+
+
+def count_experience(book: Forecasts, ends: Lifespans) -> Mapping[str, Experience]:
+    """A fleet's experience by model, from the forecasts of one bundle. ends: by device, as far as they are known.
+
+    A drive is exposed from its first forecast to its last, or to its death. Of one model BATCH deaths or more on one
+    day are one event (a retirement, or a host that was taken for its disks), and count as one death.
+    """
+    if not len(book):
+        return {}
+    first = np.flatnonzero(np.concatenate([[True], book.device[1:] != book.device[:-1]]))
+    last = np.append(first[1:], len(book)) - 1
+    at = ends.of(book.device[first])
+    died = np.zeros(len(first), dtype=bool)
+    until = book.day[last].astype(np.int64)
+    if len(ends.last):
+        died = (at >= 0) & ends.died[at] & (ends.last[at] >= book.day[first])
+        until = np.where(died, ends.last[at], until)
+    lived = np.maximum(until - book.day[first], 1) / YEAR
+    raw, which = np.unique(book.model[first].astype(str), return_inverse=True)
+    names, family = np.unique([normalize_model(str(name)) for name in raw], return_inverse=True)
+    model = family[which]
+    deaths = _count_deaths(model, until, died, len(names))
+    exposure = np.bincount(model, lived, minlength=len(names))
+    drives = np.bincount(model, minlength=len(names))
+    return {
+        str(name): Experience(int(drives[i]), float(deaths[i]), float(exposure[i]))
+        for i, name in enumerate(names)
+        if name
+    }
+
+
+def _count_deaths(
+    model: NDArray[np.int64], day: NDArray[np.int64], died: NDArray[np.bool_], models: int
+) -> NDArray[np.float64]:
+    """(models,) deaths, where a batch of one model on one day counts once."""
+    pairs, count = np.unique(np.column_stack([model[died], day[died]]), axis=0, return_counts=True)
+    events = np.where(count >= BATCH, 1, count).astype(np.float64)
+    return np.bincount(pairs[:, 0], events, minlength=models).astype(np.float64)
