@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import Final
 
 from models.backtest.fleets import Fleet
 from models.backtest.left_out import LeaveOut, LeftOutSet
 from models.backtest.splits import Origin
 from models.evaluate import Curves, Report, Truncation
 from models.peers import DEFAULT
+
+QUARTER: Final = 91
+"""Days of own experience after which base rates of left-out drives are judged again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,9 @@ class LeftOutTrial:
     """As of an origin; empty for all sets of a kind, which have a training each."""
     report: Report
     """Ours first; then the same recipe trained on all drives (not for an era, which nobody can have learned from)."""
+    experienced: Report | None = None
+    """Ours alone, on the days after QUARTER days, with base rates that learned from the set's drives in these days;
+    None where the judged days are fewer."""
 
 
 @dataclass(frozen=True, slots=True)

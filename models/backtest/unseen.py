@@ -7,7 +7,8 @@ recipe trained on all, which has learned from the set's drives up to the split.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -18,9 +19,12 @@ from data.history import HistoryFiles
 from models.backtest.fleets import Fleet
 from models.backtest.left_out import LeaveOutKind, LeftOutSet, find_left_out_sets
 from models.backtest.origin import OURS, Tried, train_bundle, write_scores, write_table
-from models.backtest.trial import LeftOutTrial, Plan
+from models.backtest.trial import QUARTER, LeftOutTrial, Plan
+from models.calibrate import WINDOW
 from models.evaluate import NothingToJudge, Scores, Truth, evaluate, rank_only, read_scores
 from models.evaluate.arrays import Bools
+from models.experience import Experience
+from models.family import YEAR, normalize_model
 from models.peers import LEARNERS, peer_scores
 from models.peers.columns import further
 from models.train import TooLittleHistory
@@ -43,6 +47,8 @@ class _Answers:
     left_out: LeftOutSet
     learned_from: Mapping[str, int]
     scores: Mapping[str, Scores]
+    experienced: Scores | None
+    """Ours after QUARTER days of own experience."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +131,7 @@ def _ask_forecasters(question: _Question, one: LeftOutSet, folder: Path, tell: T
     origin = tried.trial.origin
     if one.kind is LeaveOutKind.ERA:
         # Whatever was trained by the split has seen none of these models: nothing needs to be trained again.
-        return _Answers(one, tried.trial.learned_from, question.whole)
+        return _Answers(one, tried.trial.learned_from, question.whole, None)
     folder.mkdir(parents=True, exist_ok=True)
     judged = one.holds(question.truth)
     drives = question.truth.serials[judged]
@@ -164,7 +170,39 @@ def _ask_forecasters(question: _Question, one: LeftOutSet, folder: Path, tell: T
     }
     mine = {OURS: rank_only(read_scores(ours)), KNOWING: question.whole[OURS]}
     told = {name: (learners | rules)[name] for name in plan.peers if name in learners | rules}
-    return _Answers(one, bundle.facts.counts, mine | told)
+    own = count_experience_from_truth(
+        question.truth.only(judged), origin.split_day, origin.split_day + QUARTER
+    )
+    later = replace(origin, first=origin.first + timedelta(QUARTER))
+    experienced = None
+    if later.first + timedelta(WINDOW) <= later.last:
+        scored = write_scores(
+            readings,
+            bundle.update_rates(own),
+            later,
+            later.last,
+            folder / "experienced.parquet",
+            plan.threads,
+            tell,
+        )
+        experienced = rank_only(read_scores(scored))
+    return _Answers(one, bundle.facts.counts, mine | told, experienced)
+
+
+def count_experience_from_truth(truth: Truth, after: int, until: int) -> dict[str, Experience]:
+    """What became of drives between two days (since 1970-01-01), by model, as a fleet would have counted it."""
+    last = np.minimum(np.minimum(truth.last, truth.death), until)
+    lived = np.maximum(last - np.maximum(truth.first, after), 0)
+    died = (truth.death > after) & (truth.death <= until)
+    names, at = np.unique([normalize_model(str(name)) for name in truth.models.tolist()], return_inverse=True)
+    seen = np.bincount(at, lived > 0, minlength=len(names))
+    deaths = np.bincount(at, died, minlength=len(names))
+    years = np.bincount(at, lived / YEAR, minlength=len(names))
+    return {
+        str(name): Experience(int(seen[i]), float(deaths[i]), float(years[i]))
+        for i, name in enumerate(names)
+        if seen[i]
+    }
 
 
 def _judge_kind(question: _Question, answers: Sequence[_Answers], on_step: Step) -> list[LeftOutTrial]:
@@ -190,8 +228,16 @@ def _pool_answers(truth: Truth, answers: Sequence[_Answers]) -> _Answers:
         name: [_of_drives(each.scores[name], truth.serials[each.left_out.holds(truth)]) for each in answers]
         for name in names
     }
+    late = [
+        _of_drives(each.experienced, truth.serials[each.left_out.holds(truth)])
+        for each in answers
+        if each.experienced is not None
+    ]
     return _Answers(
-        LeftOutSet(kind, POOLED, models), {}, {name: _concatenate(part) for name, part in parts.items()}
+        LeftOutSet(kind, POOLED, models),
+        {},
+        {name: _concatenate(part) for name, part in parts.items()},
+        _concatenate(late) if len(late) == len(answers) else None,
     )
 
 
@@ -211,7 +257,20 @@ def _judge_drives(
         )
     except NothingToJudge:
         return None
-    return LeftOutTrial(answers.left_out, answers.learned_from, report)
+    experienced = None
+    if answers.experienced is not None:
+        try:
+            experienced = evaluate(
+                question.truth.only(judged),
+                [(OURS, answers.experienced)],
+                resamples=plan.resamples,
+                seed=plan.seed,
+                landmarks=np.unique(answers.experienced.day),
+                with_life=False,
+            )
+        except NothingToJudge:
+            experienced = None
+    return LeftOutTrial(answers.left_out, answers.learned_from, report, experienced)
 
 
 def _of_drives(scores: Scores, serials: np.ndarray) -> Scores:

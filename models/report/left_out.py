@@ -61,6 +61,7 @@ def _tabulate_figures(about: str, trials: Sequence[LeftOutTrial]) -> TableText:
     head = [
         "", "deaths\njudged", "recall at 0.1 %\n(of the one\ntrained on all)", "less the\nbetter rule",
         "recall at 1 %\n(of the one\ntrained on all)", "less the\nbetter rule", "PR-AUC", "expected /\nobserved",
+        "after 91 days\nof its own",
     ]  # fmt: skip
     return TableText(about, head, [_list_figures(one) for one in trials])
 
@@ -76,7 +77,10 @@ def _list_figures(trial: LeftOutTrial) -> list[str]:
             "–" if rule is None else _tell_difference(report, rule, figure).replace("]", f"]\n{rule}"),
         ]
     ratio = figures.get("expected_over_observed_30d", _UNKNOWN)
-    return [*cells, f"{figures['pr_auc'].value:.3f}", plain(ratio, 2).replace(" ", "\n", 1)]
+    later = trial.experienced
+    after = later.judged[0].figures.get("expected_over_observed_30d", _UNKNOWN) if later else _UNKNOWN
+    ratios = (plain(one, 2).replace(" ", "\n", 1) for one in (ratio, after))
+    return [*cells, f"{figures['pr_auc'].value:.3f}", *ratios]
 
 
 def _tabulate_differences(about: str, trials: Sequence[LeftOutTrial]) -> TableText:
