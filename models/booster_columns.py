@@ -26,8 +26,9 @@ def _list_columns() -> tuple[str, ...]:
     for n in MEDIA:
         names.append(f"smart_{n}")
         names += [f"smart_{n}_up_{window}d" for window in WINDOWS]
-        names += [f"smart_{n}_since_rise", f"smart_{n}_rises_30d"]
-    names += ["symptoms", "rising_7d", "rising_30d", "since_any_rise", "sectors_up_7d", "pending_fallen"]
+        names += [f"smart_{n}_since_rise", f"smart_{n}_since_first", f"smart_{n}_rises_30d"]
+    names += ["symptoms", "rising_7d", "rising_30d", "since_any_rise", "since_any_first"]
+    names += ["sectors_up_7d", "pending_fallen"]
     names += [f"smart_{n}{suffix}" for n in (10, 196, 199) for suffix in ("", "_up_30d")]
     names += ["smart_188", "smart_188_up_7d", "smart_188_up_30d"]
     return tuple(names)
@@ -52,8 +53,11 @@ def select_columns(x: NDArray[np.float32], columns: Sequence[str], *, fill: bool
 
 
 def find_direction(column: str) -> int:
-    """1 where a higher value never lowers the chance to fail, -1 where it never raises it, 0 where either may hold."""
-    if column in (INTERVAL, "pending_fallen") or column not in COLUMNS:
+    """1 where a higher value never lowers the chance to fail, -1 where it never raises it, 0 where either may hold.
+
+    Either may hold of the days since a first symptom: the first weeks after it are the worst, and so is its return.
+    """
+    if column in (INTERVAL, "pending_fallen") or column not in COLUMNS or "_first" in column:
         return 0
     return -1 if "since" in column else 1
 

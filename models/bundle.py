@@ -25,7 +25,7 @@ from models.booster_columns import has_symptom, select_columns
 from models.calibrate import Calibration, Thresholds
 from models.drift import Reference
 from models.experience import Experience
-from models.family import COLUMNS, YEAR, Rates, family_columns, rates_at
+from models.family import COLUMNS, UNKNOWN_AGE, YEAR, Rates, family_columns, rates_at
 from models.hazard import EDGES, failing, hazards
 from models.lately import log_odds
 from models.life import Fading, quantiles, survival
@@ -158,9 +158,24 @@ class Bundle:
         return died
 
     def update_rates(self, own: Mapping[str, Experience]) -> Bundle:
-        """This bundle with base rates after a fleet's own experience by model (see `Rates.update`)."""
-        counts = {model: (one.deaths, one.drive_years) for model, one in own.items()}
-        facts = msgspec.structs.replace(self.facts, rates=self.facts.rates.update(counts))
+        """This bundle with base rates after a fleet's own experience by model (see `Rates.update`).
+
+        Only drives that showed nothing are counted: base rates are theirs, and what share of a model's deaths comes
+        without a symptom differs by maker and year.
+        """
+        models = np.array(list(own), dtype=object)
+        quiet = np.zeros((len(own), len(NAMES_IN_ORDER)), dtype=np.float32)
+        quiet[:, POSITION["hours"]] = (UNKNOWN_AGE + 0.5) * 24 * YEAR
+        for name in NAMES_IN_ORDER:
+            if "since" in name:
+                quiet[:, POSITION[name]] = np.nan
+        p_90d = self.chances(quiet, models, np.ones(len(own), dtype=bool))[:, -1]
+        a_year = -np.log1p(-p_90d) * YEAR / EDGES[-1]
+        seen = {
+            model: (one.quiet_deaths, one.quiet_years * float(a_year[place]))
+            for place, (model, one) in enumerate(own.items())
+        }
+        facts = msgspec.structs.replace(self.facts, rates=self.facts.rates.update(seen))
         return Bundle(facts, self.booster, threads=self.threads, reference=self.reference, experience=own)
 
     def forecast(

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from features.schema import NAMES_IN_ORDER
+from features.schema import NAMES_IN_ORDER, POSITION
 from models.family import MAKERS, maker_of
 from models.landmarks import Landmarks, crc
 
@@ -132,8 +132,13 @@ class FamilyDrift:
         return not 1 / TIMES < score.now / score.then < TIMES
 
 
-def reference_of(landmarks: Landmarks, p_30d: NDArray[np.float64]) -> Reference:
-    """Sketch the families of a training. p_30d: (landmarks,) forecast by boosters that had not seen the drive."""
+def reference_of(
+    landmarks: Landmarks, p_30d: NDArray[np.float64], features: Sequence[str] = NAMES_IN_ORDER
+) -> Reference:
+    """Sketch the families of a training. p_30d: (landmarks,) forecast by boosters that had not seen the drive.
+
+    features: those that the forecast reads; what it does not read may drift without harm.
+    """
     names, at = np.unique(landmarks.model.astype(str), return_inverse=True)
     makers = np.array([-1 if (m := maker_of(str(name))) is None else m for name in names])
     members = {str(name): np.flatnonzero(at == place) for place, name in enumerate(names)}
@@ -143,7 +148,9 @@ def reference_of(landmarks: Landmarks, p_30d: NDArray[np.float64]) -> Reference:
         maker: np.flatnonzero(others & (makers[at] == number)) for number, maker in enumerate(MAKERS)
     }
     chosen = {name: members[name] for name in largest} | of_makers
-    made = {name: _family(landmarks, p_30d, rows) for name, rows in chosen.items() if len(rows) >= LEAST}
+    made = {
+        name: _family(landmarks, p_30d, rows, features) for name, rows in chosen.items() if len(rows) >= LEAST
+    }
     return Reference({name: family for name, family in made.items() if family.drives >= LEAST})
 
 
@@ -174,7 +181,9 @@ def drift(
     return tuple(found)
 
 
-def _family(landmarks: Landmarks, p_30d: NDArray[np.float64], rows: NDArray[np.int64]) -> Family:
+def _family(
+    landmarks: Landmarks, p_30d: NDArray[np.float64], rows: NDArray[np.int64], features: Sequence[str]
+) -> Family:
     recent = rows[landmarks.day[rows] > landmarks.day[rows].max() - RECENT]
     every = -(-len(recent) // LANDMARKS_MAX)
     if every > 1:
@@ -184,10 +193,7 @@ def _family(landmarks: Landmarks, p_30d: NDArray[np.float64], rows: NDArray[np.i
         np.argsort(landmarks.day[recent], kind="stable"),
         int(np.clip(len(recent) // LEAST, 2, STRETCHES_MAX)),
     )
-    sketches = {
-        name: _sketch(landmarks.x[recent, column], weight, stretches)
-        for column, name in enumerate(NAMES_IN_ORDER)
-    }
+    sketches = {name: _sketch(landmarks.x[recent, POSITION[name]], weight, stretches) for name in features}
     sketches[SCORE] = _sketch(p_30d[recent], weight, stretches)
     return Family(len(np.unique(crc(landmarks.serial[recent]))), sketches)
 

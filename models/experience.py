@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.lifespan import Lifespans
+from data.outlook import Status
 from data.scorebook import Forecasts
 from models.family import YEAR, normalize_model
 from models.landmarks import BATCH
@@ -20,14 +21,18 @@ class Experience:
 
     drives: int
     deaths: float
-    drive_years: float
+    quiet_deaths: float
+    """Of drives that showed nothing before."""
+    quiet_years: float
+    """Drive-years of drives that showed nothing."""
 
 
 def count_experience(book: Forecasts, ends: Lifespans) -> Mapping[str, Experience]:
     """A fleet's experience by model, from the forecasts of one bundle. ends: by device, as far as they are known.
 
-    A drive is exposed from its first forecast to its last, or to its death. Of one model BATCH deaths or more on one
-    day are one event (a retirement, or a host that was taken for its disks), and count as one death.
+    A drive is exposed from its first forecast to its last, or to its death; it is quiet on days on which it was
+    forecast to be good. Of one model BATCH deaths or more on one day are one event (a retirement, or a host that was
+    taken for its disks), and count as one death.
     """
     if not len(book):
         return {}
@@ -40,14 +45,17 @@ def count_experience(book: Forecasts, ends: Lifespans) -> Mapping[str, Experienc
         died = (at >= 0) & ends.died[at] & (ends.last[at] >= book.day[first])
         until = np.where(died, ends.last[at], until)
     lived = np.maximum(until - book.day[first], 1) / YEAR
+    good = book.status == Status.GOOD
+    share = np.add.reduceat(good.astype(np.float64), first) / (last - first + 1)
     raw, which = np.unique(book.model[first].astype(str), return_inverse=True)
     names, family = np.unique([normalize_model(str(name)) for name in raw], return_inverse=True)
     model = family[which]
     deaths = _count_deaths(model, until, died, len(names))
-    exposure = np.bincount(model, lived, minlength=len(names))
+    quiet_deaths = _count_deaths(model, until, died & good[last], len(names))
+    quiet_years = np.bincount(model, lived * share, minlength=len(names))
     drives = np.bincount(model, minlength=len(names))
     return {
-        str(name): Experience(int(drives[i]), float(deaths[i]), float(exposure[i]))
+        str(name): Experience(int(drives[i]), float(deaths[i]), float(quiet_deaths[i]), float(quiet_years[i]))
         for i, name in enumerate(names)
         if name
     }

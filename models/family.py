@@ -9,6 +9,7 @@ shape, standardised for the models that reached them.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -104,19 +105,23 @@ class Rates:
         named = model in self.models or normalize_model(model) in self.models
         return named or (maker is not None and MAKERS[maker] in self.makers)
 
-    def update(self, own: PublicCounts) -> Rates:
-        """These rates after a fleet's own deaths and drive-years, by model: the Gamma posterior of each model.
+    def worth(self, model: str) -> float:
+        """Deaths that the model's rate is worth; infinite in version 1 of bundles, which take rates for certain."""
+        return self.evidence.get(normalize_model(model), 1.0) if self.evidence else math.inf
 
-        A foreign rate counts as its evidence in deaths, a rate of a model never seen as one death. Drive-years count
-        as lived at the age UNKNOWN_AGE.
+    def update(self, own: Mapping[str, tuple[float, float]]) -> Rates:
+        """These rates after what a fleet saw itself: the Gamma posterior of each model.
+
+        own: model -> deaths seen, deaths expected at these rates. A foreign rate counts as its evidence in deaths, a
+        rate of a model never seen as one death.
         """
-        models = dict(self.models)
-        for name, (deaths, drive_years) in own.items():
+        models, evidence = dict(self.models), dict(self.evidence)
+        for name, (deaths, expected) in own.items():
             model = normalize_model(name)
-            rate = np.array(self.by_age(name))
             worth = min(self.evidence.get(model, 1.0), EVIDENCE_MAX)
-            models[model] = _plain(rate * (worth + deaths) / (worth + drive_years * float(rate[UNKNOWN_AGE])))
-        return Rates(self.pooled, self.makers, models, self.evidence)
+            evidence[model] = worth + deaths
+            models[model] = _plain(np.array(self.by_age(name)) * (worth + deaths) / (worth + expected))
+        return Rates(self.pooled, self.makers, models, evidence)
 
 
 def years(hours: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.int64]:

@@ -173,7 +173,9 @@ def survival(
 ) -> NDArray[np.float64]:
     """(drives, len(GRID_DAYS)) survival, 1 on day 0 and never rising.
 
-    died_by: (drives, 4) chance to have died by 7, 14, 30 and 90 days.
+    died_by: (drives, 4) chance to have died by 7, 14, 30 and 90 days. A rate that is worth few deaths may be several
+    times too high or too low: beyond 90 days the family's part is averaged over that Gamma, so that lives of models
+    of which little is known spread wide.
     """
     count = len(died_by)
     cumulative = np.zeros((count, len(GRID)))
@@ -187,11 +189,15 @@ def survival(
     table = np.array([rates.by_age(str(name)) for name in names]).reshape(len(names), AGES)
     age = np.nan_to_num(np.asarray(hours, dtype=np.float64), nan=2.5 * 24 * YEAR)
     first = first_risk(died_by, table[at, years(age)])
+    worth = np.array([rates.worth(str(name)) for name in names])[at] if len(names) else np.zeros(0)
     for begin in range(0, count, TOGETHER):
         some = slice(begin, begin + TOGETHER)
         family, excess = _accumulated(first[some], partial(_rate_at, table[at[some]], age[some]), fading)
         at_edge = excess[0]
         weeded = np.log1p(fading.spread * (excess - at_edge) / (1 + fading.spread * at_edge)) / fading.spread
+        known = np.isfinite(worth[some])
+        shape = np.where(known, worth[some], 1.0)
+        family = np.where(known, shape * np.log1p(family / shape), family)
         cumulative[some, ~early] = (near[some, -1] + family + weeded)[1:].T
     curve: NDArray[np.float64] = np.exp(-cumulative)
     return curve

@@ -139,7 +139,8 @@ def _told(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> Iterat
     x = matrix(states, day)
     model = np.array([state.face.model if state.face else "" for state in states], dtype=object)
     forecast = bundle.forecast(x, model, reported(x))
-    why = explained(bundle, forecast, x, model, np.full(len(states), day))
+    watched = np.array([day - state.first_day + 1 for state in states], dtype=np.int64)
+    why = explained(bundle, forecast, x, model, np.full(len(states), day), watched)
     return zip(why, forecast.p_fail.tolist(), forecast.survival.tolist(), _lives(forecast.life), strict=True)
 
 

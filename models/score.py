@@ -87,8 +87,9 @@ def score_history(history: History, bundle: Bundle, days: NDArray[np.int64]) -> 
     for begin in range(0, max(len(drive), 1), 100_000):
         piece = slice(begin, begin + 100_000)
         model = np.array(history.model_names, dtype=object)[history.model[row[piece]]]
+        watched = day[piece] - history.day[history.start[drive[piece]]] + 1
         x = vectors(ledger, drive[piece], day[piece])
-        tables.append(_table(bundle, x, model, history.serials[drive[piece]], day[piece]))
+        tables.append(_table(bundle, x, model, watched, history.serials[drive[piece]], day[piece]))
     import pyarrow as pa
 
     return pa.concat_tables(tables)
@@ -98,13 +99,14 @@ def _table(
     bundle: Bundle,
     x: NDArray[np.float32],
     model: NDArray[np.object_],
+    watched: NDArray[np.int64],
     serials: NDArray[np.object_],
     day: NDArray[np.int64],
 ) -> pa.Table:
     import pyarrow as pa
 
     forecast = bundle.forecast(x, model, reported(x))
-    why = explained(bundle, forecast, x, model, day)
+    why = explained(bundle, forecast, x, model, day, watched)
     dates = (np.datetime64(EPOCH) + day.astype("timedelta64[D]")).astype("datetime64[D]")
     columns = {
         "serial_number": pa.array([str(s) for s in serials], pa.string()),

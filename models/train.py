@@ -151,7 +151,7 @@ def train(
         shares=told,
         window=((EPOCH + timedelta(days=first)).isoformat(), (EPOCH + timedelta(days=last)).isoformat()),
     )
-    return Trained(facts, booster, reference_of(landmarks, p_30d))
+    return Trained(facts, booster, reference_of(landmarks, p_30d, COLUMNS))
 
 
 def write(trained: Trained, folder: Path, card: str) -> None:

@@ -194,12 +194,15 @@ def count_experience_from_truth(truth: Truth, after: int, until: int) -> dict[st
     last = np.minimum(np.minimum(truth.last, truth.death), until)
     lived = np.maximum(last - np.maximum(truth.first, after), 0)
     died = (truth.death > after) & (truth.death <= until)
+    reading = truth.latest(np.arange(len(last)), last - 1)
+    symptom = np.append(truth.symptomatic, False)[reading]  # -1: no reading, so none that shows a symptom
     names, at = np.unique([normalize_model(str(name)) for name in truth.models.tolist()], return_inverse=True)
     seen = np.bincount(at, lived > 0, minlength=len(names))
     deaths = np.bincount(at, died, minlength=len(names))
-    years = np.bincount(at, lived / YEAR, minlength=len(names))
+    quiet_deaths = np.bincount(at, died & ~symptom, minlength=len(names))
+    quiet_years = np.bincount(at, lived * ~symptom / YEAR, minlength=len(names))
     return {
-        str(name): Experience(int(seen[i]), float(deaths[i]), float(years[i]))
+        str(name): Experience(int(seen[i]), float(deaths[i]), float(quiet_deaths[i]), float(quiet_years[i]))
         for i, name in enumerate(names)
         if seen[i]
     }

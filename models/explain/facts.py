@@ -48,8 +48,8 @@ class Fact:
     columns: tuple[int, ...]
     """Features whose contributions speak for it."""
     holds: Callable[[Matrix], NDArray[np.bool_]]
-    sentence: Callable[[Row, int], str]
-    """In words, of one drive's features measured on a day (days since 1970-01-01)."""
+    sentence: Callable[[Row, int, int], str]
+    """In words, of one drive's features measured on a day (days since 1970-01-01), and days since its first reading."""
 
 
 def percent(p: float) -> str:
@@ -70,8 +70,8 @@ def _date(day: int, ago: int) -> str:
     return f"{EPOCH + timedelta(days=day - min(ago, round(LONG_AGO))):%d %b}"
 
 
-def _rose(n: int) -> Callable[[Row, int], str]:
-    def sentence(row: Row, day: int) -> str:
+def _rose(n: int) -> Callable[[Row, int, int], str]:
+    def sentence(row: Row, day: int, _watched: int) -> str:
         what, level = NAMES[n], _count(row, f"smart_{n}")
         gained, net = _count(row, f"smart_{n}_up_30d"), _count(row, f"smart_{n}_net_30d")
         rises, last = _count(row, f"smart_{n}_rises_30d"), _date(day, _count(row, f"smart_{n}_since_rise"))
@@ -92,15 +92,25 @@ def _rose(n: int) -> Callable[[Row, int], str]:
     return sentence
 
 
-def _crc_rose(row: Row, _: int) -> str:
+def _tell_heat(row: Row, _day: int, _watched: int) -> str:
+    celsius = row[POSITION["celsius_7d"]]
+    return f"{celsius:.0f} degrees Celsius on average over 7 days (told above {HOT:.0f})."
+
+
+def _crc_rose(row: Row, _day: int, _watched: int) -> str:
     return (
         f"CRC errors rose by {_count(row, 'smart_199_up_30d'):,} in 30 days, to {_count(row, 'smart_199'):,}."
     )
 
 
-def _still(n: int) -> Callable[[Row, int], str]:
-    def sentence(row: Row, day: int) -> str:
-        told = f"{NAMES[n][0].upper()}{NAMES[n][1:]}: {_count(row, f'smart_{n}'):,}, no more for 30 days"
+def _still(n: int) -> Callable[[Row, int, int], str]:
+    def sentence(row: Row, day: int, watched: int) -> str:
+        what = f"{NAMES[n][0].upper()}{NAMES[n][1:]}: {_count(row, f'smart_{n}'):,}"
+        if watched <= 1:
+            return f"{what}, seen for the first time."
+        if watched <= WINDOWS[-1]:
+            return f"{what}, none new in the {watched} days since the first reading."
+        told = f"{what}, no more for {WINDOWS[-1]} days"
         name = f"smart_{n}_since_rise"
         since = row[POSITION[name]] if name in POSITION else np.nan
         return f"{told}, the last on {_date(day, round(since))}." if since < 90 else f"{told}."
@@ -140,7 +150,7 @@ def _facts() -> tuple[Fact, ...]:
             "pending",
             (fallen,),
             lambda x: x[:, fallen] > 0,
-            lambda row, _: (
+            lambda row, _day, _watched: (
                 f"Pending sectors were {_count(row, 'pending_fallen'):,} higher before: some were rewritten."
             ),
         ),
@@ -149,7 +159,7 @@ def _facts() -> tuple[Fact, ...]:
             "temperature_c",
             tuple(POSITION[name] for name in ("celsius", "celsius_7d", "celsius_30d")),
             lambda x: x[:, heat] > HOT,
-            lambda row, _: f"{row[heat]:.0f} degrees Celsius on average over 7 days (told above {HOT:.0f}).",
+            _tell_heat,
         ),
     ]
     return tuple(made)

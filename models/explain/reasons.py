@@ -15,8 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.outlook import Advice, Reason, Status
+from features.schema import POSITION
+from models.explain.base_rate import CODE as BASE_RATE
+from models.explain.base_rate import tell_base_rate
 from models.explain.clearing import clearing
 from models.explain.facts import FACTS, Fact, Matrix, Row, holding, percent
+from models.family import years
 from models.lately import times_lately
 
 if TYPE_CHECKING:
@@ -28,6 +32,7 @@ CODES: Final = (
     *(fact.code for fact in FACTS),
     "model-lately",
     "no-symptom",
+    BASE_RATE,
     "not-reported",
 )
 """Every code that a model's outlook can carry; rules add their own (models.rules.CODES)."""
@@ -64,8 +69,12 @@ def explained(
     x: Matrix,
     model: NDArray[np.object_],
     day: NDArray[np.int64],
+    watched: NDArray[np.int64],
 ) -> list[Explanation]:
-    """One explanation a drive. x: (drives, features), each measured on its `day`."""
+    """One explanation a drive. x: (drives, features), each measured on its `day`.
+
+    watched: (drives,) days since its first reading, that day included: nothing is said of the time before.
+    """
     holds = holding(x)
     held_by = holds.sum(axis=1)
     silent = held_by == 0
@@ -82,22 +91,42 @@ def explained(
         for place, sentence in zip(flagged, said, strict=True):
             clears[place] = sentence
     found: list[Explanation] = []
+    rates = _tell_base_rates(bundle, x, model, silent)
     p_30d = forecast.p_fail[:, 2].tolist()
     for row, word in enumerate(forecast.status.tolist()):
         if word == Status.UNKNOWN:
             found.append(_NOT_JUDGED)
         elif silent[row]:
-            found.append(_silent(Status(word), percent(p_30d[row]), clears[row]))
+            quiet = _silent(Status(word), percent(p_30d[row]), clears[row])
+            found.append(replace(quiet, reasons=(*quiet.reasons, rates[row])))
         else:
             held = [column for column, does in enumerate(holds[row].tolist()) if does]
             facts = _telling(held, pushes.get(row))
-            reasons = _told(facts, x[row].tolist(), int(day[row]), bundle.facts.shares)
+            reasons = _told(facts, x[row].tolist(), int(day[row]), int(watched[row]), bundle.facts.shares)
             found.append(_advised(Status(word), held, reasons, clears[row]))
     for row in flagged.tolist():
         often = times_lately(bundle.facts.lately, str(model[row]))
         if often >= OFTEN:
             why = _model_lately(f"{often:.1f}", bundle.facts.window[1])
             found[row] = replace(found[row], reasons=(*found[row].reasons, why))
+    return found
+
+
+def _tell_base_rates(
+    bundle: Bundle, x: Matrix, model: NDArray[np.object_], which: NDArray[np.bool_]
+) -> dict[int, Reason]:
+    """By row, for these rows: how often drives of its model fail at its age. Each model and age is told once."""
+    rows = np.flatnonzero(which)
+    hours = x[rows, POSITION["hours"]]
+    told: dict[tuple[str, int], Reason] = {}
+    found: dict[int, Reason] = {}
+    for row, name, age, lived in zip(
+        rows.tolist(), model[rows].tolist(), years(hours).tolist(), hours, strict=True
+    ):
+        key = str(name), age
+        if key not in told:
+            told[key] = tell_base_rate(bundle, str(name), np.array([lived], dtype=np.float32))
+        found[row] = told[key]
     return found
 
 
@@ -138,8 +167,10 @@ def _telling(held: Sequence[int], pushes: Sequence[float] | None) -> list[Fact]:
     return [FACTS[column] for column in held[:MOST]]
 
 
-def _told(facts: list[Fact], row: Row, day: int, shares: Mapping[str, float]) -> tuple[Reason, ...]:
-    reasons = [Reason(fact.code, fact.sentence(row, day), fact.counter) for fact in facts]
+def _told(
+    facts: list[Fact], row: Row, day: int, watched: int, shares: Mapping[str, float]
+) -> tuple[Reason, ...]:
+    reasons = [Reason(fact.code, fact.sentence(row, day, watched), fact.counter) for fact in facts]
     first = reasons[0]
     if first.code.endswith("-rose") and first.code in shares:
         # What such disks did is said once, of the most telling fact.

@@ -102,7 +102,7 @@ def test_what_strays_from_week_to_week_in_training_must_stray_farther_to_be_call
     x[:, POSITION["loads_30d"]] *= 1 + week % 5  # the whole fleet works harder in some weeks
     restless = replace(landmarks(x), day=17_000 + 7 * week)
     steady = replace(landmarks(x), day=np.full(5000, 17_000))
-    now = population(500, 6)
+    now = population(700, 6)
     now[:, POSITION["loads_30d"]] *= 5
     one, other = (found(reference_of(marks, scores(5000, 1)), now) for marks in (restless, steady))
     assert one.drifted == ()

@@ -147,7 +147,7 @@ def test_a_disk_whose_cable_is_to_blame_is_never_bad(bundle: Bundle) -> None:
     x, model, day_ = on_its_own(state)
     forecast = bundle.forecast(x, model, np.ones(1, dtype=bool))
     as_bad = replace(forecast, status=np.array([Status.BAD], dtype=object))
-    told = explained(bundle, as_bad, x, model, day_, np.zeros(1, dtype=bool))[0]
+    told = explained(bundle, as_bad, x, model, day_, np.full(1, 90))[0]
     assert (told.status, told.advice) == (Status.WARNING, Advice.CHECK_CABLE)
     assert told.clears == "Clears when CRC errors stand still for 30 days."
 
@@ -163,7 +163,7 @@ def test_only_flagged_drives_are_asked_what_moved_their_forecast(
     x = np.vstack([vector(lived_quietly(20), sick().day)] * 5 + [vector(sick(), sick().day)])
     model = np.array(["ST4000DM000"] * 6, dtype=object)
     forecast = bundle.forecast(x, model, np.ones(6, dtype=bool))
-    told = explained(bundle, forecast, x, model, np.full(6, sick().day), np.zeros(6, dtype=bool))
+    told = explained(bundle, forecast, x, model, np.full(6, sick().day), np.full(6, 90))
     assert asked == [1]
     assert [why.advice for why in told[:5]] == [Advice.NOTHING] * 5
 
@@ -179,10 +179,10 @@ def test_a_flagged_drive_of_a_model_that_dies_lately_is_told_so_and_others_are_n
     dying = Bundle(msgspec.structs.replace(bundle.facts, lately={"ST4000DM000": 1.84}), bundle.booster)
     state = sick()
     x, day = vector(state, state.day)[None, :], np.array([state.day])
-    model, yes, no = np.array(["ST4000DM000"], dtype=object), np.array([True]), np.array([False])
+    model, yes = np.array(["ST4000DM000"], dtype=object), np.array([True])
 
     def codes(asked: Bundle) -> list[str]:
-        said = explained(asked, asked.forecast(x, model, yes), x, model, day, no)[0]
+        said = explained(asked, asked.forecast(x, model, yes), x, model, day, np.full(1, 90))[0]
         return [reason.code for reason in said.reasons]
 
     assert codes(dying)[-1] == "model-lately"

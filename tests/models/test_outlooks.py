@@ -187,8 +187,7 @@ def test_whatever_is_measured_the_forecast_is_consistent(bundle: Bundle, x: np.n
     life = np.where(np.isnan(found.life), np.inf, found.life)
     assert (life[:, 0] <= life[:, 1]).all()
     assert (life[:, 1] <= life[:, 2]).all()
-    day, never = np.full(6, 17_000), np.zeros(6, dtype=bool)
-    told = explained(bundle, found, x, model, day, never)
+    told = explained(bundle, found, x, model, np.full(6, 17_000), np.arange(6) * 9)
     assert all(why.reasons and all(reason.code in CODES for reason in why.reasons) for why in told)
 
 
