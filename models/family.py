@@ -102,8 +102,7 @@ class Rates:
     def knows(self, model: str) -> bool:
         """Whether drives of this model, or of its maker, were learned from."""
         maker = maker_of(model)
-        named = model in self.models or normalize_model(model) in self.models
-        return named or (maker is not None and MAKERS[maker] in self.makers)
+        return self._counts(model) or (maker is not None and MAKERS[maker] in self.makers)
 
     def worth(self, model: str) -> float:
         """Deaths that the model's rate is worth; infinite in version 1 of bundles, which take rates for certain."""
@@ -113,15 +112,35 @@ class Rates:
         """These rates after what a fleet saw itself: the Gamma posterior of each model.
 
         own: model -> deaths seen, deaths expected at these rates. A foreign rate counts as its evidence in deaths, a
-        rate of a model never seen as one death.
+        rate of a model never counted as one death. Models of a maker that were never counted share what was taken for
+        typical, and so first the posterior of all of them together.
         """
+        sums: dict[int | None, tuple[float, float]] = {}
+        for name in own:
+            if not self._counts(name):
+                maker = maker_of(name)
+                deaths, expected = sums.get(maker, (0.0, 0.0))
+                sums[maker] = deaths + own[name][0], expected + own[name][1]
+        typical = {maker: (1 + deaths) / (1 + expected) for maker, (deaths, expected) in sums.items()}
+        makers = {
+            maker: _plain(np.array(self.makers.get(maker, self.pooled)) * typical.get(number, 1.0))
+            for number, maker in enumerate(MAKERS)
+            if maker in self.makers or number in typical
+        }
+        pooled = _plain(np.array(self.pooled) * typical.get(None, 1.0))
         models, evidence = dict(self.models), dict(self.evidence)
         for name, (deaths, expected) in own.items():
             model = normalize_model(name)
+            times = 1.0 if self._counts(name) else typical[maker_of(name)]
             worth = min(self.evidence.get(model, 1.0), EVIDENCE_MAX)
+            times *= (worth + deaths) / (worth + times * expected)
             evidence[model] = worth + deaths
-            models[model] = _plain(np.array(self.by_age(name)) * (worth + deaths) / (worth + expected))
-        return Rates(self.pooled, self.makers, models, evidence)
+            models[model] = _plain(np.array(self.by_age(name)) * times)
+        return Rates(pooled, makers, models, evidence)
+
+    def _counts(self, model: str) -> bool:
+        """Whether drives of this model were counted."""
+        return model in self.models or normalize_model(model) in self.models
 
 
 def years(hours: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.int64]:

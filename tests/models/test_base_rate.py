@@ -14,7 +14,6 @@ from models.family import (
     AGES,
     EVIDENCE_MAX,
     POPULATION,
-    UNKNOWN_AGE,
     fit_rates,
     load_public_counts,
     maker_of,
@@ -95,10 +94,10 @@ def test_the_public_counts_are_those_of_81_models_and_name_their_source_and_term
 
 def test_a_fleets_own_deaths_and_drive_years_move_the_rate_of_its_model_alone() -> None:
     rates = fit_rates({"ST1000": counts(20, 1_000), "ST2000": counts(20, 1_000)})
-    healthy = rates.update({"ST1000": (0, 5_000)})
+    healthy = rates.update({"ST1000": (0, 100)})
     assert healthy.by_age("ST1000")[0] < 0.2 * rates.by_age("ST1000")[0]
     assert healthy.by_age("ST2000") == rates.by_age("ST2000")
-    sick = rates.update({"WDC NEW-00": (50, 100)})
+    sick = rates.update({"WDC NEW-00": (50, 2.5)})
     assert sick.by_age("WDC NEW-00")[0] > 0.2
     assert "WDC NEW-00" not in rates.models
 
@@ -107,19 +106,27 @@ def test_a_fleets_own_deaths_and_drive_years_move_the_rate_of_its_model_alone() 
     deaths=st.integers(0, 10_000),
     lived=st.floats(0, 1e6),
     own_deaths=st.integers(0, 500),
-    own_lived=st.floats(0, 1e5),
+    expected=st.floats(0, 1e4),
 )
 def test_a_posterior_lies_between_what_was_known_and_what_was_seen(
-    deaths: int, lived: float, own_deaths: int, own_lived: float
+    deaths: int, lived: float, own_deaths: int, expected: float
 ) -> None:
     rates = fit_rates({"ST1000": counts(deaths, lived)})
-    before = rates.by_age("ST1000")[UNKNOWN_AGE]
-    after = rates.update({"ST1000": (own_deaths, own_lived)}).by_age("ST1000")[UNKNOWN_AGE]
+    times = rates.update({"ST1000": (own_deaths, expected)}).by_age("ST1000")[0] / rates.by_age("ST1000")[0]
     assert 1.0 <= rates.evidence["ST1000"] <= EVIDENCE_MAX
-    if own_lived > 1:
-        low, high = sorted((before, own_deaths / own_lived))
-        assert low * 0.999 <= after <= high * 1.001
-    assert after > 0
+    assert times > 0
+    if expected > 0.01:
+        low, high = sorted((1.0, own_deaths / expected))
+        assert low * 0.999 <= times <= high * 1.001
+
+
+def test_models_of_a_maker_that_nobody_counted_learn_from_each_other() -> None:
+    rates = fit_rates({"ST1000": counts(20, 1_000)})
+    after = rates.update({f"WD{number}00EFRX": (2.0, 0.5) for number in range(10)})
+    assert after.by_age("WD100EFRX")[0] > 3 * rates.by_age("WD100EFRX")[0]
+    assert after.by_age("WD999EFRX")[0] > 3 * rates.by_age("WD999EFRX")[0]
+    assert after.by_age("ST1000") == rates.by_age("ST1000")
+    assert after.by_age("ACME 1") == rates.by_age("ACME 1")
 
 
 def test_a_model_of_which_one_drive_died_in_its_first_week_keeps_a_rate_that_can_be_believed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -60,40 +61,57 @@ def test_no_mutated_bundle_ends_or_holds_up_a_process_that_uses_it(tmp_path: Pat
     assert not [line for line in lines if "|" in line]  # every refusal is one line
 
 
-def change(old: str, new: str) -> str:
-    assert old in TEXT
-    return TEXT.replace(old, new, 1)
+def read_first(field: str) -> list[str]:
+    """The values of the first line of this field: the header's, or the first tree's."""
+    found = re.search(rf"^{field}=(.*)$", TEXT, re.MULTILINE)
+    assert found is not None
+    return found[1].split(" ")
 
 
-CHILDREN = "left_child=4 2 3 5 -1 7 -4 -2 -3 -9 -6 -8 13 -12 -5"
+def change(field: str, place: int, value: str) -> str:
+    """The text with one value of the first line of a field changed."""
+    values = read_first(field)
+    old, values[place] = f"{field}={' '.join(values)}", value
+    return TEXT.replace(old, f"{field}={' '.join(values)}", 1)
+
+
+SIZES = [int(size) for size in read_first("tree_sizes")]
+LEAVES = int(read_first("num_leaves")[0])
+INNER = next(at for at, child in enumerate(read_first("left_child")) if int(child) > 0)
+MONOTONE = "monotone_constraints"
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (change("split_feature=33", "split_feature=84"), "split_feature of tree 0"),
-        (change("split_feature=33", "split_feature=-1"), "split_feature of tree 0"),
-        (change("leaf_value=-6.2986830383751187", "leaf_value=nan"), "leaf_value of tree 0"),
-        (change("leaf_value=-6.2986830383751187", "leaf_value=1e9"), "leaf_value of tree 0"),
-        (change("threshold=inf", "threshold=nan"), "threshold of tree 0"),
-        (change("num_leaves=16", "num_leaves=17"), "leaf_value of tree 0 has 16 values and not 17"),
-        (change("num_leaves=16", "num_leaves=999999999"), "num_leaves of tree 0"),
-        (change("num_leaves=16", "num_leaves=١٦"), "characters"),
-        (change("decision_type=8", "decision_type=1"), "decision_type of tree 0"),
-        (change("num_cat=0", "num_cat=1"), "categories"),
-        (change("is_linear=0", "is_linear=1"), "linear"),
-        (change(CHILDREN, CHILDREN.replace("=4 2", "=0 2")), "two parents, or is the root"),
-        (change(CHILDREN, CHILDREN.replace("=4 2", "=2 2")), "two parents, or is the root"),
-        (change(CHILDREN, CHILDREN.replace("-12 -5", "-12 -99")), "left_child of tree 0"),
-        (change("tree_sizes=1828", "tree_sizes=1829"), "tree_sizes"),
+        (change("split_feature", 0, str(len(COLUMNS))), "split_feature of tree 0"),
+        (change("split_feature", 0, "-1"), "split_feature of tree 0"),
+        (change("leaf_value", 0, "nan"), "leaf_value of tree 0"),
+        (change("leaf_value", 0, "1e9"), "leaf_value of tree 0"),
+        (change("threshold", 0, "nan"), "threshold of tree 0"),
         (
-            change("tree_sizes=1828 1850", "tree_sizes=1827 1851"),
+            change("num_leaves", 0, str(LEAVES + 1)),
+            f"leaf_value of tree 0 has {LEAVES} values and not {LEAVES + 1}",
+        ),
+        (change("num_leaves", 0, "999999999"), "num_leaves of tree 0"),
+        (change("num_leaves", 0, "\u0668"), "characters"),
+        (change("decision_type", 0, "1"), "decision_type of tree 0"),
+        (change("num_cat", 0, "1"), "categories"),
+        (change("is_linear", 0, "1"), "linear"),
+        (change("left_child", INNER, "0"), "two parents, or is the root"),
+        (change("left_child", 0, read_first("right_child")[0]), "two parents, or is the root"),
+        (change("left_child", 0, "-99"), "left_child of tree 0"),
+        (change("tree_sizes", 0, str(SIZES[0] + 1)), "tree_sizes"),
+        (
+            TEXT.replace(f"={SIZES[0]} {SIZES[1]}", f"={SIZES[0] - 1} {SIZES[1] + 1}", 1),
             "tree 1 does not begin where tree_sizes says",
         ),
-        (change("max_feature_idx=83", "max_feature_idx=999999"), "number of features"),
-        (change("objective=binary sigmoid:1", "objective=binary sigmoid:0"), "objective"),
-        (change("num_class=1", "num_class=2"), "num_class"),
-        (change("end of trees", "end of it"), "no end"),
+        (change("max_feature_idx", 0, "999999"), "number of features"),
+        (change("objective", 1, "sigmoid:0"), "objective"),
+        (change("num_class", 0, "2"), "num_class"),
+        (change(MONOTONE, 0, "7"), MONOTONE),
+        (TEXT.replace(f"{MONOTONE}=", f"{MONOTONE}=1 ", 1), MONOTONE),
+        (TEXT.replace("end of trees", "end of it", 1), "no end"),
         ("", "no trees"),
     ],
 )

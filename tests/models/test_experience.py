@@ -39,13 +39,21 @@ def ends(**last: tuple[int, bool]) -> Lifespans:
 def test_drive_years_and_deaths_are_counted_by_model_whatever_suffix_a_name_has() -> None:
     told = book(("A", "ST4000DM000-1F2168", 0, 100), ("B", "ST4000DM000-2AE166", 50, 100), ("C", "X", 0, 10))
     found = count_experience(told, ends(A=(100, False), B=(90, True), C=(10, False)))
-    assert found["ST4000DM000"] == Experience(2, 1, pytest.approx(140 / YEAR))
+    assert found["ST4000DM000"] == Experience(2, 1, 1, pytest.approx(140 / YEAR))
     assert found["X"].deaths == 0
 
 
 def test_a_death_before_the_first_forecast_is_none_of_this_fleets_experience() -> None:
     found = count_experience(book(("A", "X", 50, 60)), ends(A=(40, True)))
     assert found["X"].deaths == 0
+
+
+def test_a_death_after_a_warning_is_no_death_of_a_quiet_drive() -> None:
+    told = book(("A", "X", 0, 9), ("B", "X", 0, 9))
+    told.status[5:10] = Status.WARNING
+    found = count_experience(told, ends(A=(9, True), B=(9, True)))["X"]
+    assert (found.deaths, found.quiet_deaths) == (2, 1)
+    assert found.quiet_years == pytest.approx((4.5 + 9) / YEAR)
 
 
 def test_a_fleet_that_loses_300_drives_of_a_model_on_one_day_has_seen_one_event() -> None:
@@ -66,7 +74,7 @@ def test_chances_and_lives_of_a_model_follow_what_became_of_its_drives_here() ->
     judged = np.ones(1, dtype=bool)
 
     def after(deaths: float, lived: float) -> tuple[float, float]:
-        own = {"NEVER SEEN 20TB": Experience(1_000, deaths, lived)}
+        own = {"NEVER SEEN 20TB": Experience(1_000, deaths, deaths, lived)}
         told = bundle.update_rates(own).forecast(x, model, judged)
         return float(told.p_fail[0, 2]), float(np.nan_to_num(told.life[0, 0], nan=1e9))
 

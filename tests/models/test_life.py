@@ -250,8 +250,21 @@ def test_a_drive_that_reports_nothing_has_the_life_of_its_models_base_rate() -> 
     assert told.p_fail[0] == pytest.approx(1 - np.exp(-pooled[2] / YEAR * np.array([7, 14, 30])), rel=1e-4)
     steps = np.arange(3650) + 0.5
     died = np.cumsum(pooled[years(24.0 * (2.5 * YEAR + steps))] / YEAR)
-    assert told.life[0, 0] == pytest.approx(int(np.searchsorted(died, -np.log(0.9))), abs=10)
-    assert told.survival[0, -1] == pytest.approx(np.exp(-died[-1]), rel=0.01)
+    # Nobody counted this model, so that its rate is worth one death: survival is averaged over that Gamma.
+    assert told.life[0, 0] == pytest.approx(int(np.searchsorted(died, 1 / 0.9 - 1)), abs=10)
+    assert told.survival[0, -1] == pytest.approx(1 / (1 + died[-1]), rel=0.01)
+
+
+def test_of_a_model_of_which_less_is_known_lives_spread_wider() -> None:
+    def lives(worth: float) -> tuple[float, float]:
+        rates = Rates(FLAT.pooled, FLAT.makers, FLAT.models, {str(MODEL[0]): worth})
+        died = np.repeat(1 - np.exp(-0.2 * np.array([[7, 14, 30, 90]]) / YEAR), 1, axis=0)
+        curve = survival(died, rates, USUAL, MODEL, HOURS)
+        return float(curve[0, 5]), float(curve[0, -1])
+
+    (sure_soon, sure_late), (vague_soon, vague_late) = lives(1e9), lives(1.0)
+    assert vague_soon == pytest.approx(sure_soon, rel=0.01)
+    assert vague_late > sure_late
 
 
 def test_a_history_without_deaths_has_the_rate_of_a_drive_of_all_makers() -> None:

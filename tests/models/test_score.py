@@ -84,7 +84,7 @@ def test_a_forecast_does_not_depend_on_which_other_drives_are_scored(
     assert some.equals(whole.filter(pa.compute.field("serial_number") < "Z302"))
 
 
-def test_a_drive_that_cannot_be_judged_gets_a_prior_and_says_why_and_the_batch_goes_on(
+def test_a_drive_that_reports_nothing_gets_its_base_rate_and_says_why_and_the_batch_goes_on(
     bundle: Bundle, tmp_path: Path
 ) -> None:
     rows = ["date,serial_number,model,smart_9_raw,smart_5_raw,smart_197_raw"]
@@ -97,11 +97,10 @@ def test_a_drive_that_cannot_be_judged_gets_a_prior_and_says_why_and_the_batch_g
     path.write_text("\n".join(rows) + "\n")
     table = scored([path], bundle, first=date(2018, 5, 10), last=date(2018, 5, 10)).to_pylist()
     by = {row["serial_number"]: row for row in table}
-    assert by["OLD"]["status"] == "good"
-    assert {by[s]["status"] for s in ("ODD", "NIL", "NEW")} == {"unknown"}
-    assert "No drive like FOO 123" in by["ODD"]["reason"]
+    assert {by[s]["status"] for s in ("OLD", "ODD", "NEW")} == {"good"}
+    assert "No count of this model is known" in by["ODD"]["reason"]
+    assert by["NIL"]["status"] == "unknown"
     assert "none of the counters" in by["NIL"]["reason"]
-    assert "Less than 3 days" in by["NEW"]["reason"]
     assert all(0 < row["p_fail_30d"] < 0.05 for row in by.values())
 
 

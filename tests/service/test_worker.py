@@ -43,12 +43,11 @@ def test_a_reading_becomes_an_outlook_as_of_the_time_it_was_taken(house: House) 
     assert outlook.reasons
 
 
-def test_a_drive_with_three_days_of_history_is_not_called_healthy(house: House) -> None:
-    for day in (2, 1):
-        house.ingest([smart_reading("A", NOON - timedelta(days=day))])
+def test_the_first_reading_of_a_drive_is_judged_by_its_counters(house: House) -> None:
+    house.ingest([smart_reading("A"), smart_reading("B", pending=4000)])
     work(house)
-    (outlook,) = house.store.latest_outlooks().values()
-    assert outlook.status is Status.UNKNOWN
+    found = {device: outlook.status for device, outlook in house.store.latest_outlooks().items()}
+    assert found == {"ST4000DM000_A": Status.GOOD, "ST4000DM000_B": Status.WARNING}
 
 
 def test_growing_pending_sectors_are_announced_once_and_with_their_reason(house: House) -> None:

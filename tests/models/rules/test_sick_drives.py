@@ -45,7 +45,7 @@ def judge_first_reading(bundle: Bundle, seen: Smart) -> Outlook:
         ),
         ("SAS: 56 grown defects", Status.GOOD, ["grown-defects-old"]),
         ("NVMe: 7 media errors", Status.WARNING, ["media-errors-old"]),
-        ("hard disk: 304 reallocated sectors", Status.UNKNOWN, ["reallocated-old", "too-young"]),
+        ("hard disk: 304 reallocated sectors", Status.GOOD, ["reallocated-old"]),
         (
             "hard disk: FAILED, a failed self-test, 1975 reallocated sectors",
             Status.BAD,
