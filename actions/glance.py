@@ -14,7 +14,7 @@ from actions.policy import Policy
 from actions.space import limit
 from data.ids import OsdId
 
-_ALWAYS_SET = frozenset({"sortbitwise", "recovery_deletes", "purged_snapdirs", "pglog_hardlimit"})
+ALWAYS_SET = frozenset({"sortbitwise", "recovery_deletes", "purged_snapdirs", "pglog_hardlimit"})
 """Flags that every cluster of the last years has and that ask nothing of anybody."""
 
 
@@ -77,7 +77,7 @@ def glance(view: ClusterView, policy: Policy) -> Glance:
         obeys=grip(view).value,
         throttles={key: value for key, value in view.settings.items() if key.rpartition("/")[2] in options},
         balancer_active=view.balancer_active,
-        flags=tuple(sorted(view.flags - _ALWAYS_SET)),
+        flags=tuple(sorted(view.flags - ALWAYS_SET)),
         osd_flags={osd: tuple(sorted(flags)) for osd, flags in sorted(view.osd_flags.items())},
         upmaps=len(view.upmap_items),
     )

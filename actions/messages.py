@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from actions.cluster.port import Reweight
 from actions.cluster.view import ClusterView
+from actions.ledger import key_of
 from data.drain import Drain, DrainState, Intent
+from data.ids import OsdId
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ def describe_rest(view: ClusterView, drain: Drain, names: str) -> str:
     progress = drain.progress
     on_way = f"{progress.in_flight} on their way"
     if drain.state is DrainState.CANCELLING:
+        if drain.intent is not Intent.FILL and not any(_takes_pgs(view, drain, osd) for osd in drain.osds):
+            return f"no PG comes back to {names}, which Ceph has down or out, {on_way}"
         way = "to go back from" if drain.intent is Intent.FILL else "to come back to"
         return f"{_pgs(_count_returning(view, drain))} {way} {names}, {on_way}"
     left = progress.planned_pgs - progress.moved_pgs - progress.lost_pgs
@@ -66,6 +71,12 @@ def describe_hours(hours: float) -> str:
     return f"{minutes:.0f} min" if hours < 2 else f"{hours:.1f} h"
 
 
+def describe_estimate(hours: float) -> str:
+    """A duration that is only expected."""
+    told = describe_hours(hours)
+    return told if told.startswith("less than") else f"about {told}"
+
+
 def describe_limit(limit: float) -> str:
     """The fullness that no target may pass; the cluster's ratios may leave none."""
     return (
@@ -77,6 +88,12 @@ def describe_limit(limit: float) -> str:
 
 def _pgs(number: int) -> str:
     return f"{number} PG{'' if number == 1 else 's'}"
+
+
+def _takes_pgs(view: ClusterView, drain: Drain, osd: OsdId) -> bool:
+    """Whether PGs can come back to the OSD: it is up, and in as soon as this drain gives back a weight that it set."""
+    known = view.osds.get(osd)
+    return known is not None and known.up and (known.reweight > 0 or key_of(Reweight(osd, 0.0)) in drain.ours)
 
 
 def _count_returning(view: ClusterView, drain: Drain) -> int:

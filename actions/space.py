@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from actions.cluster.view import ClusterView
 from actions.context import Context, engaged
+from actions.ledger import pinned
 from actions.policy import Policy
 from actions.survey import Survey, whole
 from data.drain import Drain, DrainState, Intent, Move
@@ -67,18 +68,24 @@ def remaining(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
 
 
 def find_lost_pgs(view: ClusterView, drain: Drain) -> frozenset[PgId]:
-    """PGs of the plan whose source is gone from `up` and `acting` though nobody has taken its place: the disk died
-    before its copy was moved. One whose target serves, or that has all its copies elsewhere, is not among them.
+    """PGs of the plan that are short of a copy and whose source is gone from `up` and `acting`: the disk died before
+    its copy was moved. One that has all its copies elsewhere is not among them, nor one whose target serves because
+    this drain pinned it there; that the target serves is no sign of it where Ceph rebuilds a dead disk's copies there.
     """
+    sent = pinned(drain.ours).keys()
     return frozenset(
         move.pg
         for move in (drain.plan.moves if drain.plan else ())
         if (pg := view.pgs.get(move.pg)) is not None
         and move.source not in pg.up
         and move.source not in pg.acting
-        and move.target not in pg.acting
+        and (move.target not in pg.acting or (move.pg not in sent and not _is_up(view, move.source)))
         and ("degraded" in pg.states or not whole(pg.acting, view.pools[pg.pool].size))
     )
+
+
+def _is_up(view: ClusterView, osd: OsdId) -> bool:
+    return osd in view.osds and view.osds[osd].up
 
 
 def returning(view: ClusterView, drain: Drain) -> tuple[Move, ...]:

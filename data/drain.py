@@ -204,4 +204,6 @@ class DrainStands(Refusal):
         cure = "cancel it first"
         if drain.state is DrainState.VERIFIED:
             cure = f"hand it over first: predrain drain done {drain.id}"
+        elif drain.state is DrainState.CANCELLING:
+            cure = "ask again when a controller has put everything back"
         super().__init__(f"osd.{drain.osds[0]} already has drain {drain.id} ({drain.state.value}); {cure}")

@@ -36,6 +36,11 @@ class Osd:
     machine: HostName | None = None
     """Where it runs, as it tells itself; `host` is its place in CRUSH, which may have another name. None: not known."""
 
+    @property
+    def runs_on(self) -> HostName:
+        """The host that it runs on, as far as that is known: its place in CRUSH where it has not told its machine."""
+        return self.machine or self.host
+
 
 @dataclass(frozen=True, slots=True)
 class Pool:
@@ -147,6 +152,7 @@ class ClusterView:
         return frozenset(osd.machine for osd in self.osds.values() if osd.machine is not None)
 
     def hosts_of(self, device: DeviceId) -> frozenset[HostName]:
-        """Hosts whose OSDs keep data, DB or WAL on the device; of OSDs that are down only where none is up."""
+        """Hosts whose OSDs keep data, DB or WAL on the device; of OSDs that are down only where none is up. They are
+        the machines that the OSDs run on, by their own word: a place in CRUSH may have another name (`stor1-ssd`)."""
         living = [osd for osd in self.osds.values() if osd.device == device or device in osd.shared_devices]
-        return frozenset(osd.host for osd in [one for one in living if one.up] or living)
+        return frozenset(osd.runs_on for osd in [one for one in living if one.up] or living)

@@ -91,8 +91,7 @@ def _two_disks(view: ClusterView, drain: Drain, context: Context) -> Refuse | No
     """A refusal where it is not settled which host the drain's disk lives in, by the rule that files its readings."""
     if drain.device is None:
         return None
-    # By their data alone: a host that CRUSH splits in two, by class, may well share one NVMe for DB and WAL.
-    hosts = sorted({osd.host for osd in view.osds.values() if osd.device == drain.device})
+    hosts = sorted({osd.runs_on for osd in view.osds.values() if osd.device == drain.device})
     if len(hosts) > 1:
         return Refuse(
             "trust",

@@ -91,7 +91,8 @@ def whole(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
     size = view.pools[pg.pool].size
     return Refuse(
         "whole",
-        f"{count(len(broken), 'PG')} lack a member or have one twice "
+        f"{count(len(broken), 'PG')} {'lacks' if len(broken) == 1 else 'lack'} a member or "
+        f"{'has' if len(broken) == 1 else 'have'} one twice "
         f"(PG {pg.id}: up {_members(pg.up)}, acting {_members(pg.acting)}, {size} wanted).",
         {"pgs": len(broken)},
     )

@@ -17,7 +17,7 @@ def lease(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
     """One controller at a time."""
     if context.lease_held:
         return Pass("this controller leads")
-    return Refuse("lease", "Another controller holds the lease; it does the work, or stop it.")
+    return Refuse("lease", "This process does not hold the lease; only the controller that holds it acts.")
 
 
 def window(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:

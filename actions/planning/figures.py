@@ -14,7 +14,7 @@ from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.foresight import placed
 from actions.guards.verdict import count
-from actions.messages import describe_hours, describe_limit
+from actions.messages import describe_estimate, describe_limit
 from actions.planning.diff import in_units
 from actions.policy import Policy
 from actions.space import Room, waiting, when_done
@@ -67,9 +67,7 @@ def sealed(
     why = draft.why
     if lives is not None:
         chance = "over 99.9%" if lives > SUREST else f"{lives:.1%}"
-        why += (
-            f"; it takes about {describe_hours(hours)}, which the device outlives with a chance of {chance}"
-        )
+        why += f"; it takes {describe_estimate(hours)}, which the device outlives with a chance of {chance}"
     return Plan(
         mechanic=draft.mechanic,
         why=why,

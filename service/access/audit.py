@@ -1,8 +1,8 @@
 """What was asked that changes something, by whom, from where, and what came of it: lines of the store's journal.
 
 Lines are only added, each chained to the line before (`data.store.chain`), and dropped when they are old
-(`[retention] audit_days`). Requests without a good credential may be a flood: they are counted, and one line tells of
-all those of a minute.
+(`[retention] audit_days`). Requests without a good credential, and those that are beyond what their caller may send,
+may be a flood: they are counted, and one line a caller tells of all those of a minute.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Call:
 
 @dataclass(slots=True)
 class _Refused:
-    """Requests without a good credential since `since`."""
+    """Requests of one caller since `since` that were refused before they were carried out."""
 
     since: datetime
     addresses: Counter[str] = field(default_factory=Counter)
@@ -61,40 +61,44 @@ class Audit:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
         self._lock = threading.Lock()
-        self._refused: _Refused | None = None
+        self._refused: dict[str, _Refused] = {}
 
     def write(self, call: Call) -> None:
         """Keep `call`. Raises what the store raises."""
         self._store.add_journal([audit_line(call, self._clock.now())])
 
-    def count_refused(self, address: str, request: str) -> bool:
-        """Count a request that came without a good credential; whether it is the first since the last `flush`.
+    def count_refused(self, address: str, request: str, caller: str = NOBODY) -> bool:
+        """Count a request that came without a good credential, or that is beyond what its caller may send; whether it
+        is the first of all since the last `flush`.
 
         request: method, route and status, of which there are few; never what the sender made up.
         """
         with self._lock:
-            first = self._refused is None
-            found = self._refused = self._refused or _Refused(self._clock.now())
+            first = not self._refused
+            found = self._refused.setdefault(caller, _Refused(self._clock.now()))
             known = address in found.addresses or len(found.addresses) < MOST_ADDRESSES
             found.addresses[address if known else OTHERS] += 1
             found.requests[request] += 1
             return first
 
     def flush(self) -> None:
-        """Write what was counted in one line. Raises what the store raises; then only the metric has the count."""
+        """Write what was counted, one line a caller. Raises what the store raises; then only the metric has it."""
         with self._lock:
-            found, self._refused = self._refused, None
-        if found is None:
-            return
-        most = found.addresses.most_common(TOLD_ADDRESSES)
-        told = ", ".join(f"{address} ({count})" for address, count in most)
-        more = len(found.addresses) - len(most)
-        source = f"{told} and {more} further addresses" if more > 0 else told
-        count = found.requests.total()
-        line = Call(
-            NOBODY,
-            f"{source}, since {found.since:%Y-%m-%d %H:%M:%S}Z",
-            f"{count} requests without a good credential {canonical_json(dict(found.requests))}",
-            "refused",
-        )
-        self.write(line)
+            refused, self._refused = self._refused, {}
+        for caller, found in refused.items():
+            self.write(_counted(caller, found))
+
+
+def _counted(caller: str, found: _Refused) -> Call:
+    most = found.addresses.most_common(TOLD_ADDRESSES)
+    told = ", ".join(f"{address} ({count})" for address, count in most)
+    more = len(found.addresses) - len(most)
+    source = f"{told} and {more} further addresses" if more > 0 else told
+    count = found.requests.total()
+    why = "without a good credential" if caller == NOBODY else "refused before anything was done"
+    return Call(
+        caller,
+        f"{source}, since {found.since:%Y-%m-%d %H:%M:%S}Z",
+        f"{count} request{'' if count == 1 else 's'} {why} {canonical_json(dict(found.requests))}",
+        "refused",
+    )

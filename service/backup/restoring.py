@@ -18,6 +18,7 @@ from service.access.audit import THIS_MACHINE, Audit, Call
 from service.backup.manifest import FOLDER, LONGEST, NAME, SIGNATURE, SIGNED, Kept, Manifest, Unusable, read
 from service.backup.signing import Authority
 from service.state import StateDir, StateUnusable
+from service.storage.audit_ends import RESTORE
 
 _PIECE = 1 << 20
 LONGEST_SIGNATURE = 10_000
@@ -112,7 +113,7 @@ def _record(
         "trusted": trusted,
     }
     with closing(SqliteStore(restored.store)) as store:
-        Audit(store, clock).write(Call(by, THIS_MACHINE, describe_act("restore", said), "done"))
+        Audit(store, clock).write(Call(by, THIS_MACHINE, describe_act(RESTORE, said), "done"))
 
 
 def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:

@@ -7,7 +7,7 @@ from datetime import datetime
 from rich.table import Column, Table
 from rich.text import Text
 
-from actions.messages import describe_hours, describe_lost
+from actions.messages import describe_estimate, describe_hours, describe_lost
 from service.cli.client import Json
 from service.cli.options import line, tebibytes, terminal
 from service.cli.planned import print_plan
@@ -20,7 +20,7 @@ def print_drain(whole: Json, acting: str | None) -> None:
     console.print(
         Text.assemble(
             (whole["id"], "bold"),
-            f" is {state_words(whole)}: {whole['reason']} (asked by {whole['asked_by']})",
+            f" is {state_words(whole)}: {whole['reason']}{_asker(whole)}",
         )
     )
     console.print(
@@ -47,6 +47,11 @@ def print_drain(whole: Json, acting: str | None) -> None:
     console.print(journal)
 
 
+def _asker(one: Json) -> str:
+    """Who asked, where the reason does not say so itself: without a reason of the person's it is who asked."""
+    return "" if one["asked_by"] in one["reason"] else f" (asked by {one['asked_by']})"
+
+
 def _lost(one: Json) -> str:
     lost = one["progress"].get("lost_pgs")
     return f"; {describe_lost(lost)}" if lost else ""
@@ -58,7 +63,7 @@ def _lasting(one: Json) -> str:
     return (
         ""
         if one["left_hours"] is None
-        else f"; about {describe_hours(one['left_hours'])} left, if nothing holds it"
+        else f"; {describe_estimate(one['left_hours'])} left, if nothing holds it"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from actions.messages import describe_hours
+from actions.messages import describe_estimate, describe_hours
 from service.cli.client import Json
 from service.cli.options import share, tebibytes, terminal
 
@@ -17,7 +17,7 @@ def print_plan(target: str, made: Json, *, lines: bool = False) -> None:
     eta = (
         "unknown"
         if made["eta_hours"] is None
-        else f"about {describe_hours(made['eta_hours'])} ({made['bottleneck']})"
+        else f"{describe_estimate(made['eta_hours'])} ({made['bottleneck']})"
     )
     print(f"{target}: {made['mechanic']}, since {made['why']}")
     print(f"moves {tebibytes(made['bytes'])} in {made['pgs']} PGs; takes {eta}")

@@ -21,7 +21,7 @@ def watch_drain(client: Client, drain: str, *, quiet: bool) -> Json:
     last, shown, since = None, "", time.monotonic()
     console = terminal(stderr=True, quiet=quiet)
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]}", markup=False)
-    with Progress(*columns, console=console) as bar:
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         row = bar.add_task(drain, total=None, now="")
         while True:
             one = client.get(f"drains/{quote_drain_id(drain)}")

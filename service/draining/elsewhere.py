@@ -9,6 +9,7 @@ from datetime import datetime
 
 import structlog
 
+from actions.cluster.lease_owner import parse_owner
 from actions.cluster.port import ClusterUnreachable, Damaged, Keep, Lease
 from actions.cluster.signed_keys import Unverified
 from actions.copies import Copies
@@ -21,6 +22,7 @@ from data.store.faults import StoreRefusal
 from data.store.port import RevisionConflict, Store
 from service.access.acts import describe_act
 from service.access.audit import Call, audit_line
+from service.draining.acting import name_process
 from service.draining.wishes import RefusedElsewhere, Unheard
 
 POLL_SECONDS = 0.5
@@ -141,7 +143,8 @@ def _line(petition: Petition, heard: Heard, now: datetime) -> JournalEntry:
         if name not in ("wish", "caller", "at", "origin") and value
     }
     done = f"refused: {heard.refused}" if heard.refused else f"drain {heard.drain}"
-    where = f"{petition.origin or 'a controller'} through the cluster's key predrain/{REQUESTS}{petition.id}"
+    origin = name_process(parse_owner(petition.origin)) if petition.origin else "a controller"
+    where = f"{origin} through the cluster's key predrain/{REQUESTS}{petition.id}"
     return audit_line(
         Call(petition.caller, where, describe_act(f"request {petition.wish}", asked), done), now
     )

@@ -11,6 +11,7 @@ from actions.cluster.dumps import Reader, asked
 from actions.cluster.dumps.pg_dump import heard
 from actions.cluster.port import ClusterUnreachable
 from actions.cluster.view import ClusterView
+from actions.glance import ALWAYS_SET
 from actions.policy import Policy
 from data.clock import Clock
 from data.reading import LatencySummary
@@ -65,8 +66,8 @@ def _standing(view: ClusterView, ceph: CephTable) -> Finding:
         return Finding("cluster", "wrong", told)
     if not view.statistics_known:
         return Finding("cluster", "note", f"{told}; the mgr's statistics are not known, so everything waits")
-    if view.flags:
-        return Finding("cluster", "note", f"{told}; flags stand: {', '.join(sorted(view.flags))}")
+    if flags := sorted(view.flags - ALWAYS_SET):
+        return Finding("cluster", "note", f"{told}; flags stand: {', '.join(flags)}")
     return Finding("cluster", "ok", told)
 
 

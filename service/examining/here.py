@@ -15,7 +15,7 @@ from service.examining.finding import Finding
 from service.memory_limits import memory_limits
 from service.settings import Settings
 from service.state import StateDir
-from service.storage.audit_ends import Contradiction
+from service.storage.audit_ends import Contradiction, NotedRestore
 
 LEAST_FREE_BYTES = 1024**3
 _JOURNAL_LINES = 10_000
@@ -111,15 +111,35 @@ def _store(settings: Settings, _: Clock) -> Iterator[Finding]:
     if damage is not None:
         yield Finding("store", "wrong", damage)
         return
+    if (loss := _find_store_loss(settings)) is not None:
+        yield Finding("store, log", "wrong", loss)
     if halted is not None:
         yield Finding("store", "note", f"{devices} devices; halted: {halted} (predrain unhalt lifts it)")
     else:
         yield Finding("store", "ok", f"{devices} devices, not halted")
 
 
-def _audit(settings: Settings, clock: Clock) -> Iterator[Finding]:
+def _find_store_loss(settings: Settings) -> str | None:
+    """Why a start would refuse the store beside the log that is there."""
     from service.adapters import standing_log, untouched_store
-    from service.storage.audit_ends import find_contradiction, read_noted_ends
+    from service.storage.identity import find_loss, find_topics_of_services
+
+    with untouched_store(settings) as store, standing_log(settings) as log:
+        if store is None or log is None:
+            return None
+        loss = find_loss(log, store, find_topics_of_services(settings.kafka.bootstrap))
+    if loss is None:
+        return None
+    return (
+        f"the store {loss.why}, and the log beside it shows that a service has worked with another store, so that none"
+        f" starts: put the right store in its place, or start anew with --accept-store {loss.id}"
+    )
+
+
+def _audit(settings: Settings, clock: Clock) -> Iterator[Finding]:
+    from data.store.port import AUDIT
+    from service.adapters import standing_log, untouched_store
+    from service.storage.audit_ends import find_contradiction, find_restores, read_noted_ends
     from service.storage.identity import read_identity
 
     with untouched_store(settings) as store:
@@ -133,16 +153,26 @@ def _audit(settings: Settings, clock: Clock) -> Iterator[Finding]:
                 return
             noted = read_noted_ends(log, identity)
         hashes = store.find_audit_hashes({end.number for end in noted})
+        restores = find_restores(store.journal(AUDIT))
+    lost = [end for end in noted if end.number > found.ended or hashes.get(end.number, b"").hex() != end.hash]
+    for one in restores:
+        yield _describe_restore(one, sum(one.explains(end) for end in lost))
     if not noted:
         if found.lines:
             yield Finding("audit, noted", "note", "the log has noted no end of it yet")
         return
     dropped_before = clock.now() - timedelta(days=settings.retention.audit_days)
-    wrong = find_contradiction(noted, found, hashes, dropped_before)
+    wrong = find_contradiction(noted, found, hashes, dropped_before, restores)
     if wrong is None:
         last = noted[-1]
-        told = f"agrees with the {len(noted):,} ends that the log has noted, the last on {last.noted_at:{_MINUTE}}"
-        yield Finding("audit, noted", "ok", f"{told} UTC, line {last.number}")
+        explained = sum(any(one.explains(end) for one in restores) for end in noted)
+        told = (
+            f"agrees with the ends that the log has noted ({len(noted) - explained:,} ends, the last one of all on"
+            f" {last.noted_at:{_MINUTE}} UTC, line {last.number})"
+        )
+        if explained:
+            told += f", but for {explained:,} of before the restore"
+        yield Finding("audit, noted", "ok", told)
         return
     end = wrong.end
     why = {
@@ -156,6 +186,21 @@ def _audit(settings: Settings, clock: Clock) -> Iterator[Finding]:
         f"on {end.noted_at:{_MINUTE}} UTC the log noted that the audit {why}: somebody wrote into the store, or an"
         " older copy of the store was put in its place; compare the audit with a backup's, and change tokens",
     )
+
+
+def _describe_restore(restore: NotedRestore, lost: int) -> Finding:
+    """That the store was restored, when, by whom and from which backup."""
+    vouched = f"signed by key {restore.signed_by}" if restore.signed_by else "trusted without a key"
+    told = (
+        f"restored on {restore.at:{_MINUTE}} UTC by {restore.by} from the backup of {restore.made_at:{_MINUTE}} UTC"
+        f" ({vouched})"
+    )
+    if lost:
+        told += (
+            f"; lines of the audit that were written between the two are not in it ({lost:,} ends of it were noted by"
+            " the log); if nobody did that, somebody wrote into the store"
+        )
+    return Finding("store, restored", "note", told)
 
 
 def _describe_chain(found: AuditChain) -> Finding:

@@ -64,7 +64,12 @@ def describe_event(event: HistoryEvent) -> str:
     if event.by and event.kind is not Kind.CONTROLLER_CHANGED:
         by = f", says {event.by}" if group_of(event.kind) is HistoryGroup.DISK else f" by {event.by}"
     why = event.why.strip()
-    return f"{told}{by}: {why}" if why else f"{told}{by}."
+    return end_sentence(f"{told}{by}: {why}" if why else f"{told}{by}")
+
+
+def end_sentence(text: str) -> str:
+    """`text` with a full stop, unless it ends as a sentence does: reasons are typed by people without one."""
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def link_event(event: HistoryEvent) -> str:

@@ -19,6 +19,7 @@ from starlette.types import Scope as AsgiScope
 from data.refusal import Refusal
 from service.rest import problems
 from service.rest.caller_classes import (
+    OVER_BUDGET_STATE,
     PLACE_STATE,
     STREAMS_OF_ALL,
     STREAMS_OF_ONE,
@@ -63,6 +64,7 @@ class Admission:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        caller: Caller | None = None
         try:
             kind, caller = await self._classify(scope)
             if scope["method"] == "GET" and scope["path"] == f"{self._prefix}/events":
@@ -70,6 +72,8 @@ class Admission:
             else:
                 await self._admit(scope, receive, send, kind)
         except _Refused as refused:
+            if caller is not None:
+                scope["state"][OVER_BUDGET_STATE] = caller
             await problems.answer(refused.status, refused.detail, headers=refused.headers)(
                 scope, receive, send
             )

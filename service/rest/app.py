@@ -49,6 +49,26 @@ from service.rest.recording import Recording
 from service.tokens import Tokens
 
 API = "/api/v1"
+_NOUNS = (
+    status,
+    osds,
+    slots,
+    residence,
+    devices,
+    outlooks,
+    forecast,
+    drains,
+    causes,
+    halt,
+    hand,
+    readings,
+    latency,
+    events,
+    history,
+    session,
+    enrolment,
+    audit,
+)
 
 
 def create_app(
@@ -79,6 +99,12 @@ def create_app(
         counts=house.counts,
         prefix=API,
         entrance=signin.RETURN,
+        paths=[
+            f"{API}{route.path}"
+            for noun in _NOUNS
+            for route in noun.router.routes
+            if isinstance(route, APIRoute)
+        ],
     )
     # Event streams are left as they are: what packs them would hold them back.
     app.add_middleware(GZipMiddleware, minimum_size=WORTH_PACKING_BYTES, compresslevel=PACKING)
@@ -93,26 +119,7 @@ def create_app(
         Forwarding, proxies=settings.proxies
     )  # the outermost: all others see the sender's address
     problems.install(app)
-    for noun in (
-        status,
-        osds,
-        slots,
-        residence,
-        devices,
-        outlooks,
-        forecast,
-        drains,
-        causes,
-        halt,
-        hand,
-        readings,
-        latency,
-        events,
-        history,
-        session,
-        enrolment,
-        audit,
-    ):
+    for noun in _NOUNS:
         app.include_router(noun.router, prefix=API)
     app.include_router(health.router)
     app.include_router(signin.router)

@@ -22,6 +22,8 @@ STREAMS_OF_ONE = 256
 """Event streams of one caller. A wall of screens shares one token, and so do the browsers of one machine."""
 
 
+OVER_BUDGET_STATE = "over_budget"
+"""In the state of a request: its known caller, where it was refused for its size, its number or want of room."""
 PLACE_STATE = "place"
 """In the state of a request: its place among the threads of its class."""
 

@@ -15,6 +15,7 @@ from service.access.book import Book, Ended, Kind
 from service.access.limits import Buckets
 from service.access.sessions import Session, Sessions
 from service.rest import problems
+from service.rest.caller_classes import OVER_BUDGET_STATE
 from service.rest.door import LOOPBACK_NAMES, host_name, too_many
 from service.rest.forwarding import is_forwarded
 from service.tokens import Caller, Scope, Tokens
@@ -134,6 +135,7 @@ def needing(scope: Scope) -> Callable[[Request], Awaitable[Caller]]:
                 )
         request.state.caller = found
         if wait := access.buckets.take((found.id or found.name, request.client and request.client.host)):
+            setattr(request.state, OVER_BUDGET_STATE, found)
             raise too_many("one caller", "requests_per_second", wait)
         if not found.may(scope):
             held = ", ".join(sorted(found.scopes))

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
 
 import structlog
 from starlette.concurrency import run_in_threadpool
+from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from data.refusal import Refusal
 from service.access.acts import canonical_request
-from service.access.audit import Audit, Call
-from service.rest.caller_classes import CallerClass
+from service.access.audit import NOBODY, Audit, Call
+from service.rest.caller_classes import OVER_BUDGET_STATE, CallerClass
 from service.rest.halt_lane import ANSWER_SECONDS, CLASS_STATE, run_within
 from service.tokens import Caller
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 METHODS = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
 WINDOW_SECONDS = 60.0
-"""After the first request without a good credential: one line tells of all that came in that time."""
+"""After the first request that is counted: one line a caller tells of all that came in that time."""
 
 
 class Recording:
     """ASGI middleware below `prefix`, and at `entrance`, where a browser comes back from a provider.
 
     Deliveries (readings, latencies, the hand's answers) come by the thousand and act on nothing: of those only what is
-    refused to its sender is written. `counts["anonymous"]`: requests without a good credential.
+    refused to its sender is written. Of a known caller's acts that are refused for their size or number there is one
+    line a minute, since a caller could fill the audit with them. `counts["anonymous"]`: requests without a good
+    credential.
     """
 
     def __init__(
@@ -37,8 +40,11 @@ class Recording:
         counts: MutableMapping[str, int],
         prefix: str,
         entrance: str,
+        paths: Iterable[str] = (),
     ) -> None:
+        """paths: of all routes below `prefix`, with their parameters in braces."""
         self.app, self.audit, self.counts, self.prefix, self.entrance = app, audit, counts, prefix, entrance
+        self._paths = tuple((compile_path(path)[0], path) for path in dict.fromkeys(paths))
         self._window: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -77,12 +83,16 @@ class Recording:
         return path == self.entrance if method in SAFE else path.startswith(self.prefix)
 
     async def _record(self, scope: AsgiScope, said: bytes, status: int) -> None:
-        caller: Caller | None = scope.get("state", {}).get("caller")
+        state = scope.get("state", {})
+        caller: Caller | None = state.get("caller")
+        over_budget: Caller | None = state.get(OVER_BUDGET_STATE)
         client = scope.get("client")
         address = client[0] if client else "unknown"
-        if caller is None:  # whatever was answered: nobody may write lines of the audit at will
-            self.counts["anonymous"] += 1
-            if self.audit.count_refused(address, f"{self._route(scope)} {status}"):
+        if over_budget is not None or caller is None:  # nobody may write lines of the audit at will
+            name = NOBODY if over_budget is None else over_budget.name
+            if over_budget is None:
+                self.counts["anonymous"] += 1
+            if self.audit.count_refused(address, f"{self._route(scope)} {status}", name):
                 self._window = asyncio.create_task(self._flush_later())
             return
         line = (scope, said, caller.name, address, status)
@@ -94,10 +104,14 @@ class Recording:
     def _route(self, scope: AsgiScope) -> str:
         """Method and route as the app knows them: nothing that a stranger made up."""
         method = scope["method"] if scope["method"] in METHODS else "other method"
-        path = getattr(scope.get("route"), "path", None)
+        path = getattr(scope.get("route"), "path", None) or self._find_path(scope["path"])
         if path == self.entrance or path is None:
             return f"{method} {path or 'at no route'}"
         return f"{method} {path if path.startswith(self.prefix) else self.prefix + path}"
+
+    def _find_path(self, asked: str) -> str | None:
+        """The path of the route that is asked for, where the request was refused before the app looked for it."""
+        return next((path for pattern, path in self._paths if pattern.match(asked)), None)
 
     def _write(self, scope: AsgiScope, said: bytes, caller: str, address: str, status: int) -> None:
         headers = dict(scope["headers"])

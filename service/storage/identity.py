@@ -9,7 +9,7 @@ ended, so that an audit that is made anew later is found out (service.storage.au
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -36,6 +36,13 @@ NOTING_SECONDS: Final = 60.0
 """Between two looks whether a mark is due."""
 SERVICE_TOPICS: Final = (Topic.OUTLOOKS,)
 """What only a service writes and every process may read; collectors may fill others before the first start."""
+
+
+def find_topics_of_services(bootstrap: Sequence[str]) -> tuple[Topic, ...]:
+    """The topics whose records only a service can have written: over Kafka (`bootstrap` of [kafka]) collectors fill
+    others before the first start.
+    """
+    return SERVICE_TOPICS if bootstrap else tuple(Topic)
 
 
 class StoreMismatch(Refusal):

@@ -10,16 +10,16 @@ from pathlib import Path
 import structlog
 
 from data.clock import Clock
-from data.log.port import Log, Topic
+from data.log.port import Log
 from data.store.port import Store
 from service.adapters import open_log, open_store, place_of_store
 from service.settings import Settings
 from service.state import StateDir
 from service.storage.identity import (
-    SERVICE_TOPICS,
     StoreLoss,
     StoreMismatch,
     find_loss,
+    find_topics_of_services,
     join_log_to_store,
 )
 from service.storage.pages import check_small
@@ -43,7 +43,7 @@ def open_storage(
     """
     place = place_of_store(settings, state)
     with closing(open_log(settings, state)) as log:
-        topics = SERVICE_TOPICS if settings.kafka.bootstrap else tuple(Topic)
+        topics = find_topics_of_services(settings.kafka.bootstrap)
 
         def refuse_loss(loss: StoreLoss | None) -> None:
             if loss is None:

@@ -179,7 +179,8 @@ def _drains(scene: Scene) -> Iterator[Cause]:
     empty: dict[HostName, list[Point]] = defaultdict(list)
     for id_, drain in sorted(drains.items()):
         if drain.state is DrainState.VERIFIED and drain.emptied:
-            line = f"{_osds(drain)} ({drain.device}): all of its data is elsewhere, drain {id_}."
+            disk = f" ({drain.device})" if drain.device is not None else ""
+            line = f"{_osds(drain)}{disk}: all of its data is elsewhere, drain {id_}."
             empty[_host(scene, drain)].append(Point(f"empty:{id_}", line))
     for host, points in sorted(empty.items()):
         title = f"{_number(len(points), 'disk')} on {host} can be swapped"

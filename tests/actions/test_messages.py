@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from actions.cluster.dumps.daemons import read_errors
-from actions.messages import describe_hours, describe_limit
+from actions.messages import describe_estimate, describe_hours, describe_limit
 from actions.policy import Policy
 from actions.space import find_lost_pgs, limit
-from data.drain import DrainState
+from data.drain import DrainStands, DrainState
 from data.ids import OsdId
 from tests.actions.made import wide_spec
 from tests.actions.run import Run
@@ -97,3 +97,51 @@ def test_reads_that_ceph_calls_failed_are_told_of_their_osd_and_of_no_other() ->
         )
     }
     assert read_errors(None) == {}
+
+
+def test_pgs_of_a_dead_disk_that_ceph_rebuilds_at_their_planned_place_are_lost_and_not_moved() -> None:
+    spec = wide_spec(pg_num=32)
+    with Run(replace(spec, pools=(replace(spec.pools[0], young=True),))) as run:
+        drain = run.drain("osd.0")
+        run.until(drain, S.DRAINING)
+        while run.known(drain).progress.moved_pgs < 2:
+            run.tick()
+        sent = run.known(drain).progress
+        run.cluster.fail_osd(OsdId(0))
+        while run.cluster.view().osds[OsdId(0)].reweight > 0:
+            run.tick()
+        run.tick()
+        view, dead = run.cluster.view(), run.known(drain)
+        assert dead.plan is not None
+        at_target = [
+            pg
+            for move in dead.plan.moves
+            if move.target in (pg := view.pgs[move.pg]).acting and "degraded" in pg.states
+        ]
+        assert len(at_target) > sent.in_flight
+        assert dead.progress.moved_pgs <= sent.moved_pgs + sent.in_flight
+        assert dead.progress.lost_pgs > 0
+
+
+def test_a_cancel_of_a_disk_that_is_down_does_not_say_that_pgs_come_back_to_it() -> None:
+    with Run(wide_spec(pg_num=32, used=0.2)) as run:
+        drain = run.drain("osd.0")
+        run.until(drain, S.DRAINING)
+        run.cluster.fail_osd(OsdId(0))
+        run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+        run.until(drain, S.CANCELLED)
+        seen = [line.seen for line in run.store.journal(drain.id) if "come" in line.seen]
+        assert seen
+        assert all("no PG comes back to osd.0, which Ceph has down or out" in line for line in seen)
+
+
+def test_what_is_expected_to_take_less_than_a_minute_is_not_told_as_about_that() -> None:
+    assert describe_estimate(0.001) == "less than a minute"
+    assert describe_estimate(0.5) == "about 30 min"
+
+
+def test_who_asks_for_a_drain_that_is_being_cancelled_is_not_told_to_cancel_it() -> None:
+    with Run(wide_spec(pg_num=32)) as run:
+        drain = run.drain("osd.0")
+        said = str(DrainStands(replace(drain, state=S.CANCELLING)))
+    assert said.endswith("(cancelling); ask again when a controller has put everything back")

@@ -17,10 +17,13 @@ from data.store import schema
 from data.store.chain import GENESIS, hash_line
 from data.store.port import AUDIT
 from data.store.sqlite import SqliteStore
+from service.access.acts import describe_act
+from service.access.audit import THIS_MACHINE
 from service.examining.finding import Finding
 from service.examining.here import LOOKS
 from service.settings import ServiceTable, Settings
 from service.state import StateDir
+from service.storage.audit_ends import RESTORE
 from service.storage.identity import NOTED_AFTER, RENEWED_AFTER, StoreMarks, find_mark, join_log_to_store
 from tests.service.conftest import SetClock
 
@@ -184,3 +187,51 @@ def test_an_end_that_was_noted_for_another_store_says_nothing_of_this_one(servic
     service.store.note("store", {"identity": b"two"})
     found = service.examine()
     assert (found["audit, noted"].state, "noted no end" in found["audit, noted"].told) == ("note", True)
+
+
+def restored(service: Service, made_at: datetime) -> None:
+    """Put the audit of `made_at` in the place of this one, with the line that a restore writes."""
+    there = {line.decided: line.at for line in service.store.journal(AUDIT)}
+    kept = sum(at < made_at for at in there.values())
+    service.forge(lambda rows: rows[:kept])
+    said = {"made_at": made_at.isoformat(), "signed_by": "4f2c", "trusted": []}
+    at = service.clock.now()
+    seen = f"from {THIS_MACHINE}, call 1"
+    service.store.add_journal(
+        [JournalEntry(AUDIT, at, seen, describe_act(RESTORE, said), "done", caller="cli:ada")]
+    )
+
+
+def test_a_restored_store_is_told_as_restored_and_not_as_cut(service: Service) -> None:
+    service.write_lines(3)
+    service.clock.sleep(60)
+    made_at = service.clock.now()
+    service.clock.sleep(60)
+    for _ in range(3):
+        service.write_lines(2)
+    restored(service, made_at)
+    for _ in range(2):
+        found = service.examine()
+        assert found["audit, noted"].state == "ok"
+        assert "but for 3 of before the restore" in found["audit, noted"].told
+        told = found["store, restored"]
+        assert told.state == "note"
+        assert "by cli:ada from the backup of 2026-03-01 12:11 UTC (signed by key 4f2c)" in told.told
+        assert "3 ends of it were noted by the log" in told.told
+        service.write_lines(9)
+
+
+def test_a_restore_explains_no_line_of_before_its_backup_and_none_of_after_it(service: Service) -> None:
+    service.write_lines(3)
+    service.clock.sleep(60)
+    made_at = service.clock.now()
+    service.clock.sleep(60)
+    service.write_lines(2)
+    restored(service, made_at)
+    service.clock.sleep(60)
+    service.write_lines(2)
+    assert service.examine()["audit, noted"].state == "ok"
+    service.forge(lambda rows: rows[:-1])
+    assert service.examine()["audit, noted"].state == "wrong"
+    service.forge(lambda rows: [(number, one.replace(b"act 1", b"lie 1")) for number, one in rows])
+    assert service.examine()["audit, noted"].state == "wrong"

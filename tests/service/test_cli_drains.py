@@ -131,3 +131,25 @@ def test_a_fill_is_told_in_its_own_words_from_its_state_to_its_end() -> None:
     assert describe_state(DrainState.DRAINED, Intent.FILL) == "filled"
     assert describe_state(DrainState.HANDED_OVER, Intent.REPLACE) == "handed over"
     assert all("elsewhere" not in WORDS[intent].counted for intent in (Intent.FILL, Intent.QUARANTINE))
+
+
+@pytest.mark.slow
+def test_output_that_is_no_terminal_has_each_line_of_progress_whole_and_who_asked_once(
+    world: World,  # noqa: F811
+    site: Site,  # noqa: F811
+    place: Place,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    command, passing = import_module("service.cli.watching"), lambda _: world.tick()
+    monkeypatch.setattr(command, "PATIENCE_SECONDS", 3.0)
+    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=time.monotonic, sleep=passing))
+    place.state.url.write_text(str(site.client.base_url))
+    here = ["--state", str(place.state.path)]
+    assert main(["halt", "--why", "maintenance", *here]) == 0
+    assert main(["drain", "apply", "osd.0", "--yes", "--wait", *here]) == 3
+    assert "…" not in capsys.readouterr().err
+    (drain,) = world.house.store.drains()
+    assert main(["drain", "explain", drain.id, *here]) == 0
+    first = " ".join(capsys.readouterr().out.partition(" of ")[0].split())
+    assert first.count(drain.asked_by) == 1

@@ -17,6 +17,7 @@ from data.log.sqlite import SqliteLog
 from data.store.port import Store
 from data.store.sqlite import SqliteStore
 from service.cli import main
+from service.examining.here import LOOKS
 from service.settings import CephTable, ServiceTable, Settings
 from service.state import StateDir
 from service.storage.identity import (
@@ -292,3 +293,16 @@ def test_a_store_that_lost_its_rows_and_kept_its_identity_is_the_same_store(
         connection.execute("DELETE FROM readings")
     with started(settings) as (_, store):
         assert store.is_empty()
+
+
+@pytest.mark.parametrize("how", ["is empty"])
+def test_the_doctor_names_a_store_that_a_start_would_refuse(
+    settings: Settings, state: StateDir, how: str
+) -> None:
+    worked(settings)
+    (look,) = (look for name, look in LOOKS if name == "store")
+    assert "store, log" not in {one.what for one in look(settings, SystemClock())}
+    lose(state, how)
+    found = {one.what: one for one in look(settings, SystemClock())}
+    assert found["store, log"].state == "wrong"
+    assert find_loss_id(refusal(settings)) in found["store, log"].told

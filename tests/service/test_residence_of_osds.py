@@ -12,7 +12,15 @@ from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.worlds import tiny
 from data.ids import DeviceId, HostName, OsdId
 from data.outlook import Status
-from data.residence import name_apart
+from data.residence import (
+    HostClaim,
+    Residence,
+    ResidenceLimits,
+    ResidenceState,
+    Settler,
+    decide_residence,
+    name_apart,
+)
 from service.house import House
 from service.telling import causes
 from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
@@ -93,3 +101,20 @@ def test_of_osds_that_are_down_the_cluster_tells_the_host_only_where_none_is_up(
     assert down.hosts_of(DISK) == {elsewhere.host}
     alone = replace(view, osds={**view.osds, old.id: replace(old, up=False)})
     assert alone.hosts_of(DISK) == {home}
+
+
+def test_the_host_of_a_disk_is_the_machine_that_its_osd_runs_on_and_no_place_in_crush(
+    seated: tuple[House, HostName],
+) -> None:
+    house, home = seated
+    view = house.fleet.view
+    assert view is not None
+    split = replace(
+        view.osds[OsdId(0)], host=HostName(f"{home}-ssd"), machine=HostName(f"{home}.example.net")
+    )
+    listed = replace(view, osds={**view.osds, split.id: split}).hosts_of(DISK)
+    assert listed == {f"{home}.example.net"}
+    now = house.clock.now()
+    claim = HostClaim(FORGER, now, now)
+    verdict = decide_residence(Residence(home, now, now, claims=(claim,)), listed, now, ResidenceLimits())
+    assert (verdict.state, verdict.home, verdict.by) == (ResidenceState.SETTLED, home, Settler.CLUSTER)

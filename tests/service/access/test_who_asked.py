@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from data.ids import HostName
 from data.reading import LatencyBatch
+from data.store.port import AUDIT
 from service import collecting
 from service.access.audit import NOBODY
 from service.access.book import Book, Kind
@@ -17,7 +19,7 @@ from service.cli import main
 from service.rest.guarding import WORD_HEADER
 from service.tables.collector import CollectorSettings, CollectorTable, KafkaTable
 from service.tokens import Scope, read
-from tests.service.conftest import Place, SetClock, Site, envelope, smart_reading
+from tests.service.conftest import Place, Serve, SetClock, Site, envelope, shut, smart_reading
 
 HALT = "/api/v1/halt"
 
@@ -71,7 +73,34 @@ def test_deliveries_are_not_on_record_unless_they_are_refused(site: Site) -> Non
     assert record(site) == []
     assert site.client.post("/api/v1/readings", json=body).status_code == 401
     until(lambda: len(record(site)) == 1)
-    assert record(site)[0][1] == '1 requests without a good credential {"POST /api/v1/readings 401":1}'
+    assert record(site)[0][1] == '1 request without a good credential {"POST /api/v1/readings 401":1}'
+
+
+def test_acts_of_a_known_caller_that_are_refused_for_their_size_or_number_stand_in_one_line_of_theirs(
+    place: Place, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.rest.recording.WINDOW_SECONDS", 2.0)
+    access = place.settings.access.model_copy(update={"requests_per_second": 1.0})
+    house = replace(place, settings=place.settings.model_copy(update={"access": access})).house()
+    house.start()
+    site = serve(house)
+    statuses = [site.client.post(HALT, json={"why": "x" * 100_000}, headers=site.acting).status_code]
+    statuses += [
+        site.client.post(HALT, json={"why": None}, headers=site.acting).status_code for _ in range(15)
+    ]
+    assert (statuses[0], statuses[1], statuses[-1]) == (413, 200, 429)
+    until(lambda: any(line.answered == "refused" for line in house.store.journal(AUDIT)))
+    lines = house.store.journal(AUDIT)
+    (counted,) = (line for line in lines if line.answered == "refused")
+    refused = len([status for status in statuses if status != 200])
+    assert counted.caller == "token-file"
+    assert counted.decided == (
+        f'{refused} requests refused before anything was done {{"POST /api/v1/halt 413":1,'
+        f'"POST /api/v1/halt 429":{refused - 1}}}'
+    )
+    assert len(lines) == 1 + statuses.count(200)
+    assert house.counts["anonymous"] == 0
+    shut(house)
 
 
 def test_the_record_is_for_admins(site: Site) -> None:

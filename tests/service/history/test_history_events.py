@@ -51,7 +51,7 @@ def bad_outlook(at: datetime = NOON) -> Outlook:
         (
             PROPOSED,
             "drain_proposed",
-            "A drain of osd.3 was asked for by ada: it has pending sectors",
+            "A drain of osd.3 was asked for by ada: it has pending sectors.",
             "/drains/osd.3-1",
         ),
         (
@@ -70,13 +70,13 @@ def bad_outlook(at: datetime = NOON) -> Outlook:
         (
             Outcome(DISK, NOON, Fate.CLEARED, "ada", "a loose cable"),
             "disk_statement",
-            "ST4000_Z1 (osd.3) was judged, says ada: cleared: a loose cable",
+            "ST4000_Z1 (osd.3) was judged, says ada: cleared: a loose cable.",
             "/devices/ST4000_Z1",
         ),
         (
             Outcome(DISK, NOON, Fate.FAILED, "ada", "it clicks"),
             "disk_failed",
-            "ST4000_Z1 (osd.3) failed, says ada: it clicks",
+            "ST4000_Z1 (osd.3) failed, says ada: it clicks.",
             "/devices/ST4000_Z1",
         ),
         (
@@ -88,7 +88,7 @@ def bad_outlook(at: datetime = NOON) -> Outlook:
         (
             tell_halt("switch maintenance", "ada", NOON),
             "halted",
-            "All drains were halted by ada: switch maintenance",
+            "All drains were halted by ada: switch maintenance.",
             "/alerts",
         ),
         (tell_halt(None, "ada", NOON), "halt_lifted", "The halt was lifted by ada.", "/alerts"),
@@ -137,6 +137,18 @@ def test_every_kind_has_a_group_a_sentence_and_a_link(kind: HistoryKind) -> None
     assert group_of(kind) in HistoryGroup
     assert describe_event(bare).endswith(".")
     assert link_event(bare).startswith("/")
+
+
+@pytest.mark.parametrize(
+    "why", ["another device is in its place", "It holds.", "why?", "  ", "stor-01, shelf 3 …"]
+)
+@pytest.mark.parametrize("kind", HistoryKind)
+def test_every_event_is_a_sentence_that_ends_once_whoever_typed_its_reason(
+    kind: HistoryKind, why: str
+) -> None:
+    said = describe_event(HistoryEvent(NOON, kind, device=DISK, osd=OSD, why=why, by="ada"))
+    assert said.endswith((".", "?", "…"))
+    assert not said.endswith("..")
 
 
 def read(

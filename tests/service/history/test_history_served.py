@@ -60,7 +60,7 @@ def test_osds_down_and_up_drains_and_halts_are_told_newest_first_with_a_link_eac
     assert down["sentence"] == "osd.5 is down."
     assert (down["osd"], down["host"]) == (5, told(busy, kind="osd_up")[0]["host"])
     assert told(busy, kind="drain_proposed")[0]["href"].startswith("/drains/osd.0-")
-    assert told(busy, kind="halted")[0]["sentence"].endswith(": switch maintenance")
+    assert told(busy, kind="halted")[0]["sentence"].endswith(": switch maintenance.")
     assert all(item["href"].startswith("/") for item in found)
 
 

@@ -137,6 +137,13 @@ def test_a_disk_that_was_drained_waits_to_be_swapped_and_is_sick_no_more() -> No
     assert (cause.key, cause.title) == (f"empty:{host}", f"1 disk on {host} can be swapped")
 
 
+def test_a_disk_whose_name_is_not_known_is_told_by_its_osd_alone() -> None:
+    drain = a_drain(DrainState.VERIFIED)
+    scene = Fleet(drains=(replace(drain, device=None),)).scene()
+    (cause,) = causes(replace(scene, sight=replace(scene.sight, view=calm_view())))
+    assert cause.points[0].line.startswith(f"osd.{drain.osds[0]}: all of its data is elsewhere")
+
+
 def test_a_disk_that_was_filled_is_not_to_be_swapped_and_is_told_when_it_sickens() -> None:
     fleet = Fleet(drains=(a_drain(DrainState.VERIFIED, intent=Intent.FILL),))
     scene, view = fleet.scene(), changed_osd(calm_view(), 3, device=device(3))
