@@ -12,14 +12,14 @@ from functools import cache
 from typing import Any
 
 from data.ids import DeviceId, HostName
-from data.reading import Counters, Identity, Logs, Protocol, Reading, Smart, Unreadable
+from data.reading import Attribute, Counters, Identity, Logs, Protocol, Reading, Smart, Unreadable
 from features.state import replay
 from models.bundle import Bundle
 from models.outlooks import outlooks
 from models.rules.fleet import LEVELS
 from models.rules.ramps import RAMPS
 
-_SAY_NOTHING = {"no-sign", "not-reported"}
+_SAY_NOTHING = {"no-sign", "no-symptom", "base-rate", "not-reported"}
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 KINDS = ("SATA hard disk", "SATA SSD", "SAS", "NVMe")
 _ROTATION = {"SATA hard disk": 7200, "SATA SSD": 0, "SAS": 7200, "NVMe": 0}
@@ -34,6 +34,16 @@ _QUIET: dict[str, dict[str, Any]] = {
     "SATA SSD": {"reallocated": 0, "percentage_used": 1},
     "SAS": {"grown_defects": 0, "uncorrected_errors": 0},
     "NVMe": {"media_errors": 0, "critical_warning": 0, "percentage_used": 1, "available_spare_pct": 100},
+}
+
+
+_ATTRIBUTES = {
+    "reallocated": 5,
+    "reported_uncorrectable": 187,
+    "command_timeouts": 188,
+    "pending": 197,
+    "offline_uncorrectable": 198,
+    "crc_errors": 199,
 }
 
 
@@ -172,11 +182,16 @@ def _make_smart(kind: str, say: dict[str, Any]) -> Smart:
         name: say.pop(name) for name in ("failed_self_tests", "logged_errors", "link_errors") if name in say
     }
     own = {name: say.pop(name) for name in ("temperature_c", "spare_threshold_pct") if name in say}
+    counters = {**_QUIET[kind], **{name: value for name, value in say.items() if name != "passed"}}
+    rows = {
+        _ATTRIBUTES[name]: Attribute(name, value) for name, value in counters.items() if name in _ATTRIBUTES
+    }
     return Smart(
         _PROTOCOL[kind],
         Identity(model="ACME 9", serial="1", rotation_rpm=_ROTATION[kind]),
         say.pop("passed", True),
-        Counters(**{**_QUIET[kind], **say}),
+        Counters(**counters),
+        rows if kind == "SATA hard disk" else {},
         logs=Logs(**logs) if logs else None,
         **own,
     )
