@@ -1,4 +1,4 @@
-"""Boosting on person-period rows: the shipped recipe's own booster, and scikit-learn's histogram boosting."""
+"""Boosting on person-period rows of all features, the family's rate and the maker: LightGBM's, and scikit-learn's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from models.hazard import Recipe, failing, grow, hazards
 
 
 def shipped(lessons: Lessons, seed: int, threads: int, tell: Tell) -> Forecaster:
-    """The booster of the recipe that ships."""
+    """LightGBM with the parameters of the recipe that ships."""
     names = [*NAMES_IN_ORDER, *COLUMNS]
     periods = periods_of(lessons)
     booster = grow(lessons.sight.x, periods, Recipe(), seed=seed, threads=threads, names=names, tell=tell)
