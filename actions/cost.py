@@ -20,6 +20,8 @@ from data.refusal import Refusal
 
 HORIZON_DAYS: Final = 30.0
 """How long a drain is thought to be put off: the longest chance that a forecast gives without its curve."""
+DRAIN_DAYS_MAX: Final = 30.0
+"""A drain that takes longer counts as this long: nobody has forecast what becomes of the disk after that."""
 CONFIRMATION_SHARE: Final = 1 / 30
 """Evidence must last until waiting for it has cost this share of the move. At equal costs of moving and waiting that is
 about a day, and less the stronger the evidence."""
@@ -205,7 +207,7 @@ class DrainCost:
 def weigh_drain(disk: DiskAtRisk) -> DrainCost:
     """What moving the disk's bytes now costs, against putting it off. A function of its argument alone."""
     death = death_cost(disk.bytes, disk.costs, disk.groups)
-    waiting = death * disk.chances.by(HORIZON_DAYS + disk.drain_days)
+    waiting = death * disk.chances.by(HORIZON_DAYS + min(disk.drain_days, DRAIN_DAYS_MAX))
     moving = float(disk.bytes)
     hours = math.inf
     if disk.bytes > 0 and waiting > moving:

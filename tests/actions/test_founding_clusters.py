@@ -37,6 +37,7 @@ class Large(Run):
 
     def tick(self, seconds: float | None = None) -> TickReport:
         self.cluster.advance(self.tick_seconds if seconds is None else seconds)
+        self.record()
         return self.controller.tick(self.cluster.now, self.outlooks)
 
 
