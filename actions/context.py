@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from actions.cluster.port import Command
 from actions.cluster.view import ClusterView
+from actions.confirmation import ForecastPoint, WeighedDisk
 from actions.ledger import found, key_of, pinned, same, value_of
 from actions.policy import Policy
 from actions.states import ACTIVE
@@ -140,6 +141,12 @@ class Context:
     lease_held: bool = True
     bad_since: Mapping[DeviceId, datetime] = field(default_factory=dict)
     """Since when each device has been called bad without a break."""
+    forecasts: Mapping[DeviceId, tuple[ForecastPoint, ...]] = field(default_factory=dict)
+    """What was forecast of disks whose drain pays, reading by reading, oldest first."""
+    weighed: Mapping[DeviceId, WeighedDisk] = field(default_factory=dict)
+    """Disks whose drain was weighed at this look (`actions.weighing`)."""
+    bytes_per_second: float | None = None
+    """The pace of a drain, as it was measured here; None: no drain has ended."""
     bundle_since: datetime | None = None
     """When the bundle in use replaced another one; None: not within memory."""
     slow: Slowness = field(default_factory=Slowness)

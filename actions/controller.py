@@ -18,6 +18,7 @@ from actions.cluster.view import ClusterView
 from actions.context import Context, Memory
 from actions.copies import Copies
 from actions.decide import decide
+from actions.disk_evidence import DiskEvidence
 from actions.flags import left_set, let_go
 from actions.folding import held_on, is_new, same_reasons
 from actions.guards import Pass, Refuse, judge
@@ -33,7 +34,6 @@ from actions.requests import NotLeading, Requests
 from actions.states import Event, after, can
 from actions.steps import Answer, Decisions, Hold, Propose, Refusal, Step, Turn, Wait
 from actions.survey import Survey, survey
-from actions.suspicion import Suspicion
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId
 from data.outlook import Outlook
@@ -69,7 +69,7 @@ class Controller:
     owner: str = ""
     _memory: Memory | None = None
     _surveyed: Survey | None = None
-    _suspicion: Suspicion = field(default_factory=Suspicion)
+    _evidence: DiskEvidence = field(default_factory=DiskEvidence)
     _outlooks: Mapping[DeviceId, Outlook] = field(default_factory=dict)
     _failures: dict[str, int] = field(default_factory=dict)
     _lock: RLock = field(default_factory=RLock)
@@ -96,7 +96,6 @@ class Controller:
         with self._lock, self._lead.while_whole():
             began = perf_counter()
             self._outlooks = self.store.latest_outlooks() if outlooks is None else outlooks
-            self._suspicion.follow(self._outlooks, self.store, self.policy, now)
             halted, trouble = self._lead.halted(), self.lead(now)
             drains = self.store.drains()
             try:
@@ -105,13 +104,14 @@ class Controller:
                 trouble = trouble or f"The cluster does not answer: {silent}."
                 self._hold_all(drains, halted, trouble, now)
                 return TickReport(now, None, (), 0, perf_counter() - began, halted, trouble)
+            known = self._evidence.follow(view, self._context(now, drains), self.store, self.policy)
             trouble = trouble or self._lead.lost()  # a look may take longer than the lease stands
             if trouble:
                 self._hold_all(drains, halted, trouble, now)
                 return TickReport(now, view, (), 0, perf_counter() - began, halted, trouble)
             advice = self._publish(view, drains, now) if halted is None else ""
             drains = self._clear_up(view, drains, now, halted=halted is not None)
-            if idle(view, drains, self._outlooks, self.slow):
+            if idle(view, drains, known):
                 return TickReport(now, view, (), 0, perf_counter() - began, halted, idle=True, advice=advice)
             decisions = self._decide(view, drains, now, halted)
             commands = sum(self._carry_out(answer, view, drains, now) for answer in decisions.answers)
@@ -233,22 +233,22 @@ class Controller:
         self._surveyed = survey(view, self._surveyed)
         return view
 
-    def _context(self, now: datetime) -> Context:
+    def _context(self, now: datetime, drains: tuple[Drain, ...] | None = None) -> Context:
         assert self._surveyed is not None
         assert self._memory is not None
-        return Context(
+        context = Context(
             survey=self._surveyed,
             outlooks=self._outlooks,
-            drains=self.store.drains(),
+            drains=self.store.drains() if drains is None else drains,
             now=now,
             memory=self._memory,
             halted=self._lead.halted(),
             lease_held=self._lead.leads,
-            bad_since=self._suspicion.since,
             bundle_since=self.bundle_since,
             slow=self.slow,
             residences=self.residences,
         )
+        return self._evidence.fill_in(context)
 
     def _decide(
         self, view: ClusterView, drains: tuple[Drain, ...], now: datetime, halted: str | None
@@ -256,8 +256,9 @@ class Controller:
         assert self._memory is not None
         decisions = decide(
             view, self._outlooks, drains, self.policy, now, self._memory, surveyed=self._surveyed, halted=halted,
-            lease_held=self._lead.leads, bad_since=self._suspicion.since, bundle_since=self.bundle_since,
-            slow=self.slow, residences=self.residences,
+            lease_held=self._lead.leads, bad_since=self._evidence.suspicion.since,
+            forecasts=self._evidence.history.points, bytes_per_second=self._evidence.bytes_per_second,
+            bundle_since=self.bundle_since, slow=self.slow, residences=self.residences,
         )  # fmt: skip
         if decisions.planned:
             self._memory = replace(self._memory, planned={**self._memory.planned, **decisions.planned})

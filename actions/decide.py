@@ -11,6 +11,7 @@ from datetime import datetime
 from actions import quarantine
 from actions.cluster.port import Command, CrushReweight, Reweight
 from actions.cluster.view import ClusterView
+from actions.confirmation import ForecastPoint
 from actions.context import Context, Memory, engaged
 from actions.crush.choose import CannotPlace
 from actions.fate import slot_reused
@@ -38,6 +39,7 @@ from actions.states import BEGUN, COUNTED, ENDED, Event, after, can
 from actions.steps import Answer, Decisions, Hold, Step, Turn, Wait
 from actions.survey import Survey, survey
 from actions.throttle import THEIRS, lowered, returned, shared, to_give_back, unheld, wanted, yielded
+from actions.weighing import with_weighed_disks
 from data.drain import Drain, DrainState, Intent, Plan, Progress
 from data.ids import DeviceId
 from data.outlook import Outlook
@@ -59,6 +61,8 @@ def decide(
     halted: str | None = None,
     lease_held: bool = True,
     bad_since: Mapping[DeviceId, datetime] | None = None,
+    forecasts: Mapping[DeviceId, tuple[ForecastPoint, ...]] | None = None,
+    bytes_per_second: float | None = None,
     bundle_since: datetime | None = None,
     slow: Slowness | None = None,
     residences: Mapping[DeviceId, Residence] | None = None,
@@ -75,8 +79,10 @@ def decide(
     context = Context(
         survey=surveyed if surveyed is not None else survey(view),
         outlooks=outlooks, drains=tuple(drains), now=now, memory=memory, halted=halted, lease_held=lease_held,
-        bad_since=bad_since or {}, bundle_since=bundle_since, slow=slow or Slowness(), residences=residences or {},
+        bad_since=bad_since or {}, forecasts=forecasts or {}, bytes_per_second=bytes_per_second,
+        bundle_since=bundle_since, slow=slow or Slowness(), residences=residences or {},
     )  # fmt: skip
+    context = with_weighed_disks(view, policy, context)
     desk = _Desk(view, policy, context, allowance(context, policy, room(context.survey, policy)), {})
     living = (drain for drain in drains if drain.state not in ENDED)
     ranked = most_endangered_first(view, living, outlooks, policy)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from actions.cost import DEFAULT_FAILURE_COST, DEFAULT_LOSS_COST, DeathCosts
+
 
 class Mode(StrEnum):
     """OBSERVE: forecasts only. PROPOSE: drains are proposed, a person approves. ACT: bad disks are
@@ -85,11 +87,42 @@ class Policy:
     """What the network of one host gives to backfills, for the ETA: half a 10 Gb/s link, the rest is the clients'."""
     return_pins: bool = False
     """After a removal, give bystanders' pins back a few at a time; else they stay until the balancer takes them."""
+    failure_cost: float = DEFAULT_FAILURE_COST
+    """What a byte rebuilt after a death costs, in bytes moved gently."""
+    loss_cost: float = DEFAULT_LOSS_COST
+    """Beside it, a byte of a PG that would fall below `min_size`, or to it while another of its disks is failing."""
+    failure_cost_of: tuple[tuple[str, float], ...] = ()
+    """Other values of `failure_cost`, for `pool:NAME`, `class:NAME` or `host:NAME`; of several the highest counts."""
+    loss_cost_of: tuple[tuple[str, float], ...] = ()
+    """The same of `loss_cost`."""
     known_releases: frozenset[str] = frozenset({"pacific", "quincy", "reef", "squid", "tentacle"})
 
     def snapshot(self) -> dict[str, str]:
         """Every limit as text, to be kept with a drain that was approved under it."""
         return {item.name: _text(getattr(self, item.name)) for item in fields(self)}
+
+    def death_costs(self, host: str, device_class: str | None, pool: str | None = None) -> DeathCosts:
+        """What a byte costs that a disk of this class in this host holds of a pool; of several values the highest."""
+        places = {f"host:{host}", f"class:{device_class}", f"pool:{pool}"}
+        return DeathCosts(
+            max((cost for place, cost in self.failure_cost_of if place in places), default=self.failure_cost),
+            max((cost for place, cost in self.loss_cost_of if place in places), default=self.loss_cost),
+        )
+
+    @property
+    def dearest_death(self) -> float:
+        """The most that a byte can cost when a disk dies, over all pools, classes and hosts."""
+        return max(self.failure_cost, *(cost for _, cost in self.failure_cost_of), 0.0) + max(
+            self.loss_cost, *(cost for _, cost in self.loss_cost_of), 0.0
+        )
+
+    @property
+    def open_share(self) -> float:
+        """Share of the day in which PGs may move."""
+        if self.window is None:
+            return 1.0
+        start, end = self.window
+        return ((end - start) % 24 or 24) / 24
 
     def open_at(self, now: datetime) -> bool:
         """Whether PGs may move at `now`."""
@@ -102,4 +135,6 @@ class Policy:
 def _text(value: object) -> str:
     if isinstance(value, frozenset):
         return " ".join(sorted(str(item) for item in value))
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        return " ".join(f"{place}={cost:g}" for place, cost in value)
     return str(value)

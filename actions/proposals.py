@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
@@ -17,11 +17,11 @@ from actions.policy import Mode, Policy
 from actions.risk import riskiest_first
 from actions.states import ENDED
 from actions.steps import Propose, Refusal
+from actions.weighing import weigh_one
 from data.drain import Drain, DrainState, Intent, Progress
 from data.ids import DeviceId, OsdId
-from data.outlook import Outlook, Status
+from data.outlook import Status
 from data.refusal import Refusal as Refused
-from data.slow import Slowness
 
 
 class NoSuchTarget(Refused):
@@ -104,16 +104,24 @@ def _closed(drain: Drain) -> bool:
 
 
 def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Propose | Refusal, ...]:
-    """One answer for every bad disk that serves, has data, and has no drain yet; nothing in mode observe."""
+    """One answer for every disk that serves, is bad or worth a drain by its cost, and has no drain yet; nothing in mode
+    observe.
+    """
     if policy.mode is Mode.OBSERVE or not view.statistics_known:
         return ()
     by_device = serving(view)
     answers: list[Propose | Refusal] = []
     for device, outlook in sorted(context.outlooks.items()):
-        osds = by_device.get(device, ())
-        if outlook.severity is not Status.BAD or not osds or _spoken_for(context, osds, policy):
+        osds, weighed = by_device.get(device, ()), context.weighed.get(device)
+        asking = outlook.severity is Status.BAD or (weighed is not None and weighed.cost.pays)
+        if not asking or not osds or _spoken_for(context, osds, policy):
             continue
-        reason = outlook.reasons[0].sentence if outlook.reasons else f"The outlook is bad ({outlook.source})."
+        word = outlook.severity.value
+        reason = (
+            outlook.reasons[0].sentence if outlook.reasons else f"The outlook is {word} ({outlook.source})."
+        )
+        if weighed is not None:
+            reason = f"{reason} {weighed.cost.sentence}"
         asked = _asked(device, osds, reason, context.now)
         verdicts = (mass_suspicion(view, asked, policy, context), trust(view, asked, policy, context))
         refused = tuple(verdict for verdict in verdicts if isinstance(verdict, Refuse))
@@ -130,12 +138,14 @@ def no_longer_wanted(view: ClusterView, drain: Drain, policy: Policy, context: C
     osds = [view.osds.get(id_) for id_ in drain.osds]
     if all(osd is None or (not osd.up and osd.reweight == 0) for osd in osds):
         return "the disk is dead and out; there is nothing left to drain"
-    return "the outlook has been better for long enough" if _no_longer_bad(drain, policy, context) else ""
+    return (
+        "the outlook has been better for long enough" if _no_longer_bad(view, drain, policy, context) else ""
+    )
 
 
-def _no_longer_bad(drain: Drain, policy: Policy, context: Context) -> bool:
-    """Whether an automatic proposal has lost its ground: the OSD is no longer slow, or its outlook is fresh and no
-    longer bad, and long enough since.
+def _no_longer_bad(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> bool:
+    """Whether an automatic proposal has lost its ground: the OSD is no longer slow, or for long enough a drain has not
+    paid by its outlook and no rule has called it bad, or, where the outlook gives no chance, the disk has not been bad.
     """
     if drain.asked_by != AUTOMATIC or any(osd in context.slow.osds for osd in drain.osds):
         return False
@@ -143,21 +153,30 @@ def _no_longer_bad(drain: Drain, policy: Policy, context: Context) -> bool:
     if drain.spare_reads and all(context.slow.well(osd, now, old) for osd in drain.osds):
         return True
     outlook = context.outlooks.get(drain.device) if drain.device is not None else None
-    if outlook is None or outlook.severity in (Status.BAD, Status.UNKNOWN):
+    if outlook is None or outlook.severity is Status.UNKNOWN:
         return False
+    if outlook.severity is Status.BAD and (outlook.rule_score is not None or outlook.p_fail_30d is None):
+        return False
+    if outlook.p_fail_30d is not None:
+        weighed = weigh_one(view, drain.device, policy, context)
+        if weighed is None or weighed.cost.pays:
+            return False
+        paid = weighed.last_paid_at
+        return now - max(drain.created_at, paid or drain.created_at) >= policy.withdraw_after
     return now - drain.created_at >= policy.withdraw_after and outlook.span_hours * 3600 >= (
         policy.withdraw_after.total_seconds()
     )
 
 
-def idle(
-    view: ClusterView, drains: Iterable[Drain], outlooks: Mapping[DeviceId, Outlook], slow: Slowness
-) -> bool:
-    """Nothing waits, and no bad disk serves: one that was pulled or has died keeps its outlook for ever."""
+def idle(view: ClusterView, drains: Iterable[Drain], context: Context) -> bool:
+    """Nothing waits, and no disk serves that is bad or whose drain pays: one that was pulled or has died keeps its
+    outlook for ever.
+    """
     if any(drain.state not in ENDED for drain in drains):
         return False
-    bad = {device for device, outlook in outlooks.items() if outlook.severity is Status.BAD}
-    return not slow.osds and (not bad or bad.isdisjoint(serving(view)))
+    asking = {device for device, outlook in context.outlooks.items() if outlook.severity is Status.BAD}
+    asking |= {device for device, disk in context.weighed.items() if disk.cost.pays}
+    return not context.slow.osds and (not asking or asking.isdisjoint(serving(view)))
 
 
 def serving(view: ClusterView) -> dict[DeviceId, tuple[OsdId, ...]]:

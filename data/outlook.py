@@ -85,8 +85,8 @@ class Life:
 class Outlook:
     """The forecast of one device at one instant.
 
-    In a rule's outlook (source `rule:<name>`) `rule_score` says how strongly its signs speak. It shows probabilities and
-    a curve only where the forecast judges the drive too, less gravely; else those fields are None.
+    In a rule's outlook (source `rule:<name>`) `rule_score` says how strongly its signs speak. It shows probabilities
+    and a curve only where the forecast judges the drive too, less gravely; else those fields are None.
     Invariant: p_fail_7d <= p_fail_14d <= p_fail_30d, all in [0, 1]; `survival` falls along GRID_DAYS from 1.
     """
 

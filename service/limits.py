@@ -6,13 +6,42 @@ from dataclasses import fields
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from actions.cost import COST_MAX, DEFAULT_FAILURE_COST, DEFAULT_LOSS_COST, BadCost, check_cost
 from actions.policy import Mode, Policy
 
 DURATIONS = frozenset(field.name for field in fields(Policy) if isinstance(field.default, timedelta))
 
 _Hour = Annotated[int, Field(ge=0, le=24)]
+_PLACES = ("pool:", "class:", "host:")
+
+
+def _check_given_cost(given: Any) -> Any:
+    """Refuse a number that is no cost, with the cure; anything else is judged as what it is."""
+    try:
+        cost = float(given)
+    except (TypeError, ValueError):
+        return given
+    try:
+        check_cost("a cost", cost)
+    except BadCost as refused:
+        raise ValueError(str(refused).removesuffix(".")) from refused
+    return given
+
+
+def _check_places(costs: dict[str, float]) -> dict[str, float]:
+    for place in costs:
+        if not place.startswith(_PLACES) or place.endswith(":"):
+            raise ValueError(
+                f'\'{place}\' is no place; write "pool:NAME", "class:NAME" or "host:NAME", such as '
+                '{ "pool:rbd" = 30 }'
+            )
+    return costs
+
+
+_Cost = Annotated[float, Field(ge=1, le=COST_MAX), BeforeValidator(_check_given_cost)]
+_CostByPlace = Annotated[dict[str, _Cost], AfterValidator(_check_places)]
 
 
 class PolicyTable(BaseModel):
@@ -53,10 +82,32 @@ class PolicyTable(BaseModel):
     suspicion_window_days: float = Field(
         default=7.0, gt=0, description="Days over which newly bad drives are counted."
     )
-    trust_readings: int = Field(
-        default=3, ge=1, description="Readings in a row that must bear an outlook out."
+    failure_cost: _Cost = Field(
+        default=DEFAULT_FAILURE_COST,
+        description="What a byte costs that is rebuilt after a death, in bytes moved gently: a disk is drained when "
+        "that pays.",
     )
-    trust_hours: float = Field(default=24.0, ge=0, description="Hours over which they must lie.")
+    loss_cost: _Cost = Field(
+        default=DEFAULT_LOSS_COST,
+        description="What a byte costs beside that if its PG would fall below `min_size`, or to it while another of "
+        "its disks is failing.",
+    )
+    failure_cost_of: _CostByPlace = Field(
+        default={},
+        description='Other values of `failure_cost`, such as `{ "pool:rbd" = 30, "class:ssd" = 5, "host:stor-01" = 20 '
+        "}`; of several that fit the highest counts.",
+    )
+    loss_cost_of: _CostByPlace = Field(default={}, description="Other values of `loss_cost`, written alike.")
+    trust_readings: int = Field(
+        default=3,
+        ge=1,
+        description="Readings in a row that must bear out an outlook without a chance (a rule's).",
+    )
+    trust_hours: float = Field(
+        default=24.0,
+        ge=0,
+        description="Hours over which they must lie; with a chance, the longest that it must last.",
+    )
     hard_readings: int = Field(default=2, ge=1, description="The same for hard evidence: readings.")
     hard_hours: float = Field(default=1.0, ge=0, description="The same for hard evidence: hours.")
     outlook_age_max_hours: float = Field(
@@ -144,6 +195,8 @@ class PolicyTable(BaseModel):
             name, _, unit = key.rpartition("_")
             if name in DURATIONS:
                 limits[name] = timedelta(**{unit: value})
+            elif isinstance(value, dict):
+                limits[key] = tuple(sorted(value.items()))
             else:
                 limits[key] = Mode(value) if key == "mode" else value
         return Policy(**limits)

@@ -10,6 +10,9 @@ from actions.policy import Policy
 from actions.worth import Fates, Forecasts, Layout, Notch, NothingToReplay, Rung, ladder, laid_out
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from models.calibrate import Thresholds
     from models.evaluate import Scores, Truth
 
@@ -29,14 +32,14 @@ def worth_of_scores(
     resamples: int = 200,
     tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[Rung, ...]:
-    """The worth of scores under a policy at the bundle's thresholds, at notches beside them and by quantiles.
+    """The worth of scores under a policy, and under other costs of a failure beside it.
 
     scores: of consecutive days, or of every so many (a score then stands until the next one). sizes: bytes of
     the drives by serial number (`sizes_of`); others are taken for 4 TB. Drives stand on a made layout (`laid_out`).
     Raises NothingToReplay.
     """
     forecasts, fates, layout = replayed(scores, truth, sizes=sizes, seed=seed)
-    notch = Notch("thresholds", thresholds.warning, thresholds.bad)
+    notch = Notch(thresholds.warning, thresholds.bad)
     return ladder(forecasts, fates, layout, policy, notch, resamples=resamples, seed=seed, tell=tell)
 
 
@@ -73,10 +76,29 @@ def replayed(
     p = scores.numbers["p_fail_30d"].astype(np.float64)
     if "status" in scores.words:
         p = np.where(scores.words["status"] == "unknown", np.nan, p)
-    forecasts = Forecasts.spread(drive[known], scores.day[known], p[known], drives=len(here), every=every)
+    forecasts = Forecasts.spread(
+        drive[known],
+        scores.day[known],
+        p[known],
+        drives=len(here),
+        every=every,
+        sooner=_sooner(scores, known),
+    )
     known_sizes = sizes or {}
     size = np.array([known_sizes.get(str(serial), SIZE_BYTES) for serial in fates.devices], dtype=np.int64)
     return forecasts, fates, laid_out(fates.models, size, seed=seed)
+
+
+def _sooner(
+    scores: Scores, known: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Chances within 7 and 14 days, where the scores have both for every row."""
+    import numpy as np
+
+    week, two = (scores.numbers.get(name) for name in ("p_fail_7d", "p_fail_14d"))
+    if week is None or two is None or np.isnan(week[known]).any() or np.isnan(two[known]).any():
+        return None
+    return week[known].astype(np.float64), two[known].astype(np.float64)
 
 
 def sizes_of(paths: Sequence[Path]) -> dict[str, int]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from actions.cluster.view import ClusterView
+from actions.confirmation import READINGS_MIN
 from actions.context import Context
 from actions.guards.verdict import Pass, Refuse, count
 from actions.policy import Policy
+from actions.weighing import weigh_one
 from data.drain import Drain, Intent
-from data.outlook import Status
+from data.ids import DeviceId
+from data.outlook import Advice, Outlook, Status
 from data.residence import ResidenceLimits, ResidenceState, decide_residence
 
 AUTOMATIC = "predrain"
 """`Drain.asked_by` of a drain that nobody asked for."""
+_INSTANT = timedelta(microseconds=1)
 
 
 def mass_suspicion(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
@@ -23,13 +29,13 @@ def mass_suspicion(view: ClusterView, drain: Drain, policy: Policy, context: Con
     models = {osd.device: osd.model for osd in view.osds.values() if osd.device is not None}
     model = models.get(drain.device) if drain.device else None
     since = context.now - policy.suspicion_window
-    peers = [device for device, name in models.items() if name == model]
-    newly = sum(1 for device in peers if context.bad_since.get(device, since) > since)
+    peers = {device for device, name in models.items() if name == model}
+    newly = len(peers & turned_after(context, since))
     most = max(float(policy.suspicion_min), policy.suspicion_share * len(peers))
     if newly > most:
         return Refuse(
             "mass-suspicion",
-            f"{newly} of {len(peers)} disks of model {model or 'unknown'} turned bad within "
+            f"{newly} of {len(peers)} disks of model {model or 'unknown'} turned bad, or worth a drain, within "
             f"{policy.suspicion_window.days} days, limit {most:.0f}; look at the forecast before the disks.",
             {"newly_bad": newly, "of": len(peers), "limit": most},
         )
@@ -37,8 +43,9 @@ def mass_suspicion(view: ClusterView, drain: Drain, policy: Policy, context: Con
 
 
 def trust(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
-    """The outlook must be there, of one drive, bad by its newest reading, young and borne out by enough readings;
-    the bundle must have proven itself.
+    """The outlook must be there, of one drive, young and borne out by enough readings. By its chance a drain must pay;
+    where a rule speaks more gravely than the forecast, or alone, the disk may be bad by its newest reading instead.
+    The bundle must have proven itself.
     """
     if drain.asked_by != AUTOMATIC:
         return Pass("a person asked")
@@ -49,6 +56,12 @@ def trust(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
     outlook = context.outlooks.get(drain.device) if drain.device else None
     if outlook is None or outlook.severity is Status.UNKNOWN:
         return Refuse("trust", "There is no outlook for this device; nothing is known of it.")
+    if outlook.advice is Advice.CHECK_CABLE:
+        return Refuse("trust", "Its cable or backplane is to be checked first; a drain would not mend that.")
+    if outlook.p_fail_30d is not None:
+        worth = _worth_it(view, drain, outlook, policy, context)
+        if isinstance(worth, Pass) or outlook.rule_score is None:
+            return worth
     if outlook.severity is not Status.BAD:
         return Refuse(
             "trust", f"The outlook is {outlook.severity.value}, not bad.", {"status": outlook.severity.value}
@@ -60,14 +73,8 @@ def trust(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
             "asked for waits for readings that agree.",
             {"status": outlook.status.value, "severity": outlook.severity.value},
         )
-    hours = (context.now - outlook.as_of).total_seconds() / 3600
-    oldest = policy.outlook_age_max.total_seconds() / 3600
-    if hours > oldest:
-        return Refuse(
-            "trust",
-            f"The outlook is {hours:.0f} h old, limit {oldest:.0f} h.",
-            {"age_hours": hours, "limit": oldest},
-        )
+    if (old := _too_old(outlook, policy, context)) is not None:
+        return old
     readings, span = (
         (policy.hard_readings, policy.hard_hours)
         if outlook.hard
@@ -85,6 +92,65 @@ def trust(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
         if outlook.source.startswith("model:")
         else Pass("a rule's verdict, confirmed")
     )
+
+
+def _too_old(outlook: Outlook, policy: Policy, context: Context) -> Refuse | None:
+    hours = (context.now - outlook.as_of).total_seconds() / 3600
+    oldest = policy.outlook_age_max.total_seconds() / 3600
+    if hours <= oldest:
+        return None
+    return Refuse(
+        "trust",
+        f"The outlook is {hours:.0f} h old, limit {oldest:.0f} h.",
+        {"age_hours": hours, "limit": oldest},
+    )
+
+
+def _worth_it(
+    view: ClusterView, drain: Drain, outlook: Outlook, policy: Policy, context: Context
+) -> Pass | Refuse:
+    """Whether a drain pays by the chance that the newest reading gives, and is borne out."""
+    if (old := _too_old(outlook, policy, context)) is not None:
+        return old
+    weighed = weigh_one(view, drain.device, policy, context)
+    if weighed is None:
+        return Refuse("trust", "How much the disk holds is not known, so neither is what a drain would cost.")
+    cost = weighed.cost
+    if not cost.pays:
+        return Refuse(
+            "trust",
+            f"{cost.sentence} A drain does not pay yet.",
+            {"moving": cost.moving, "waiting": cost.waiting},
+        )
+    if not weighed.confirmed:
+        return Refuse(
+            "trust",
+            f"{count(weighed.readings, 'reading')} over {_describe_span(weighed.span_hours)} "
+            f"{'bears' if weighed.readings == 1 else 'bear'} out that a drain pays; {READINGS_MIN} of one host over "
+            f"{_describe_span(weighed.wanted_hours)} are wanted, of counts that neither fell nor stand at their limit.",
+            {
+                "readings": weighed.readings,
+                "span_hours": weighed.span_hours,
+                "wanted_hours": weighed.wanted_hours,
+            },
+        )
+    bundle = _bundle(view, policy, context)
+    return bundle if isinstance(bundle, Refuse) else Pass(f"{cost.sentence} {bundle.sentence}")
+
+
+def _describe_span(hours: float) -> str:
+    return f"{hours:.0f} h" if hours >= 2 else f"{60 * hours:.0f} min"
+
+
+def turned_after(context: Context, since: datetime) -> set[DeviceId]:
+    """Disks that turned bad after an instant, and those whose drain came to pay after it."""
+    bad = {device for device, at in context.bad_since.items() if at > since}
+    paying = {
+        device
+        for device, disk in context.weighed.items()
+        if disk.paying_since is not None and disk.paying_since > since
+    }
+    return bad | paying
 
 
 def _two_disks(view: ClusterView, drain: Drain, context: Context) -> Refuse | None:
@@ -144,11 +210,7 @@ def _bundle(view: ClusterView, policy: Policy, context: Context) -> Pass | Refus
             "trust", f"The bundle is new; it proposes nothing for another {left:.0f} h.", {"hours_left": left}
         )
     plugged = {osd.device for osd in view.osds.values() if osd.device is not None}
-    newly = sum(
-        1
-        for device, since in context.bad_since.items()
-        if device in plugged and since >= context.bundle_since
-    )
+    newly = len(plugged & turned_after(context, context.bundle_since - _INSTANT))
     devices = len(plugged)
     if devices and newly / devices > policy.new_bundle_bad_share and newly > policy.suspicion_min:
         most = policy.new_bundle_bad_share

@@ -18,7 +18,8 @@ from actions.messages import describe_estimate, describe_limit
 from actions.planning.diff import in_units
 from actions.policy import Policy
 from actions.space import Room, waiting, when_done
-from data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Bound, Drain, Mechanic, Move, Plan, Target
+from actions.weighing import weigh_one
+from data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Bound, Drain, Intent, Mechanic, Move, Plan, Target
 from data.ids import OsdId, PgId
 from data.outlook import GRID_DAYS, Outlook
 
@@ -65,6 +66,10 @@ def sealed(
     bounds = (*bounds, *after)
     lives = survival(context.outlooks.get(drain.device) if drain.device else None, hours)
     why = draft.why
+    if drain.intent in (Intent.REPLACE, Intent.REMOVE):
+        weighed = weigh_one(view, drain.device, policy, context)
+        if weighed is not None:
+            why += f"; {weighed.cost.sentence[:1].lower()}{weighed.cost.sentence[1:-1]}"
     if lives is not None:
         chance = "over 99.9%" if lives > SUREST else f"{lives:.1%}"
         why += f"; it takes {describe_estimate(hours)}, which the device outlives with a chance of {chance}"
@@ -210,7 +215,7 @@ def _bounds(
         bounds.append(Bound(f"{policy.peering_max} PGs peering at once", peering))
     else:
         bounds.append(Bound("one PG at a time, for want of a latency signal", _one_by_one(moves, policy)))
-    share = _open_share(policy)
+    share = policy.open_share
     return tuple(
         sorted((Bound(b.name, b.hours / 3600 / share) for b in bounds), key=lambda bound: -bound.hours)
     )
@@ -262,14 +267,6 @@ def _one_by_one(moves: tuple[Move, ...], policy: Policy) -> float:
 
 def _whole_ticks(seconds: float, policy: Policy) -> float:
     return math.ceil(seconds / policy.tick_seconds) * policy.tick_seconds
-
-
-def _open_share(policy: Policy) -> float:
-    """Share of the day in which PGs may move."""
-    if policy.window is None:
-        return 1.0
-    start, end = policy.window
-    return ((end - start) % 24 or 24) / 24
 
 
 def survival(outlook: Outlook | None, hours: float) -> float | None:

@@ -1,15 +1,16 @@
 """actions.worth: what a forecast is worth in bytes under a policy. In: forecasts day by day, fates, layout, policy.
-Out: the shares of bytes that were moved in time and for nothing (Li 2016), with what a notch up or down gives.
+Out: the shares of bytes that were moved in time and for nothing (Li 2016), with what other costs would give.
 
 The decisions are those that run on a cluster (`actions.decide`); only the movement of bytes is a model. No I/O.
 """
 
-from actions.worth.given import Fates, Forecasts, Layout, Notch, NothingToReplay, laid_out, threshold_at
-from actions.worth.ladder import Rung, ladder, table
+from actions.worth.given import Fates, Forecasts, Layout, Notch, NothingToReplay, laid_out
+from actions.worth.ladder import HERE, Rung, ladder, table
 from actions.worth.replay import Drained, Replayed, replay
 from actions.worth.tally import Interval, Worth, worth_of
 
 __all__ = [
+    "HERE",
     "Drained",
     "Fates",
     "Forecasts",
@@ -24,6 +25,5 @@ __all__ = [
     "laid_out",
     "replay",
     "table",
-    "threshold_at",
     "worth_of",
 ]

@@ -1,12 +1,13 @@
-"""What is replayed: forecasts of drives, their fates, where they stand, and the notch at which they are flagged."""
+"""What is replayed: forecasts of drives, their fates, where they stand, and the thresholds of the words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from actions.cost import ChanceCurve
 from data.refusal import Refusal
 
 Ints = NDArray[np.int64]
@@ -22,15 +23,12 @@ class NothingToReplay(Refusal):
 
 @dataclass(frozen=True, slots=True)
 class Notch:
-    """Values of p_fail_30d from which on a drive is called warning and bad. `name` is for people."""
+    """Values of p_fail_30d from which on a drive is called warning and bad: words for people, and what mass suspicion
+    counts. Drains are decided by cost.
+    """
 
-    name: str
     warning: float
     bad: float
-
-    def times(self, factor: float, name: str) -> Notch:
-        """Both values times `factor`."""
-        return Notch(name, self.warning * factor, self.bad * factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +39,56 @@ class Forecasts:
     """Day of the first column, counted from 1970-01-01; the columns are consecutive days."""
     p_fail_30d: NDArray[np.float32]
     """(drives, days) in [0, 1], higher is worse; NaN on a day on which nothing is known of the drive."""
+    p_fail_7d: NDArray[np.float32] | None = None
+    """(drives, days), no more than `p_fail_14d`; None: the risk within the 30 days is taken to be steady."""
+    p_fail_14d: NDArray[np.float32] | None = None
+    """(drives, days), no more than `p_fail_30d`; given together with `p_fail_7d`."""
 
     @classmethod
-    def spread(cls, drive: Ints, day: Ints, p_fail_30d: Floats, *, drives: int, every: int) -> Forecasts:
+    def spread(
+        cls,
+        drive: Ints,
+        day: Ints,
+        p_fail_30d: Floats,
+        *,
+        drives: int,
+        every: int,
+        sooner: tuple[Floats, Floats] | None = None,
+    ) -> Forecasts:
         """From rows (a drive and day each); a row stands for `every` days, or until the drive's next one.
 
         drive: (rows,) numbers below `drives`; day: (rows,) days since 1970-01-01; p_fail_30d: (rows,), NaN
-        where the drive could not be judged. Raises NothingToReplay without rows.
+        where the drive could not be judged; sooner: the chances within 7 and 14 days of the same rows. Raises
+        NothingToReplay without rows.
         """
         if not len(drive):
             raise NothingToReplay(
                 "there is no forecast to replay; score the days with `predrain score` first"
             )
-        first, last = int(day.min()), int(day.max())
-        p = np.full((drives, last - first + every), np.nan, dtype=np.float32)
-        p[drive, day - first] = p_fail_30d
-        asked = np.zeros(p.shape, dtype=bool)
+        first, days = int(day.min()), int(day.max()) - int(day.min()) + every
+        asked = np.zeros((drives, days), dtype=bool)
         asked[drive, day - first] = True
-        for column in range(1, p.shape[1]):
-            recent = asked[:, max(0, column - every + 1) : column].any(axis=1)
-            carried = recent & ~asked[:, column]
-            p[carried, column] = p[carried, column - 1]
-        return cls(first, p)
+        tables = []
+        for rows in (p_fail_30d, *(sooner or ())):
+            p = np.full((drives, days), np.nan, dtype=np.float32)
+            p[drive, day - first] = rows
+            for column in range(1, days):
+                recent = asked[:, max(0, column - every + 1) : column].any(axis=1)
+                carried = recent & ~asked[:, column]
+                p[carried, column] = p[carried, column - 1]
+            tables.append(p)
+        return cls(first, *tables)
+
+    def curves_of(self, drive: int) -> list[ChanceCurve | None]:
+        """The chances of one drive, day by day; None where nothing is known."""
+        month = self.p_fail_30d[drive].tolist()
+        if self.p_fail_7d is None or self.p_fail_14d is None:
+            return [None if p != p else ChanceCurve.of_month(p) for p in month]
+        fortnight = np.minimum(self.p_fail_14d[drive], self.p_fail_30d[drive])
+        week, two = np.minimum(self.p_fail_7d[drive], fortnight).tolist(), fortnight.tolist()
+        return [
+            None if p != p else ChanceCurve(*told) for *told, p in zip(week, two, month, month, strict=True)
+        ]
 
     @property
     def drives(self) -> int:
@@ -76,7 +102,8 @@ class Forecasts:
 
     def of(self, members: Ints) -> Forecasts:
         """The forecasts of some drives, in that order."""
-        return replace(self, p_fail_30d=self.p_fail_30d[members])
+        sooner = (None if table is None else table[members] for table in (self.p_fail_7d, self.p_fail_14d))
+        return Forecasts(self.first, self.p_fail_30d[members], *sooner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +158,3 @@ def laid_out(
     rack = host // hosts_a_rack
     used = (size_bytes * fill).astype(np.int64)
     return Layout(rack // racks_a_cluster, rack, host, used, size_bytes.astype(np.int64))
-
-
-def threshold_at(share: float, forecasts: Forecasts, fates: Fates, horizon: int) -> float | None:
-    """The p_fail_30d that `share` of the healthy windows reach; None when there is no such window.
-
-    A healthy window is a drive and 30 days from the first forecast on, all of them in service and alive for
-    `horizon` days more, or to the end of the data.
-    """
-    worst: list[NDArray[np.float32]] = []
-    for begin in range(0, forecasts.days, WINDOW_DAYS):
-        block = forecasts.p_fail_30d[:, begin : begin + WINDOW_DAYS]
-        opens = forecasts.first + begin
-        healthy = (fates.first <= opens) & (fates.last >= opens + block.shape[1] + horizon)
-        healthy |= (fates.first <= opens) & ~fates.died & (fates.last == fates.end)
-        largest = np.where(np.isnan(block[healthy]), -1, block[healthy]).max(axis=1, initial=-1)
-        worst.append(largest[largest >= 0])
-    every = np.concatenate(worst)
-    return float(np.quantile(every, 1 - share, method="higher")) if len(every) else None

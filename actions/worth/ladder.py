@@ -1,40 +1,42 @@
-"""What a notch up or down would have given, and the plain table that says so."""
+"""What other costs of a failure would have given, and the plain table that says so."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from actions.cost import COST_MAX
 from actions.policy import Policy
-from actions.worth.given import Fates, Forecasts, Layout, Notch, threshold_at
-from actions.worth.tally import HORIZON_DAYS, Interval, Worth, worth_of
+from actions.worth.given import Fates, Forecasts, Layout, Notch
+from actions.worth.tally import Interval, Worth, worth_of
 
-FACTORS = ((0.25, "x 1/4"), (0.5, "x 1/2"), (1.0, "as they are"), (2.0, "x 2"), (4.0, "x 4"))
-SHARES = (0.0003, 0.001, 0.003, 0.01, 0.03)
-"""Shares of healthy windows (a drive's 30 days) flagged: the rungs of the ladder by quantile."""
+FACTORS = ((0.25, " x 1/4"), (0.5, " x 1/2"), (1.0, ""), (2.0, " x 2"), (4.0, " x 4"))
+"""Times the costs that are set."""
+HERE = "as it is set"
 
 TB = 10**12
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One notch and what it gave."""
+    """One setting of `failure_cost` and what it gave, judged by the costs that are set. `name` is for people."""
 
-    notch: Notch
+    name: str
+    failure_cost: float
     worth: Worth
 
 
-def notches(forecasts: Forecasts, fates: Fates, notch: Notch) -> tuple[Notch, ...]:
-    """The bundle's thresholds times 1/4 to 4, then those that SHARES of the healthy windows replayed reach.
+def scale_costs(policy: Policy, factor: float) -> Policy:
+    """The policy with every `failure_cost` times `factor`, within what may be set."""
 
-    The second kind is read off the months that are judged: it says what was to be had, not what would have been set.
-    """
-    scaled = [notch.times(factor, f"thresholds {name}") for factor, name in FACTORS]
-    for share in SHARES:
-        bad = threshold_at(share, forecasts, fates, HORIZON_DAYS)
-        if bad is not None:
-            scaled.append(Notch(f"{100 * share:g} % of healthy windows", min(notch.warning, bad), bad))
-    return tuple(scaled)
+    def scaled(cost: float) -> float:
+        return min(COST_MAX, max(1.0, cost * factor))
+
+    return replace(
+        policy,
+        failure_cost=scaled(policy.failure_cost),
+        failure_cost_of=tuple((place, scaled(cost)) for place, cost in policy.failure_cost_of),
+    )
 
 
 def ladder(
@@ -46,20 +48,33 @@ def ladder(
     *,
     resamples: int = 200,
     seed: int = 0,
+    reading_hours: int = 1,
     tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[Rung, ...]:
-    """The worth at every notch; the bundle's own is named "thresholds as they are"."""
+    """The worth at each setting; the policy's own is named `HERE`."""
     rungs = []
-    for step in notches(forecasts, fates, notch):
-        worth = worth_of(forecasts, fates, layout, policy, step, resamples=resamples, seed=seed)
-        rungs.append(Rung(step, worth))
-        tell(f"worth at {step.name}: {_share(worth.migration_rate.value)} of failing bytes safe")
+    for factor, told in FACTORS:
+        tried = scale_costs(policy, factor)
+        worth = worth_of(
+            forecasts,
+            fates,
+            layout,
+            tried,
+            notch,
+            resamples=resamples,
+            seed=seed,
+            reading_hours=reading_hours,
+            priced_by=policy,
+        )
+        name = f"failure_cost{told}" if told else f"failure_cost {HERE}"
+        rungs.append(Rung(name, tried.failure_cost, worth))
+        tell(f"worth at {name}: {_share(worth.cost_saved.value)} of the cost of failures saved")
     return tuple(rungs)
 
 
 _HEAD = (
-    "notch", "bad from", "failing bytes safe", "moved for nothing / 30 d", "drains", "in time", "for nothing",
-    "died later", "undecided", "precision", "lead p50", "wait p90",
+    "setting", "failure_cost", "cost saved", "failing bytes safe", "moved for nothing / 30 d", "drains", "in time",
+    "for nothing", "died later", "undecided", "precision", "lead p50", "wait p90",
 )  # fmt: skip
 
 
@@ -80,7 +95,8 @@ def table(rungs: Iterable[Rung]) -> str:
     worth = rows[0][1]
     head = (
         f"{worth.first} to {worth.last}: {worth.drives:,} drives, {worth.failures:,} failed with "
-        f"{worth.failing_bytes / TB:,.1f} TB on them. For nothing: the drive lived on for {worth.horizon_days} days or "
+        f"{worth.failing_bytes / TB:,.1f} TB on them. Cost saved: of what the failures would cost without a drain, by "
+        f"the costs that are set. For nothing: the drive lived on for {worth.horizon_days} days or "
         "more, though some died later; undecided: nobody knows. Precision is of drains that ended that long "
         "before the data."
     )
@@ -89,8 +105,9 @@ def table(rungs: Iterable[Rung]) -> str:
 
 def _row(rung: Rung, worth: Worth) -> tuple[str, ...]:
     return (
-        rung.notch.name,
-        f"{rung.notch.bad:.4f}",
+        rung.name,
+        f"{rung.failure_cost:g}",
+        _interval(worth.cost_saved),
         _interval(worth.migration_rate),
         _interval(worth.mismigration_rate, 3),
         f"{worth.drains:,}",

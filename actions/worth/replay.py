@@ -4,6 +4,9 @@ Every day at the hour at which the policy's window opens (noon without one) the 
 `actions.decide` answers, again whenever a drain has come to its end. It proposes, believes or refuses,
 approves, withdraws and begins drains; from there on a model of movement stands in for the steps of a drain.
 
+Drains are decided by cost. A daily score stands for the readings of the 24 hours after it: they are one every
+`reading_hours`, and all say what it says, so that evidence is confirmed within the day or by the next score.
+
 Assumed: a drain moves one PG at a time (the pace without a latency signal), `move_bytes_per_second` each and at
 most `in_flight_max` of them, while the window is open. A person approves what is proposed at once, also in mode
 propose. A drive dies, or is taken away, at the hour of the day's look. A dead drive is out and its data healed at
@@ -19,9 +22,12 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from actions.cluster.view import ClusterView
+from actions.confirmation import ForecastPoint
 from actions.context import Memory
+from actions.cost import ChanceCurve
 from actions.crush.map import CrushMap
 from actions.decide import decide
+from actions.forecast_history import may_pay
 from actions.guards import Refuse
 from actions.policy import Mode, Policy
 from actions.states import ENDED, Event, after
@@ -29,10 +35,12 @@ from actions.steps import Hold, Propose, Refusal, Turn
 from actions.worth.given import Fates, Forecasts, Layout, Notch
 from actions.worth.slots import Slots
 from data.drain import Drain, DrainState
-from data.ids import DeviceId, OsdId
+from data.ids import DeviceId, HostName, OsdId
 from data.outlook import Outlook, Status, borne_out
 
 NOON = 12
+_A_DAY = timedelta(days=1)
+_HOST = HostName("replayed")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WAITING = (DrainState.PROPOSED, DrainState.APPROVED)
 _LOOKS_MAX = 100
@@ -64,13 +72,24 @@ class Replayed:
     """Guard's code -> drives that it held back at least once before their drain began."""
 
 
-def replay(forecasts: Forecasts, fates: Fates, layout: Layout, policy: Policy, notch: Notch) -> Replayed:
-    """Replay the forecasts' days, but no longer than the fates are known."""
+def replay(
+    forecasts: Forecasts,
+    fates: Fates,
+    layout: Layout,
+    policy: Policy,
+    notch: Notch,
+    *,
+    reading_hours: int = 1,
+) -> Replayed:
+    """Replay the forecasts' days, but no longer than the fates are known.
+
+    reading_hours: hours between two readings of a disk, 1 to 24.
+    """
     last = min(fates.end, forecasts.first + forecasts.days - 1)
     drains: list[Drained] = []
     refused: dict[str, set[int]] = {}
     for number in np.unique(layout.cluster):
-        cluster = _Cluster.of(number, forecasts, fates, layout, policy, notch)
+        cluster = _Cluster.of(number, forecasts, fates, layout, policy, notch, reading_hours)
         for day in range(forecasts.first, last + 1):
             cluster.live(day)
         drains.extend(cluster.closed(last + 1))
@@ -98,11 +117,16 @@ class _Cluster:
     policy: Policy
     notch: Notch
     first_day: int
-    watched: Mapping[OsdId, list[float]]
-    """p_fail_30d, day by day, of every OSD that is ever bad: no decision looks at the others' outlooks."""
+    reading_hours: int
+    watched: Mapping[OsdId, list[ChanceCurve | None]]
+    """The chances, day by day, of every OSD that is ever bad or worth a drain: no decision looks at the others."""
     stands: Mapping[DeviceId, OsdId]
     """OSD of each watched device."""
     outlooks: dict[DeviceId, Outlook] = field(default_factory=dict)
+    points: dict[DeviceId, tuple[ForecastPoint, ...]] = field(default_factory=dict)
+    """Of the last days, of disks whose drain could pay."""
+    pending: bool = False
+    """Whether evidence waits for a further reading since the last look."""
     bad_since: dict[DeviceId, datetime] = field(default_factory=dict)
     drains: dict[OsdId, Drain] = field(default_factory=dict)
     """The last drain of each OSD."""
@@ -123,11 +147,15 @@ class _Cluster:
         layout: Layout,
         policy: Policy,
         notch: Notch,
+        reading_hours: int,
     ) -> _Cluster:
         """The cluster as it stands on the first day, every slot filled."""
         members = np.flatnonzero(layout.cluster == number)
         own = forecasts.p_fail_30d[members]
-        watched = np.flatnonzero((own >= notch.bad).any(axis=1))
+        # No PG is known here, so that none can be lost; a lower sieve looks at fewer drives.
+        policy = replace(policy, loss_cost=1.0, loss_cost_of=())
+        least = min(notch.bad, 1 / (2 * policy.dearest_death))
+        watched = np.flatnonzero((own >= least).any(axis=1))
         if policy.mode is Mode.PROPOSE:
             policy = replace(policy, mode=Mode.ACT)
         return cls(
@@ -135,7 +163,8 @@ class _Cluster:
             policy,
             notch,
             forecasts.first,
-            {OsdId(int(place)): own[place].tolist() for place in watched},
+            reading_hours,
+            {OsdId(int(place)): forecasts.curves_of(int(members[place])) for place in watched},
             {DeviceId(str(fates.devices[members[place]])): OsdId(int(place)) for place in watched},
         )
 
@@ -155,7 +184,7 @@ class _Cluster:
             moving = {osd: mover for osd, mover in self.movers.items() if osd not in self.held}
             rate = _bytes_an_hour(self.policy, len(moving))
             step = min((mover.left / rate for mover in moving.values()), default=float(hours))
-            step = min(step, hours - passed)
+            step = min(step, hours - passed, self._until_reading(passed) if self.pending else step)
             passed += step
             for osd, mover in moving.items():
                 mover.left -= rate * step
@@ -191,6 +220,7 @@ class _Cluster:
     def _forget(self, osd: OsdId) -> None:
         self.outlooks.pop(self.slots.device(osd), None)
         self.bad_since.pop(self.slots.device(osd), None)
+        self.points.pop(self.slots.device(osd), None)
 
     # -- what is known and decided
 
@@ -198,24 +228,47 @@ class _Cluster:
         now = _EPOCH + timedelta(days=day, hours=_window(self.policy)[0])
         column = day - self.first_day
         for osd, chances in self.watched.items():
-            device, p = self.slots.device(osd), chances[column]
-            if p != p or not self.slots.serves(osd):
+            device, curve = self.slots.device(osd), chances[column]
+            if curve is None or not self.slots.serves(osd):
                 continue
+            p = curve.within_30d
             status = Status.GOOD
             if p >= self.notch.bad:
                 status = Status.BAD
             elif p >= self.notch.warning:
                 status = Status.WARNING
-            said = Outlook(device, now, status, "model:replayed", (), "", p_fail_30d=p)
+            said = Outlook(device, now, status, "model:replayed", (), "", *_chances(curve))
             self.outlooks[device] = borne_out(said, self.outlooks.get(device))
+            self._note_forecast(device, ForecastPoint(now, _HOST, curve, sound=True))
             if status is Status.BAD:
                 self.bad_since.setdefault(device, now)
             else:
                 self.bad_since.pop(device, None)
 
+    def _note_forecast(self, device: DeviceId, point: ForecastPoint) -> None:
+        oldest = point.at - self.policy.suspicion_window - timedelta(days=1)
+        kept = tuple(known for known in self.points.get(device, ()) if known.at >= oldest)
+        self.points[device] = (*kept, point)
+
+    def _until_reading(self, passed: float) -> float:
+        return self.reading_hours - passed % self.reading_hours
+
+    def _forecasts_by(self, now: datetime, passed: float) -> dict[DeviceId, tuple[ForecastPoint, ...]]:
+        """Of each disk what its readings have said until now: the last one says what the day's score says."""
+        hours = passed - passed % self.reading_hours
+        read_at = now - timedelta(hours=passed - hours)
+        return {
+            device: (*points, replace(points[-1], at=read_at))
+            if timedelta(0) < read_at - points[-1].at < _A_DAY
+            else points
+            for device, points in self.points.items()
+        }
+
     def _settle(self, day: int, opened: datetime, passed: float) -> None:
         """Look and do what is decided, until a look decides nothing new."""
         now = opened + timedelta(hours=passed)
+        self.pending = False
+        forecasts = self._forecasts_by(now, passed)
         for _ in range(_LOOKS_MAX):
             if not self._anything_to_decide():
                 return
@@ -228,9 +281,11 @@ class _Cluster:
                 now,
                 Memory(now, planned=self.planned),
                 bad_since=self.bad_since,
+                forecasts=forecasts,
             )
             answers = decisions.answers
             self.planned.update(decisions.planned)
+            self.pending = any(map(_waits_for_readings, answers))
             self.held = {answer.drain.osds[0] for answer in answers if isinstance(answer, Hold)}
             taken = [self._take(answer, day + passed / 24) for answer in answers]
             if not any(taken):
@@ -241,7 +296,8 @@ class _Cluster:
         if self.movers or any(drain.state in _WAITING for drain in self.drains.values()):
             return True
         return any(
-            outlook.severity is Status.BAD and self.slots.serves(self.stands[device])
+            (outlook.severity is Status.BAD or may_pay(outlook, self.policy))
+            and self.slots.serves(self.stands[device])
             for device, outlook in self.outlooks.items()
         )
 
@@ -278,7 +334,7 @@ class _Cluster:
         if drain.state is DrainState.PREPARING:
             drain = after(drain, Event.PREPARED, drain.updated_at)
             proposed = (drain.created_at - _EPOCH) / timedelta(days=1) - _window(self.policy)[0] / 24
-            self.movers[osd] = _Mover(osd, proposed, at, float(self.slots.used_bytes(osd)))
+            self.movers[osd] = _Mover(osd, min(proposed, at), at, float(self.slots.used_bytes(osd)))
         self.drains[osd] = drain
 
     def _note(self, osd: OsdId, refusals: tuple[Refuse, ...]) -> None:
@@ -301,6 +357,15 @@ class _Cluster:
         for event in (Event.EMPTIED, Event.COUNTED):
             drain = after(drain, event, drain.updated_at)
         self.drains[osd] = drain
+
+
+def _chances(curve: ChanceCurve) -> tuple[float, float, float]:
+    return curve.within_7d, curve.within_14d, curve.within_30d
+
+
+def _waits_for_readings(answer: object) -> bool:
+    """Whether a drain pays, and only further readings are wanted."""
+    return isinstance(answer, Refusal) and any("wanted_hours" in one.numbers for one in answer.refusals)
 
 
 def _window(policy: Policy) -> tuple[int, int]:

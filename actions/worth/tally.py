@@ -54,6 +54,11 @@ class Worth:
     nothing_bytes: int
     mismigration_rate: Interval
     """nothing_bytes for each byte and 30 days on drives that were seen to live on for the horizon; lower is better."""
+    cost_saved: Interval
+    """Of what the failures would cost without a drain, the share that is saved with the moves paid, drive by drive:
+    (failure_cost x safe_bytes - moved_bytes) / (failure_cost x failing_bytes). At most 1; below 0 where drains cost
+    more than they save.
+    """
     drains: int
     in_time: int
     for_nothing: int
@@ -88,13 +93,16 @@ def worth_of(
     horizon_days: int = HORIZON_DAYS,
     resamples: int = 200,
     seed: int = 0,
+    reading_hours: int = 1,
+    priced_by: Policy | None = None,
 ) -> Worth:
     """Replay the forecasts under the policy and count. A function of its arguments alone.
 
+    priced_by: the policy whose costs the drains are judged by; the one that decides, where none is given.
     Drives on which nothing was forecast count too: the bytes of those that died were not saved.
     """
-    done = replay(forecasts, fates, layout, policy, notch)
-    book = _Book.of(done, fates, layout, horizon_days)
+    done = replay(forecasts, fates, layout, policy, notch, reading_hours=reading_hours)
+    book = _Book.of(done, fates, layout, horizon_days, priced_by or policy)
     rates = _rates(book.columns(), resamples, seed)
     hours = [24 * (drain.begun - drain.proposed) for drain in done.drains]
     drained = {drain.drive for drain in done.drains}
@@ -113,6 +121,7 @@ def worth_of(
         moved_bytes=sum(drain.moved_bytes for drain in done.drains),
         nothing_bytes=int(book.nothing.sum()),
         mismigration_rate=rates["mismigration"],
+        cost_saved=rates["cost"],
         drains=len(done.drains),
         in_time=int(book.in_time.sum()),
         for_nothing=int(book.for_nothing.sum()),
@@ -139,6 +148,9 @@ class _Book:
     failing: NDArray[np.bool_]
     failing_bytes: Ints
     safe: Ints
+    moved: Ints
+    failure_cost: Floats
+    """What a byte on the drive costs that is rebuilt."""
     nothing: Ints
     exposure: Floats
     """Byte-days on which the drive was seen to live on for the horizon."""
@@ -148,16 +160,17 @@ class _Book:
     """Its drain ended a whole horizon before the data."""
 
     @classmethod
-    def of(cls, done: Replayed, fates: Fates, layout: Layout, horizon: int) -> _Book:
+    def of(cls, done: Replayed, fates: Fates, layout: Layout, horizon: int, prices: Policy) -> _Book:
         """Judge every drain by its drive's fate."""
         size = len(fates.last)
         present = (fates.first <= done.last) & (fates.last >= done.first)
         failing = fates.died & (fates.last > done.first) & (fates.last <= done.last)
-        safe, nothing, in_time, for_nothing = (np.zeros(size, dtype=np.int64) for _ in range(4))
+        safe, moved, nothing, in_time, for_nothing = (np.zeros(size, dtype=np.int64) for _ in range(5))
         early = np.zeros(size, dtype=bool)
         for drain in done.drains:
             drive = drain.drive
             lived_on = float(fates.last[drive]) - drain.ended
+            moved[drive] = drain.moved_bytes
             safe[drive] = drain.moved_bytes * failing[drive]
             in_time[drive] = fates.died[drive] and lived_on < horizon
             for_nothing[drive] = lived_on >= horizon
@@ -170,6 +183,8 @@ class _Book:
             failing,
             layout.used_bytes * failing,
             safe,
+            moved,
+            failure_costs(layout, prices),
             nothing,
             layout.used_bytes * days.astype(np.float64),
             in_time,
@@ -183,9 +198,17 @@ class _Book:
         pairs: dict[str, tuple[NDArray[np.number], NDArray[np.number]]] = {
             "migration": (self.safe, self.failing_bytes),
             "mismigration": (self.nothing, self.exposure / WINDOW_DAYS),
+            "cost": (self.failure_cost * self.safe - self.moved, self.failure_cost * self.failing_bytes),
             "precision": (in_time, in_time + self.for_nothing),
         }
         return {name: (a.astype(np.float64), b.astype(np.float64)) for name, (a, b) in pairs.items()}
+
+
+def failure_costs(layout: Layout, policy: Policy) -> Floats:
+    """(drives,) What a rebuilt byte costs, by the drive's host."""
+    hosts, place = np.unique(layout.host, return_inverse=True)
+    costs = [policy.death_costs(f"host-{host}", None).failure_cost for host in hosts]
+    return np.array(costs, dtype=np.float64)[place]
 
 
 def _rates(columns: Mapping[str, tuple[Floats, Floats]], resamples: int, seed: int) -> dict[str, Interval]:

@@ -201,7 +201,7 @@ def _write(out: Path, tried: Backtest, worth: Mapping[str, tuple[Rung, ...]], an
 
 
 def _ladder(fleet: FleetTrial, policy: Policy, plan: Plan) -> tuple[Rung, ...]:
-    """The last split's forecast under the policy, at its thresholds and at notches beside them."""
+    """The last split's forecast under the policy, at its costs and at others beside them."""
     from models.calibrate import Thresholds
     from models.evaluate import read_scores, read_truth
     from service.worth import sizes_of, worth_of_scores
@@ -221,6 +221,7 @@ def _ladder(fleet: FleetTrial, policy: Policy, plan: Plan) -> tuple[Rung, ...]:
 
 def _bytes(rungs: tuple[Rung, ...]) -> Bytes:
     """Rungs as the report wants them."""
+    from actions.worth import HERE
     from models.evaluate import Interval as Figure
     from models.report import Bytes
     from models.report.words import share
@@ -228,7 +229,7 @@ def _bytes(rungs: tuple[Rung, ...]) -> Bytes:
     nan = float("nan")
     worths = [rung.worth for rung in rungs]
     first = worths[0]
-    names = [rung.notch.name for rung in rungs]
+    names = [rung.name for rung in rungs]
 
     def figure(interval: Interval, digits: int) -> str:
         return share(
@@ -245,11 +246,12 @@ def _bytes(rungs: tuple[Rung, ...]) -> Bytes:
         notches=names,
         safe=[nan if w.migration_rate.value is None else w.migration_rate.value for w in worths],
         nothing=[nan if w.mismigration_rate.value is None else w.mismigration_rate.value for w in worths],
-        columns=("bad from", "failing bytes safe", "moved for nothing, a byte and 30 d", "drains", "in time",
-                 "for nothing", "undecided", "median lead", "p90 wait"),
+        columns=("failure_cost", "cost saved", "failing bytes safe", "moved for nothing, a byte and 30 d", "drains",
+                 "in time", "for nothing", "undecided", "median lead", "p90 wait"),
         cells=[
             (
-                f"{rung.notch.bad:.4f}",
+                f"{rung.failure_cost:g}",
+                figure(rung.worth.cost_saved, 1),
                 figure(rung.worth.migration_rate, 1),
                 figure(rung.worth.mismigration_rate, 3),
                 f"{rung.worth.drains:,}",
@@ -261,5 +263,5 @@ def _bytes(rungs: tuple[Rung, ...]) -> Bytes:
             )
             for rung in rungs
         ],
-        chosen=names.index("thresholds as they are"),
+        chosen=names.index(f"failure_cost {HERE}"),
     )  # fmt: skip

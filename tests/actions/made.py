@@ -10,13 +10,17 @@ from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.simulated.spec import ClusterSpec, PoolSpec, crush_tree
 from actions.cluster.view import ClusterView, Pool
 from actions.cluster.worlds import GB, disks, levelled, tiny
+from actions.confirmation import ForecastPoint
 from actions.context import Context, Memory
+from actions.forecast_history import read_chances
 from actions.plan import plan
 from actions.policy import Policy
 from actions.survey import survey
 from data.drain import Drain, DrainState, Intent, Plan
-from data.ids import DeviceId, OsdId, PgId
+from data.ids import DeviceId, HostName, OsdId, PgId
 from data.outlook import Outlook, Reason, Status
+from data.reading import Counters, Identity, Protocol, Reading, Smart
+from data.store.port import Store
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 POLICY = Policy()
@@ -113,7 +117,40 @@ def settled_memory(view: ClusterView) -> Memory:
 def a_context(view: ClusterView, *drains: Drain, **changes: object) -> Context:
     """What decisions may know, at NOW."""
     context = Context(survey(view), {}, drains, NOW, settled_memory(view))
-    return replace(context, **changes)  # type: ignore[arg-type]
+    context = replace(context, **changes)  # type: ignore[arg-type]
+    if context.forecasts:
+        return context
+    return replace(
+        context, forecasts={known.device: forecast_points(known) for known in context.outlooks.values()}
+    )
+
+
+HOST = HostName("stor-01")
+
+
+def reading_times(outlook: Outlook) -> tuple[datetime, ...]:
+    """When the readings were taken that bear an outlook out, by what it says of them."""
+    count = max(outlook.readings, 1)
+    step = timedelta(hours=outlook.span_hours) / max(count - 1, 1)
+    return tuple(outlook.as_of - step * number for number in reversed(range(count)))
+
+
+def forecast_points(outlook: Outlook) -> tuple[ForecastPoint, ...]:
+    """The readings that bear an outlook out, each with the outlook's chances."""
+    return tuple(ForecastPoint(at, HOST, read_chances(outlook), True) for at in reading_times(outlook))
+
+
+def a_reading(device: DeviceId, at: datetime, host: HostName = HOST, **counts: int) -> Reading:
+    """A disk as it was read."""
+    seen = Smart(Protocol.ATA, Identity(), True, Counters(**counts))
+    return Reading(device, host, at, at, seen)
+
+
+def keep_history(store: Store, outlook: Outlook) -> None:
+    """Keep the readings that bear an outlook out, and an outlook like it of each."""
+    times = reading_times(outlook)
+    store.add_readings(a_reading(outlook.device, at) for at in times)
+    store.save_outlooks(replace(outlook, as_of=at) for at in times)
 
 
 def a_plan(view: ClusterView, drain: Drain, policy: Policy = POLICY) -> Plan:

@@ -18,6 +18,7 @@ from data.outlook import Outlook
 from data.store.port import Store
 from data.store.sqlite import SqliteStore
 from tests.actions.checkers import Watched
+from tests.actions.made import keep_history
 
 ENOUGH = 3_000
 """Ticks after which a drain that has not ended is stuck."""
@@ -38,6 +39,9 @@ class Run:
     policy: Policy = field(default_factory=Policy)
     tick_seconds: float = 10.0
     outlooks: dict[DeviceId, Outlook] = field(default_factory=dict)
+
+    _recorded: dict[DeviceId, Outlook] = field(default_factory=dict)
+    """The outlooks whose readings the store has."""
 
     def __post_init__(self) -> None:
         self.folder = scratch()
@@ -72,11 +76,19 @@ class Run:
     def tick(self, seconds: float | None = None) -> TickReport:
         """Time passes, then the controller ticks."""
         self.cluster.advance(self.tick_seconds if seconds is None else seconds)
+        self.record()
         report = self.controller.tick(self.cluster.now, self.outlooks)
         self.watched.check_between()
         if report.halted is not None and report.view is not None:
             self.watched.check_halted(report.commands)
         return report
+
+    def record(self) -> None:
+        """Let the store have the readings that bear the outlooks out."""
+        for outlook in self.outlooks.values():
+            if self._recorded.get(outlook.device) != outlook:
+                keep_history(self.store, outlook)
+                self._recorded[outlook.device] = outlook
 
     def ticks(self, count: int) -> None:
         """`count` ticks."""

@@ -105,6 +105,9 @@ def test_two_drains_share_the_balancer_and_the_last_one_gives_it_back() -> None:
 # --------------------------------------------------------------------------------------------------------
 
 
+CALM = {"p_fail_7d": 0.001, "p_fail_14d": 0.002, "p_fail_30d": 0.004}
+
+
 def believe(run: Run, *osds: int, **changes: Any) -> None:
     for osd in osds:
         run.outlooks[device(osd)] = bad_outlook(osd, at=run.cluster.now, **changes)
@@ -126,8 +129,9 @@ def test_a_bad_disk_is_watched_proposed_or_drained_as_the_mode_says(
             assert run.watched.commands == []
 
 
-def test_a_warning_proposes_nothing(run: Run) -> None:
-    believe(run, 3, status=Status.WARNING)
+def test_a_warning_whose_drain_does_not_pay_proposes_nothing(run: Run) -> None:
+    believe(run, 3, status=Status.WARNING, **CALM)
+    believe(run, 5, status=Status.WARNING, p_fail_7d=None, p_fail_14d=None, p_fail_30d=None)
     run.ticks(3)
     assert run.store.drains() == ()
 
@@ -136,7 +140,7 @@ def test_an_unconfirmed_bad_disk_is_not_proposed_and_the_report_says_why(run: Ru
     believe(run, 3, readings=1, span_hours=0.0)
     report = run.tick()
     assert run.store.drains() == ()
-    assert "1 reading over 0.0 h" in report.refused[device(3)][0].sentence
+    assert "1 reading over 0 min bears out that a drain pays" in report.refused[device(3)][0].sentence
 
 
 def test_a_mass_of_bad_disks_of_one_model_proposes_none_of_them(run: Run) -> None:
@@ -154,7 +158,7 @@ def test_a_proposal_is_made_once_and_is_withdrawn_when_the_disk_has_long_been_be
     (drain,) = run.store.drains()
     assert drain.asked_by == AUTOMATIC
     assert drain.reason.startswith("Pending sectors rose")
-    believe(run, 3, status=Status.GOOD, span_hours=80.0)
+    believe(run, 3, status=Status.GOOD, span_hours=80.0, **CALM)
     run.ticks(2)
     assert run.known(drain).state is S.PROPOSED
     run.cluster.advance(timedelta(days=4).total_seconds())

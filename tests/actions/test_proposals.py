@@ -8,15 +8,20 @@ from datetime import timedelta
 import pytest
 
 from actions.cluster.view import ClusterView
+from actions.confirmation import ForecastPoint
+from actions.context import Context
+from actions.cost import ChanceCurve
 from actions.decide import decide
 from actions.foresight import fingerprint
 from actions.guards.belief import AUTOMATIC
 from actions.policy import Mode, Policy
 from actions.proposals import no_longer_wanted, proposals
 from actions.steps import Propose, Refusal, Turn
+from actions.weighing import with_weighed_disks
 from data.drain import Drain, DrainState, Intent, Plan
 from data.outlook import Outlook, Status
 from tests.actions.made import (
+    HOST,
     NOW,
     POLICY,
     a_context,
@@ -61,13 +66,17 @@ def test_a_disk_that_was_filled_is_proposed_like_any_other_once_it_is_bad() -> N
     assert not proposed(a_drain(0, DrainState.VERIFIED))
 
 
+CALM = {"p_fail_7d": 0.001, "p_fail_14d": 0.002, "p_fail_30d": 0.004}
+NO_CHANCE = dict.fromkeys(CALM)
+
+
 def held_outlook(status: Status = Status.WARNING) -> Outlook:
-    """One reading calls the disk better; the severity stays bad until three in a row do."""
-    return bad_outlook(0, status=status, held=Status.BAD, readings=1, span_hours=0.0)
+    """A rule's outlook: one reading calls the disk better; the severity stays bad until three in a row do."""
+    return bad_outlook(0, status=status, held=Status.BAD, readings=1, span_hours=0.0, **NO_CHANCE)
 
 
 @pytest.mark.parametrize("status", [Status.WARNING, Status.GOOD, Status.UNKNOWN])
-def test_a_disk_that_is_called_bad_while_its_newest_reading_is_not_is_refused_and_says_why(
+def test_a_disk_that_a_rule_calls_bad_while_its_newest_reading_is_not_is_refused_and_says_why(
     status: Status,
 ) -> None:
     view = calm_view()
@@ -79,7 +88,50 @@ def test_a_disk_that_is_called_bad_while_its_newest_reading_is_not_is_refused_an
     assert f"the newest reading says {status.value}" in answer.refusals[0].sentence
 
 
-def test_a_proposal_stands_as_long_as_its_disk_is_called_bad() -> None:
+def weighed(outlook: Outlook, view: ClusterView | None = None, policy: Policy = POLICY) -> Context:
+    view = view or calm_view()
+    return with_weighed_disks(view, policy, a_context(view, outlooks={outlook.device: outlook}))
+
+
+def test_a_bad_disk_whose_drain_does_not_pay_is_refused_with_what_moving_and_waiting_cost() -> None:
+    (answer,) = proposals(calm_view(), POLICY, weighed(bad_outlook(0, **CALM)))
+    assert isinstance(answer, Refusal)
+    assert "now costs" in answer.refusals[0].sentence
+    assert "A drain does not pay yet." in answer.refusals[0].sentence
+
+
+def test_a_warning_whose_drain_pays_is_proposed_with_the_decision_in_one_line() -> None:
+    (answer,) = proposals(calm_view(), POLICY, weighed(bad_outlook(0, status=Status.WARNING)))
+    assert isinstance(answer, Propose)
+    assert answer.drain.reason.endswith("Moving 60 GB now costs 60; waiting costs 360.")
+    assert answer.drain.plan is not None
+    assert "moving 60 GB now costs 60; waiting costs 360" in answer.drain.plan.why
+
+
+def test_what_a_failure_costs_decides_which_disks_are_proposed() -> None:
+    outlook = bad_outlook(0, p_fail_7d=0.01, p_fail_14d=0.02, p_fail_30d=0.05)
+    for cost, asked in ((10.0, 1), (30.0, 1)):
+        policy = replace(POLICY, failure_cost=cost)
+        answers = proposals(calm_view(), policy, weighed(outlook, policy=policy))
+        assert len(answers) == asked
+        assert isinstance(answers[0], Propose) == (cost == 30.0)
+
+
+def test_an_empty_disk_is_never_proposed_by_its_forecast() -> None:
+    view = changed_osd(calm_view(), 0, used_bytes=0)
+    (answer,) = proposals(view, POLICY, weighed(bad_outlook(0), view))
+    assert isinstance(answer, Refusal)
+
+
+def test_one_reading_is_never_enough_however_strong() -> None:
+    sure = bad_outlook(0, p_fail_7d=1.0, p_fail_14d=1.0, p_fail_30d=1.0, readings=1, span_hours=0.0)
+    (answer,) = proposals(calm_view(), POLICY, weighed(sure))
+    assert isinstance(answer, Refusal)
+    again = replace(sure, readings=2, span_hours=0.1)
+    assert isinstance(proposals(calm_view(), POLICY, weighed(again))[0], Propose)
+
+
+def test_a_proposal_by_a_rule_stands_as_long_as_its_disk_is_called_bad() -> None:
     view, old = calm_view(), NOW - timedelta(days=9)
     drain = replace(a_drain(0, DrainState.PROPOSED, asked_by=AUTOMATIC), created_at=old)
     better = replace(held_outlook(), span_hours=80.0, readings=2)
@@ -88,15 +140,33 @@ def test_a_proposal_stands_as_long_as_its_disk_is_called_bad() -> None:
     assert no_longer_wanted(view, drain, POLICY, a_context(view, outlooks={device(0): calm}))
 
 
-def test_a_drain_that_was_proposed_is_not_begun_by_itself_while_the_newest_reading_is_better() -> None:
+def test_a_proposal_stands_as_long_as_its_drain_pays_or_did_so_within_three_days() -> None:
+    view, old = calm_view(), NOW - timedelta(days=9)
+    drain = replace(a_drain(0, DrainState.PROPOSED, asked_by=AUTOMATIC), created_at=old)
+    warned = bad_outlook(0, status=Status.WARNING, span_hours=100.0)
+    assert not no_longer_wanted(view, drain, POLICY, weighed(warned))
+    calm = bad_outlook(0, **CALM)
+    for days, gone in ((2, False), (4, True)):
+        paid = ForecastPoint(NOW - timedelta(days=days), HOST, ChanceCurve.of_month(0.5), sound=True)
+        points = {device(0): (paid, ForecastPoint(NOW, HOST, ChanceCurve.of_month(0.004), sound=True))}
+        context = a_context(view, outlooks={device(0): calm}, forecasts=points)
+        assert bool(no_longer_wanted(view, drain, POLICY, context)) == gone
+
+
+def test_a_drain_that_was_proposed_is_not_begun_by_itself_while_it_does_not_pay() -> None:
     bad = bad_outlook(3)
     with Run(wide_spec(), policy=Policy(mode=Mode.PROPOSE)) as run:
         run.outlooks[device(3)] = replace(bad, as_of=run.cluster.now)
         run.ticks(5)
         run.controller.policy = Policy(mode=Mode.ACT)
-        run.outlooks[device(3)] = replace(bad, as_of=run.cluster.now, status=Status.WARNING, held=Status.BAD)
+        run.outlooks[device(3)] = bad_outlook(3, run.cluster.now, readings=1, span_hours=0, **CALM)
         run.ticks(5)
         assert [drain.state for drain in run.store.drains()] == [DrainState.PROPOSED]
+        run.cluster.advance(timedelta(minutes=10).total_seconds())
+        run.outlooks[device(3)] = replace(bad, as_of=run.cluster.now)
+        run.ticks(5)
+        assert [drain.state for drain in run.store.drains()] == [DrainState.PROPOSED]  # one reading again
+        run.cluster.advance(timedelta(hours=2).total_seconds())
         run.outlooks[device(3)] = replace(bad, as_of=run.cluster.now)
         run.ticks(5)
         assert [drain.state for drain in run.store.drains()] == [DrainState.DRAINING]

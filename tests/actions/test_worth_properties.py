@@ -15,13 +15,13 @@ from actions.worth import Fates, Forecasts, Layout, Notch, Replayed, replay, wor
 DAYS = 40
 HOSTS = 4
 USED = 5_000_000_000_000
-NOTCH = Notch("test", 0.05, 0.2)
+NOTCH = Notch(0.05, 0.2)
 BOUND = Policy(out_share_max=0.5, suspicion_min=5)
 BOUNDLESS = Policy(
     drains_per_host=1000, drains_per_rack=1000, drains_per_cluster=1000, out_share_max=1.0,
     in_flight_max=1000, suspicion_min=1000,
 )  # fmt: skip
-INSTANT = replace(BOUNDLESS, trust_readings=1, trust_hours=0.0, move_bytes_per_second=1e12)
+INSTANT = replace(BOUNDLESS, failure_cost=100, move_bytes_per_second=1e12)
 
 
 @st.composite
@@ -101,15 +101,15 @@ def test_a_perfect_oracle_without_a_budget_saves_all_that_has_lead_time(
 
 
 @settings(deadline=None, max_examples=40)
-@given(worlds(), st.sampled_from([0.5, 0.75]))
-def test_a_lower_threshold_never_saves_less_where_no_budget_binds(
+@given(worlds(), st.sampled_from([1.5, 3.0]))
+def test_a_dearer_failure_never_saves_less_where_no_budget_binds(
     world: tuple[Forecasts, Fates, Layout], factor: float
 ) -> None:
     fast = replace(BOUNDLESS, suspicion_window=timedelta(days=1))
-    above = worth_of(*world, fast, NOTCH, resamples=5)
-    below = worth_of(*world, fast, NOTCH.times(factor, "lower"), resamples=5)
-    assert below.safe_bytes >= above.safe_bytes
-    assert below.drains >= above.drains
+    cheap = worth_of(*world, fast, NOTCH, resamples=5)
+    dear = worth_of(*world, replace(fast, failure_cost=10 * factor), NOTCH, resamples=5)
+    assert dear.safe_bytes >= cheap.safe_bytes
+    assert dear.drains >= cheap.drains
 
 
 @settings(deadline=None, max_examples=20)

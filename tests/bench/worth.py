@@ -1,10 +1,10 @@
-"""What a forecast is worth in bytes, by notch and by policy.
+"""What a forecast is worth in bytes, by cost and by policy.
 
 `python -m tests.bench.worth SCORES --truth FILE... --bundle DIR`
 
 SCORES is what `predrain score` wrote with the bundle, of days that it had not seen. The first table goes through the
-notches under the default policy; the second through policies, each a change of one thing, at the bundle's own
-thresholds and at a quarter of them. `docs/decisions/0005-default-policy.md` quotes both.
+costs of a failure; the second through policies, each a change of one thing; the last lines go through costs and
+readings, on all drives and on two halves of them by chance. `docs/decisions/0028-drain-when-it-pays.md` quotes them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from actions.policy import Policy
-from actions.worth import Notch, Rung, ladder, laid_out, table, worth_of
+from actions.worth import Fates, Layout, Notch, Replayed, Rung, ladder, laid_out, replay, table, worth_of
+from actions.worth.tally import failure_costs
 from models.bundle import Bundle
 from models.evaluate import read_scores, read_truth
 from service.worth import replayed, sizes_of
@@ -25,12 +29,9 @@ SEED = 0
 
 
 def policies() -> Iterator[tuple[str, Policy]]:
-    """The default and what lies beside it. With a reading a day, two readings are what 24 hours come to."""
+    """The default and what lies beside it."""
     own = Policy()
-    yield "default (3 readings, 24 h)", own
-    yield "1 reading", replace(own, trust_readings=1, trust_hours=0)
-    yield "2 readings, 24 h", replace(own, trust_readings=2)
-    yield "7 readings, 144 h", replace(own, trust_readings=7, trust_hours=144)
+    yield "default", own
     yield "1 drain at once a cluster", replace(own, drains_per_cluster=1)
     yield "8 a cluster, 4 a rack", replace(own, drains_per_cluster=8, drains_per_rack=4)
     yield "0.5 % out at most", replace(own, out_share_max=0.005)
@@ -51,8 +52,31 @@ def _tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
+def prices(layout: Layout) -> Iterator[tuple[str, Policy]]:
+    """Costs of a failure; at last 3 in one half of the hosts and 30 in the other, by three seeds."""
+    own = Policy()
+    yield "failure_cost 10", own
+    yield "failure_cost 20", replace(own, failure_cost=20.0)
+    hosts = np.unique(layout.host)
+    for seed in range(3):
+        dear = np.random.default_rng(seed).permutation(len(hosts)) % 2 == 0
+        costs = tuple(
+            (f"host:host-{host}", 30.0 if one else 3.0) for host, one in zip(hosts, dear, strict=True)
+        )
+        yield f"failure_cost 3 and 30, seed {seed}", replace(own, failure_cost_of=costs)
+
+
+def saved(done: Replayed, fates: Fates, layout: Layout, policy: Policy, mine: NDArray[np.bool_]) -> float:
+    """Share of the cost of failures that was saved on some of the drives."""
+    cost = failure_costs(layout, policy)
+    failing = fates.died & (fates.last > done.first) & (fates.last <= done.last) & mine
+    drains = [drain for drain in done.drains if mine[drain.drive]]
+    gain = sum((cost[one.drive] * failing[one.drive] - 1.0) * one.moved_bytes for one in drains)
+    return float(gain / (cost * layout.used_bytes * failing).sum())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print both tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.worth", description=__doc__)
     parser.add_argument("scores", type=Path)
     parser.add_argument("--truth", type=Path, nargs="+", required=True)
@@ -60,20 +84,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--racks-a-cluster", type=int, default=5, help="of 4 hosts of 45 drives each")
     options = parser.parse_args(arguments)
     thresholds = Bundle.load(options.bundle).facts.thresholds
-    own = Notch("thresholds", thresholds.warning, thresholds.bad)
+    words = Notch(thresholds.warning, thresholds.bad)
     forecasts, fates, layout = replayed(
         read_scores(options.scores), read_truth(options.truth), sizes=sizes_of(options.truth), seed=SEED
     )
     if options.racks_a_cluster != 5:
         layout = laid_out(fates.models, layout.size_bytes, seed=SEED, racks_a_cluster=options.racks_a_cluster)
-    print(table(ladder(forecasts, fates, layout, Policy(), own, tell=_tell)), end="\n\n")
+    print(table(ladder(forecasts, fates, layout, Policy(), words, tell=_tell)), end="\n\n")
     rungs = []
-    for factor, beside in ((1.0, ""), (0.25, ", x 1/4")):
-        for name, policy in policies():
-            notch = own.times(factor, name + beside)
-            rungs.append(Rung(notch, worth_of(forecasts, fates, layout, policy, notch)))
-            _tell(f"{notch.name}: held back {dict(rungs[-1].worth.refused)}")
-    print(table(rungs))
+    for name, policy in policies():
+        rungs.append(Rung(name, policy.failure_cost, worth_of(forecasts, fates, layout, policy, words)))
+        _tell(f"{name}: held back {dict(rungs[-1].worth.refused)}")
+    print(table(rungs), end="\n\n")
+    half = np.random.default_rng(SEED).permutation(len(fates.last)) % 2 == 0
+    for hours in (1, 24):
+        for name, policy in prices(layout):
+            done = replay(forecasts, fates, layout, policy, words, reading_hours=hours)
+            shares = [saved(done, fates, layout, policy, mine) for mine in (np.ones_like(half), half, ~half)]
+            told = " / ".join(f"{share:.1%}" for share in shares)
+            print(f"{name}, a reading every {hours} h: {told} saved (all, one half, the other)")
     return 0
 
 

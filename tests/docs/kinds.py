@@ -42,6 +42,8 @@ def kind(annotation: Any, metadata: Iterable[object] = ()) -> str:
         members = [one for one in inside if one is not Ellipsis]
         told = kind(members[0], metadata)
         return f"{len(members)} of: {told}" if len(members) > 1 else f"list of: {told}"
+    if origin is dict:
+        return f"table of: {kind(inside[1], metadata)}"
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return _either([f"`{one.value}`" for one in annotation])
     if annotation not in WORDS:

@@ -193,7 +193,7 @@ def test_the_report_and_its_json_say_the_same_and_what_is_no_evidence(tmp_path: 
     assert "no figure below is evidence" in page
     assert "ceph_prophetstor: its 75 support vector machines" in page
     assert {judged["name"] for judged in fleet["report"]["judged"]} == {"predrain", "any5"}
-    assert len(told["worth"]["daily"]) == 10
+    assert len(told["worth"]["daily"]) == 5
     assert "Worth in bytes" in page
     assert page.count("<svg") == page.count("<figure") == 7
     assert "<script" not in page

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from cyclopts import App
 
+from actions.cost import DeathCosts
 from actions.policy import Policy
 from service.cli import main
 from service.limits import PolicyTable
-from service.settings import BadSettings, keys, load
+from service.settings import BadSettings, keys, load, read_policy
 from tests.service.conftest import NOON
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
@@ -202,3 +203,40 @@ def test_every_command_is_in_the_reference(capsys: pytest.CaptureFixture[str]) -
 
     for command in commands(app):
         assert f"`predrain {command}`" in text, command
+
+
+def test_what_a_failure_costs_can_be_set_by_pool_class_and_host(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(
+        'failure_cost = 20\nfailure_cost_of = { "pool:rbd" = 30, "class:ssd" = 5, "host:stor-01" = 12 }\n'
+        'loss_cost_of = { "pool:rbd" = 200 }\n'
+    )
+    policy = read_policy(file)
+    assert policy.death_costs("stor-02", "hdd", "cold") == DeathCosts(20, 100)
+    assert policy.death_costs("stor-02", "ssd") == DeathCosts(5, 100)
+    assert policy.death_costs("stor-01", "ssd", "cold") == DeathCosts(12, 100)
+    assert policy.death_costs("stor-01", "ssd", "rbd") == DeathCosts(30, 200)
+    assert policy.snapshot()["failure_cost_of"] == "class:ssd=5 host:stor-01=12 pool:rbd=30"
+
+
+@pytest.mark.parametrize("cost", ["0", "-4", "0.2", "nan", "inf", "5000"])
+@pytest.mark.parametrize(
+    "key", ["failure_cost = {}", "loss_cost = {}", 'failure_cost_of = {{ "pool:rbd" = {} }}']
+)
+def test_a_cost_of_nothing_below_it_or_beyond_reason_is_refused_with_what_to_set(
+    tmp_path: Path, key: str, cost: str
+) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(key.format(cost))
+    with pytest.raises(BadSettings, match=r"_cost.*[Ss]et .*1 to 300"):
+        read_policy(file)
+
+
+@pytest.mark.parametrize("place", ["rbd", "pool:", "rack:a"])
+def test_a_cost_of_a_place_that_is_none_is_refused_with_what_may_be_written(
+    tmp_path: Path, place: str
+) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(f'failure_cost_of = {{ "{place}" = 20 }}')
+    with pytest.raises(BadSettings, match=r'write "pool:NAME", "class:NAME" or "host:NAME"'):
+        read_policy(file)

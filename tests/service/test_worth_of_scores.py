@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from actions.policy import Policy
+from actions.worth import HERE
 from models.calibrate import Thresholds
 from models.evaluate import Scores, Truth, read_scores, read_truth
 from service.settings import BadSettings, read_policy
@@ -58,15 +59,17 @@ def weekly(tmp_path: Path, drives: dict[str, float], status: str = "good") -> Sc
     return scored(tmp_path, [(s, n, p, status) for n in range(0, DAYS, 7) for s, p in drives.items()])
 
 
-def test_scores_and_truth_give_the_worth_at_every_notch(tmp_path: Path, truth: Truth) -> None:
+def test_scores_and_truth_give_the_worth_at_every_cost(tmp_path: Path, truth: Truth) -> None:
     scores = weekly(tmp_path, {"A": 0.3, "B": 0.001, "C": 0.06, "D0": 0.001})
     rungs = worth_of_scores(scores, truth, Policy(), THRESHOLDS, resamples=10)
-    at = {rung.notch.name: rung.worth for rung in rungs}
-    assert at["thresholds as they are"].migration_rate.value == 1.0
-    assert at["thresholds as they are"].failing_bytes == int(SIZE_BYTES * 0.69)
-    assert at["thresholds as they are"].for_nothing == 0
-    assert at["thresholds x 1/2"].for_nothing == 1  # C
-    assert at["thresholds x 4"].drains == 0
+    at = {rung.name: rung.worth for rung in rungs}
+    own = at[f"failure_cost {HERE}"]
+    assert own.migration_rate.value == 1.0
+    assert own.failing_bytes == int(SIZE_BYTES * 0.69)
+    assert own.for_nothing == 0
+    assert own.cost_saved.value == pytest.approx(0.9)
+    assert at["failure_cost x 2"].for_nothing == 1  # C
+    assert at["failure_cost x 1/4"].drains == 0
     told = msgspec.json.decode(msgspec.json.encode(rungs))
     assert told[2]["worth"]["safe_bytes"] == int(SIZE_BYTES * 0.69)
 
@@ -89,9 +92,6 @@ def test_a_drive_of_status_unknown_is_never_drained_whatever_its_prior_says(
 ) -> None:
     scores = weekly(tmp_path, {"A": 0.3, "B": 0.001, "C": 0.001}, status="unknown")
     rungs = worth_of_scores(scores, truth, Policy(), THRESHOLDS, resamples=10)
-    assert [
-        rung.notch.name for rung in rungs if "windows" in rung.notch.name
-    ] == []  # nothing was forecast in any
     assert [rung.worth.drains for rung in rungs] == [0] * 5
 
 
