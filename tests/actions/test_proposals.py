@@ -140,6 +140,13 @@ def test_a_proposal_by_a_rule_stands_as_long_as_its_disk_is_called_bad() -> None
     assert no_longer_wanted(view, drain, POLICY, a_context(view, outlooks={device(0): calm}))
 
 
+def test_a_disk_that_a_rule_calls_bad_keeps_its_proposal_though_its_chance_does_not_pay() -> None:
+    view, old = calm_view(), NOW - timedelta(days=9)
+    drain = replace(a_drain(0, DrainState.PROPOSED, asked_by=AUTOMATIC), created_at=old)
+    bad = bad_outlook(0, **{**CALM, "status": Status.BAD, "rule_score": 0.9})
+    assert not no_longer_wanted(view, drain, POLICY, a_context(view, outlooks={device(0): bad}))
+
+
 def test_a_proposal_stands_as_long_as_its_drain_pays_or_did_so_within_three_days() -> None:
     view, old = calm_view(), NOW - timedelta(days=9)
     drain = replace(a_drain(0, DrainState.PROPOSED, asked_by=AUTOMATIC), created_at=old)
