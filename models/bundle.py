@@ -105,6 +105,12 @@ class Bundle:
         self.facts, self.booster, self.threads, self.reference = facts, booster, threads, reference
         self.experience = experience or {}
         self._features = _list_features(facts)
+        self._quiet: NDArray[np.float64] | None = None
+        """(4,) the booster's chances of a drive without a symptom; None where it reads more than symptoms."""
+        if facts.filled:
+            nothing = np.full((1, len(NAMES_IN_ORDER)), np.nan, dtype=np.float32)
+            columns = select_columns(nothing, self._features, fill=True)
+            self._quiet = failing(hazards(booster, columns, threads))[0]
 
     @property
     def name(self) -> str:
@@ -149,11 +155,20 @@ class Bundle:
     def chances(
         self, x: NDArray[np.float32], model: NDArray[np.object_], known: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """(drives, 4) chance to have failed by 7, 14, 30 and 90 days; known: False gives the model's base rate."""
+        """(drives, 4) chance to have failed by 7, 14, 30 and 90 days; known: False gives the model's base rate.
+
+        A drive with a symptom never has a lower chance than one of its model and age without.
+        """
         raw = failing(hazards(self.booster, self.matrix(x, model), self.threads))
         rate = rates_at(self.facts.rates, model, x[:, POSITION["hours"]])
-        identity = self.facts.base.log_odds(rate, has_symptom(x)) + log_odds(self.facts.lately, model)
-        died = self.facts.calibration(raw, identity)
+        symptom, lately = has_symptom(x), log_odds(self.facts.lately, model)
+        died = self.facts.calibration(raw, self.facts.base.log_odds(rate, symptom) + lately)
+        if self._quiet is not None and symptom.any():
+            quiet = self.facts.base.log_odds(rate[symptom], np.zeros(int(symptom.sum()), dtype=bool))
+            floor = self.facts.calibration(
+                np.broadcast_to(self._quiet, (len(quiet), 4)), quiet + lately[symptom]
+            )
+            died[symptom] = np.maximum(died[symptom], floor)
         died[~known] = 1 - np.exp(-rate[~known, None] / YEAR * np.array(EDGES[1:]))
         return died
 
