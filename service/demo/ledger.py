@@ -7,6 +7,7 @@ from datetime import datetime
 from statistics import median
 
 from actions.cluster.simulated import ClientLoad, Truth
+from actions.cost import DEFAULT_FAILURE_COST
 from service.demo.fleet import Drive
 from service.demo_status import DemoRow
 
@@ -124,6 +125,11 @@ def table(watched: Ledger, unwatched: Ledger) -> tuple[DemoRow, ...]:
         DemoRow("TiB moved off in time", _tib(watched.saved_bytes), _tib(0)),
         DemoRow("TiB moved for nothing", _tib(sum(watched.needless)), _tib(0)),
         DemoRow("TiB rebuilt after a death", _tib(watched.rebuilt_bytes), _tib(unwatched.rebuilt_bytes)),
+        DemoRow(
+            f"cost: TiB moved + {DEFAULT_FAILURE_COST:g} x TiB rebuilt",
+            _tib(_cost(watched)),
+            _tib(_cost(unwatched)),
+        ),
         both("PG-hours with a copy missing", "thin_pg_hours"),
         DemoRow("client ops served", _share(watched), _share(unwatched)),
         DemoRow(
@@ -136,7 +142,12 @@ def table(watched: Ledger, unwatched: Ledger) -> tuple[DemoRow, ...]:
     )
 
 
-def _tib(count: int) -> str:
+def _cost(ledger: Ledger) -> float:
+    """Bytes moved gently, where a byte that is rebuilt counts as the default policy has it."""
+    return ledger.saved_bytes + sum(ledger.needless) + DEFAULT_FAILURE_COST * ledger.rebuilt_bytes
+
+
+def _tib(count: float) -> str:
     return f"{count / TIB:.1f}"
 
 

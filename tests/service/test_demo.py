@@ -128,6 +128,12 @@ def test_every_death_is_counted_once_as_foretold_partly_moved_or_missed() -> Non
     assert rows["disks that failed"] == str(len(ledger.deaths))
 
 
+def test_the_cost_row_adds_what_was_moved_to_ten_times_what_was_rebuilt() -> None:
+    ledger = Ledger(rebuilt_bytes=2 * 2**40)
+    row = next(row for row in table(ledger, Ledger()) if row.what.startswith("cost"))
+    assert (row.what, row.with_predrain, row.without) == ("cost: TiB moved + 10 x TiB rebuilt", "20.0", "0.0")
+
+
 @pytest.mark.slow
 def test_no_data_is_lost_and_every_pg_is_whole_when_the_demo_ends() -> None:
     world, _ = watched(SMALL)
