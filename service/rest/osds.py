@@ -25,6 +25,7 @@ from service.rest.guarding import Reader
 from service.rest.listing import Listing, MadeOf, differing
 from service.rest.outlooks import Cursor
 from service.rest.within import in_turn, kept
+from service.tally import BASE_RATE
 
 router = APIRouter(tags=["osds"])
 SLOW_RULE = "rule:slow"
@@ -189,7 +190,8 @@ def row(
         life_p10_days=life.p10_days if life else None,
         life_p50_days=life.p50_days if life else None,
         life_p90_days=life.p90_days if life else None,
-        why=[reason.sentence for reason in outlook.reasons] if outlook else [],
+        # Nearly all disks are quiet: that their model has a rate is told on a disk's own page.
+        why=[reason.sentence for reason in outlook.reasons if reason.code != BASE_RATE] if outlook else [],
         prescription=outlook.prescription if outlook else None,
         advice=outlook.advice if outlook else None,
         rule_score=outlook.rule_score if outlook else None,

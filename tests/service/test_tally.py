@@ -12,7 +12,7 @@ from data.ids import DeviceId
 from data.outlook import Outlook, Reason, Status
 from models.explain import CODES, FACTS
 from service.fleet import Sight
-from service.tally import WITHOUT_SYMPTOM, silent, tally
+from service.tally import BASE_RATE, WITHOUT_SYMPTOM, silent, tally
 from tests.service.conftest import NOON, Place, Serve, shut, smart_reading, week_of
 from tests.service.lives import standing_sight
 from tests.service.test_drains import seated
@@ -103,3 +103,10 @@ def test_a_disk_is_fresh_for_two_intervals_of_the_settings(
     house.clock.sleep(46 * 3600)
     assert site.client.get("/api/v1/status").json()["readings"]["fresh"] == 0
     shut(house)
+
+
+def test_that_a_model_has_a_rate_is_no_symptom() -> None:
+    from models.explain.base_rate import CODE
+
+    assert CODE == BASE_RATE
+    assert BASE_RATE in WITHOUT_SYMPTOM
