@@ -106,8 +106,8 @@ def collector() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def paused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a demo that is over on its fifth day, with a disk called bad and its drain paused by a person."""
-    with demo(tmp_path_factory.mktemp("demo"), "--speed", "0", "--days", "5") as running:
+    """Address of a demo that is over on its sixteenth day, with a disk called bad and a drain that a person paused."""
+    with demo(tmp_path_factory.mktemp("demo"), "--speed", "0", "--days", "16") as running:
         running.until(lambda: (running.get("status")["demo"] or {}).get("table"), 600, "the table")
         drain = running.get("drains")["items"][0]["id"]
         asked = urllib.request.Request(
