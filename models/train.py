@@ -28,7 +28,7 @@ from models.bundle import Facts, save
 from models.calibrate import Calibration, Thresholds, thresholds_of
 from models.drift import Reference, reference_of
 from models.explain import shares
-from models.family import Rates, load_public_counts, rates_at, rates_of, whole_lives
+from models.family import Rates, load_public_counts, normalize_model, rates_at, rates_of, whole_lives
 from models.hazard import INTERVALS, Recipe, failing, hazards, person_periods
 from models.landmarks import WEEKLY, Landmarks, Thinning, crc, draw, joined
 from models.lately import lately_of, log_odds
@@ -145,7 +145,7 @@ def train(
             "drives": len(np.unique(landmarks.serial.astype(str))),
             "deaths": deaths,
             "landmarks": len(landmarks),
-            "models": len(rates.models),
+            "models": len({normalize_model(str(name)) for name in np.unique(landmarks.model.astype(str))}),
             "excluded": len(exclude),
         },
         shares=told,
