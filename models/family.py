@@ -99,11 +99,6 @@ class Rates:
         maker = maker_of(model)
         return self.pooled if maker is None else self.makers.get(MAKERS[maker], self.pooled)
 
-    def knows(self, model: str) -> bool:
-        """Whether drives of this model, or of its maker, were learned from."""
-        maker = maker_of(model)
-        return self._counts(model) or (maker is not None and MAKERS[maker] in self.makers)
-
     def worth(self, model: str) -> float:
         """Deaths that the model's rate is worth; infinite in version 1 of bundles, which take rates for certain."""
         return self.evidence.get(normalize_model(model), 1.0) if self.evidence else math.inf

@@ -60,7 +60,6 @@ def test_an_unseen_model_has_its_makers_rate_and_an_unseen_maker_the_pooled_one(
     rates = fit_rates({"ST1": counts(200, 2000), "WDC X": counts(10, 2000)})
     assert rates.by_age("ST9999") == rates.makers["Seagate"]
     assert rates.by_age("FOO") == rates.pooled
-    assert (rates.knows("ST9999"), rates.knows("FOO"), rates.knows("TOSHIBA X")) == (True, False, False)
 
 
 def test_age_comes_from_hours_and_unknown_hours_count_as_the_third_year() -> None:
