@@ -178,6 +178,8 @@ class Bundle:
         Only drives that showed nothing are counted: base rates are theirs, and what share of a model's deaths comes
         without a symptom differs by maker and year.
         """
+        if not own:
+            return self
         models = np.array(list(own), dtype=object)
         quiet = np.zeros((len(own), len(NAMES_IN_ORDER)), dtype=np.float32)
         quiet[:, POSITION["hours"]] = (UNKNOWN_AGE + 0.5) * 24 * YEAR

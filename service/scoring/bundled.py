@@ -12,17 +12,15 @@ import msgspec
 import numpy as np
 
 from data.ids import DeviceId
-from data.lifespan import Lifespans
 from data.outlook import Outlook
 from data.reading import Reading
-from data.scorebook import Forecasts
 from data.store import documents
 from data.wire import Misshapen
 from features.schema import schema_hash
 from features.state import DriveState, matrix, observe, pack, unpack
 from models.bundle import Bundle, trees_hash
 from models.drift import FamilyDrift, drift, watched
-from models.experience import count_experience
+from models.experience import Experience
 from models.family import MAKERS, maker_of
 from models.outlooks import outlooks
 from models.rules import judge
@@ -91,9 +89,9 @@ class BundledForecaster:
         """One outlook a state, as of its newest reading."""
         return outlooks(self._bundle, states, now, before)
 
-    def learn_rates(self, book: Forecasts, lives: Lifespans) -> None:
-        """Base rates of the loaded bundle after this fleet's own deaths and drive-years."""
-        self._bundle = self._loaded.update_rates(count_experience(book, lives))
+    def learn_rates(self, experience: Mapping[str, Experience]) -> None:
+        """Update the loaded bundle's base rates with this fleet's own deaths and drive-years, by model."""
+        self._bundle = self._loaded.update_rates(experience)
 
     def family(self, state: DriveState) -> tuple[float, ...] | None:
         """The curve of drives of the same model and age, whatever this one's counters say."""

@@ -13,9 +13,8 @@ from data.outlook import Outlook, Reason, Status, hold_severity
 from data.reading import Reading
 
 if TYPE_CHECKING:
-    from data.lifespan import Lifespans
-    from data.scorebook import Forecasts
     from models.drift import FamilyDrift
+    from models.experience import Experience
 
 State = TypeVar("State")
 Seen = tuple[Reading, State]
@@ -65,11 +64,9 @@ class Forecaster(Protocol[State]):
         """Survival on the fixed grid by model and age alone; None where the family is not known."""
         ...
 
-    def learn_rates(self, book: Forecasts, lives: Lifespans) -> None:
-        """Lay base rates after this fleet's own deaths and drive-years over the bundle's; from then on they count.
-
-        book: this bundle's forecasts. lives: by device id, as far as they are known.
-        """
+    def learn_rates(self, experience: Mapping[str, Experience]) -> None:
+        """Update the bundle's base rates with this fleet's own deaths and drive-years, by model; they count from then
+        on, in place of what was learned before."""
         ...
 
     def drift(self, states: Iterable[State]) -> tuple[FamilyDrift, ...]:

@@ -12,6 +12,7 @@ import structlog
 
 from data.scorebook import Scorebook
 from data.store.port import Store
+from service.scoring.base_rates import save_experience
 from service.scoring.fates import lives_of
 from service.scoring.forecasting import Forecaster
 
@@ -96,9 +97,11 @@ def compared(
 ) -> tuple[Comparison, tuple[Calibrated, ...]]:
     """Both bundles on the same disks and days, and the champion's calibration by family, over COMPARED.
 
-    learn: each bundle's base rates follow what became of the drives that it scored (models.experience).
+    learn: each bundle's base rates follow what became of the drives that it scored (models.experience), and the store
+    keeps this experience, so that a process that starts later scores with the same rates.
     """
     from data.history import EPOCH
+    from models.experience import count_experience
     from models.standing import calibration, compare
 
     first = (now - COMPARED).astimezone(UTC).date()
@@ -107,7 +110,9 @@ def compared(
     books = {one.fingerprint: scorebook.read(one.fingerprint, (first - EPOCH).days) for one in line}
     if learn:
         for one in line:
-            one.learn_rates(books[one.fingerprint], lives)
+            experience = count_experience(books[one.fingerprint], lives)
+            save_experience(store, one.fingerprint, experience)
+            one.learn_rates(experience)
     calibrated = calibration(books[champion.fingerprint], lives, champion.group)
     return compare(books, lives), calibrated
 

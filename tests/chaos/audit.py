@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +27,7 @@ from service.scoring.bundled import BundledForecaster
 from service.scoring.sender import Sender
 from service.scoring.worker import Worker
 from service.storage.identity import MARK_KEY
+from service.tally import BASE_RATE
 from tests.chaos import evidence
 from tests.chaos.arena import Arena
 from tests.chaos.evidence import Carried, CarriedReadings
@@ -39,6 +43,10 @@ V = TypeVar("V")
 PATIENCE_SECONDS = 180.0
 """How long nothing may move before what is missing is taken for lost."""
 EVER = datetime.min.replace(tzinfo=UTC)
+OutlookKey = tuple[DeviceId, datetime]
+RATE_TOLERANCE = 0.01
+"""By how much of itself a chance may differ: a run's few drive-hours move a base rate by less than a thousandth."""
+_PERCENTAGE = re.compile(r"\d+(\.\d+)? %")
 
 
 def measure_pace(arena: Arena, dealt: Dealt) -> LoadPace:
@@ -211,7 +219,52 @@ def _compare_alone(verdict: Verdict, store: Store, readings: CarriedReadings, fo
     expected = {(one.device, one.as_of): one for device in devices for one in alone.outlooks(device)}
     found = {(one.device, one.as_of): one for device in devices for one in store.outlooks(device)}
     alone.close()
-    verdict.blame(Finding.OUTLOOK_WRONG, _differences("an outlook", expected, found))
+    compare_outlooks(verdict, expected, found)
+
+
+def compare_outlooks(
+    verdict: Verdict, expected: Mapping[OutlookKey, Outlook], found: Mapping[OutlookKey, Outlook]
+) -> None:
+    """Outlooks that one process made of all readings in order, against those that are kept.
+
+    Base rates follow what the running service has counted of its own drives, and the one process alone counts nothing.
+    So chances may differ by RATE_TOLERANCE, and sentences in their percentages; all else must be equal.
+    """
+    same = {key for key in expected.keys() & found.keys() if _agree_but_for_rates(expected[key], found[key])}
+    verdict.blame(
+        Finding.OUTLOOK_WRONG,
+        _differences(
+            "an outlook",
+            {key: one for key, one in expected.items() if key not in same},
+            {key: one for key, one in found.items() if key not in same},
+        ),
+    )
+
+
+def _agree_but_for_rates(one: Outlook, other: Outlook) -> bool:
+    return _without_chances(one) == _without_chances(other) and all(
+        math.isclose(mine, theirs, rel_tol=RATE_TOLERANCE)
+        for mine, theirs in zip(_chances(one), _chances(other), strict=True)
+    )
+
+
+def _without_chances(outlook: Outlook) -> Outlook:
+    reasons = tuple(
+        replace(reason, sentence=_PERCENTAGE.sub("%", reason.sentence))
+        for reason in outlook.reasons
+        if reason.code != BASE_RATE
+    )
+    clears = _PERCENTAGE.sub("%", outlook.clears)
+    blank = replace(outlook, reasons=reasons, clears=clears, p_fail_7d=None, p_fail_14d=None, p_fail_30d=None)
+    return replace(blank, survival=None, life=None)
+
+
+def _chances(outlook: Outlook) -> list[float]:
+    """Every chance and every length of life; -1 in place of one that is not given."""
+    life = outlook.life
+    lives = (life.p10_days, life.p50_days, life.p90_days) if life else (None,)
+    told = (outlook.p_fail_7d, outlook.p_fail_14d, outlook.p_fail_30d, *(outlook.survival or ()), *lives)
+    return [-1.0 if chance is None else chance for chance in told]
 
 
 def _judge_letters(verdict: Verdict, log: Log, dealt: Dealt, poison: set[Place]) -> None:

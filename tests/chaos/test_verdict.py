@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -16,13 +16,14 @@ from data.clock import SystemClock
 from data.ids import HostName
 from data.log.memory import MemoryLog
 from data.log.port import Record, Topic
+from data.outlook import Outlook, Status
 from data.store.sqlite import SqliteStore
 from service.alerts import Announcements
 from service.fleet import Fleet
 from service.scoring.bundled import BundledForecaster
 from service.scoring.sender import Sender
 from service.scoring.worker import Worker
-from tests.chaos.audit import compare_readings, judge_outlooks, judge_readings
+from tests.chaos.audit import OutlookKey, compare_outlooks, compare_readings, judge_outlooks, judge_readings
 from tests.chaos.evidence import carried_readings
 from tests.chaos.spool_host import SpoolHost
 from tests.chaos.verdict import Finding, Measure, Verdict
@@ -160,3 +161,47 @@ def test_a_verdict_counts_what_is_gone_and_not_the_sentences_about_it() -> None:
     assert verdict.findings[Finding.LOST] == 13
     assert len(verdict.examples) < 13
     assert not verdict.passed
+
+
+def outlooks_of(delivered: Delivered) -> dict[OutlookKey, Outlook]:
+    store = SqliteStore(delivered.file)
+    kept = {
+        (one.device, one.as_of): one for device in store.latest_readings() for one in store.outlooks(device)
+    }
+    store.close()
+    return kept
+
+
+def find_wrong(expected: dict[OutlookKey, Outlook], found: dict[OutlookKey, Outlook]) -> int:
+    verdict = Verdict()
+    compare_outlooks(verdict, expected, found)
+    return verdict.findings[Finding.OUTLOOK_WRONG]
+
+
+def test_chances_that_follow_a_base_rate_learned_meanwhile_are_no_wrong_outlooks(
+    delivered: Delivered,
+) -> None:
+    expected = outlooks_of(delivered)
+    found = {
+        key: replace(one, p_fail_30d=one.p_fail_30d * 1.001 if one.p_fail_30d is not None else None)
+        for key, one in expected.items()
+    }
+    assert any(one.p_fail_30d for one in expected.values())
+    assert find_wrong(expected, found) == 0
+
+
+@pytest.mark.parametrize(
+    "change", [{"readings": 9}, {"held": Status.BAD}, {"hard": True}, {"p_fail_30d": 0.9}]
+)
+def test_an_outlook_that_differs_in_anything_else_is_counted(
+    delivered: Delivered, change: dict[str, object]
+) -> None:
+    expected = outlooks_of(delivered)
+    key = next(iter(expected))
+    assert find_wrong(expected, expected | {key: replace(expected[key], **change)}) == 1  # type: ignore[arg-type]
+
+
+def test_an_outlook_that_is_missing_or_made_up_is_counted(delivered: Delivered) -> None:
+    expected = outlooks_of(delivered)
+    fewer = dict(list(expected.items())[1:])
+    assert find_wrong(expected, fewer) == find_wrong(fewer, expected) == 1

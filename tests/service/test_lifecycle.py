@@ -25,6 +25,8 @@ from service.cli import main
 from service.house import House, Ports
 from service.live import Live
 from service.scoring import succession
+from service.scoring.base_rates import ROOM, load_experience
+from service.tally import BASE_RATE
 from tests.service.conftest import Place, Serve, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, Seated, seated
 from tests.service.test_worker import work
@@ -117,6 +119,41 @@ def test_a_promoted_bundle_scores_after_a_restart(
     assert make().bundle_name == "two"
     assert models("rollback") == 0
     assert make().bundle_name == "one"
+
+
+def test_base_rates_that_a_fleet_taught_outlive_the_process_that_learned_them(
+    make: Make, place: Place
+) -> None:
+    house = make()
+    for serial in "ABC":
+        house.ingest(week_of(serial))
+    work(house)
+    house.watch()
+    shut(house)
+    place.forecaster.learn_rates({})
+    again = make()
+    again.clock.sleep(86_400)
+    again.ingest([smart_reading("A", again.clock.now())])
+    work(again)
+    (rate,) = [
+        one
+        for one in again.store.latest_outlooks()[DeviceId("ST4000DM000_A")].reasons
+        if one.code == BASE_RATE
+    ]
+    assert "here: 3 drives" in rate.sentence
+
+
+def test_an_experience_that_cannot_be_read_is_counted_anew(make: Make) -> None:
+    house = make()
+    for serial in "ABC":
+        house.ingest(week_of(serial))
+    work(house)
+    champion = house.lineup.champion
+    assert champion is not None
+    house.store.note(ROOM, {champion.fingerprint: b"{"})
+    assert load_experience(house.store, champion.fingerprint) == {}
+    house.watch()
+    assert load_experience(house.store, champion.fingerprint)["ST4000DM000"].drives == 3
 
 
 def test_a_bundle_that_was_touched_after_it_was_promoted_is_refused_and_the_one_before_goes_on(

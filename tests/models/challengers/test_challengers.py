@@ -61,6 +61,11 @@ def chances(table: pa.Table) -> np.ndarray:
     return np.stack([table[f"p_fail_{days}d"].to_numpy() for days in (7, 14, 30)], axis=1)
 
 
+def assert_same_chances(one: pa.Table, other: pa.Table) -> None:
+    """Equal but for the last digits: libraries of linear algebra add in another order where memory lies otherwise."""
+    np.testing.assert_allclose(chances(one), chances(other), rtol=1e-4)
+
+
 def dies_soon(table: pa.Table, made: Fleet, days: int) -> np.ndarray:
     rows = zip(table["serial_number"].to_pylist(), table["date"].to_pylist(), strict=True)
     return np.array([s in made.death and (made.death[s] - day).days <= days for s, day in rows])
@@ -113,7 +118,10 @@ def test_every_drive_that_reported_in_the_week_before_is_scored_once(
 def test_the_same_seed_gives_the_same_scores(
     name: str, said: dict[str, pa.Table], made: Fleet, tmp_path: Path
 ) -> None:
-    assert scores(made, name, tmp_path).equals(said[name])
+    again = scores(made, name, tmp_path)
+    assert again["serial_number"].equals(said[name]["serial_number"])
+    assert again["date"].equals(said[name]["date"])
+    assert_same_chances(again, said[name])
 
 
 @pytest.mark.slow
@@ -140,7 +148,7 @@ def test_nothing_from_after_the_split_is_learned_and_nothing_from_after_a_landma
     there = said[name].filter(pc.equal(said[name]["date"], pa.scalar(day)))
     assert len(table) > 200
     assert table["serial_number"].to_pylist() == there["serial_number"].to_pylist()
-    assert np.array_equal(chances(table), chances(there))
+    assert_same_chances(table, there)
 
 
 @pytest.mark.slow
