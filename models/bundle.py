@@ -26,6 +26,7 @@ from models.calibrate import Calibration, Thresholds
 from models.drift import Reference
 from models.experience import Experience
 from models.family import COLUMNS, UNKNOWN_AGE, YEAR, Rates, family_columns, rates_at
+from models.fleet_thresholds import FollowedThresholds
 from models.hazard import EDGES, failing, hazards
 from models.lately import log_odds
 from models.life import Fading, quantiles, survival
@@ -171,6 +172,19 @@ class Bundle:
             died[symptom] = np.maximum(died[symptom], floor)
         died[~known] = 1 - np.exp(-rate[~known, None] / YEAR * np.array(EDGES[1:]))
         return died
+
+    def with_thresholds(self, followed: FollowedThresholds | None) -> Bundle:
+        """This bundle with thresholds that follow a fleet's own scores; None: with its own."""
+        if followed is None:
+            return self
+        facts = msgspec.structs.replace(self.facts, thresholds=followed.thresholds)
+        return Bundle(
+            facts,
+            self.booster,
+            threads=self.threads,
+            reference=self.reference,
+            experience=self.experience,
+        )
 
     def update_rates(self, own: Mapping[str, Experience]) -> Bundle:
         """This bundle with base rates after a fleet's own experience by model (see `Rates.update`).

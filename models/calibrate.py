@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 WINDOW: Final = 30
 """Days of a window, and the horizon that it is judged by."""
+WARNING_RATE: Final = 0.01
+BAD_RATE: Final = 0.001
+"""Share of healthy windows that is called at least a warning, and of them bad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,6 @@ def thresholds_of(
     scores = np.sort(worst[~spoilt & np.isfinite(worst)])
     if len(scores) < 100:
         return Thresholds(warning=0.05, bad=0.25)
-    bad = float(scores[-max(1, round(len(scores) * 0.001))])
-    warning = float(scores[-max(1, round(len(scores) * 0.01))])
+    bad = float(scores[-max(1, round(len(scores) * BAD_RATE))])
+    warning = float(scores[-max(1, round(len(scores) * WARNING_RATE))])
     return Thresholds(warning=min(warning, bad), bad=bad)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from data.lifespan import Lifespans
 from data.outlook import Status
 from data.scorebook import Forecasts
+from models.calibrate import Thresholds
 from models.family import YEAR, normalize_model
+from models.fleet_thresholds import FollowedThresholds, follow_thresholds
 from models.landmarks import BATCH
 
 
@@ -25,6 +27,22 @@ class Experience:
     """Of drives that showed nothing before."""
     quiet_years: float
     """Drive-years of drives that showed nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetExperience:
+    """What one bundle has learned from the fleet that it scores."""
+
+    models: Mapping[str, Experience] = field(default_factory=dict)
+    """By `normalize_model`."""
+    thresholds: FollowedThresholds | None = None
+    """None: nothing was scored yet, and the bundle's own thresholds count."""
+
+
+def learn_from_fleet(book: Forecasts, ends: Lifespans, shipped: Thresholds, today: int) -> FleetExperience:
+    """A fleet's experience from the forecasts of one bundle. shipped: the bundle's own thresholds. today: days since
+    1970-01-01."""
+    return FleetExperience(count_experience(book, ends), follow_thresholds(book, ends, shipped, today))
 
 
 def count_experience(book: Forecasts, ends: Lifespans) -> Mapping[str, Experience]:

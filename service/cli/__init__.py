@@ -46,6 +46,7 @@ store = App(name="store", help="Where history is kept: bring it up, look at it, 
 models = App(name="models", help="Bundles: list, put on trial, promote, go back, compare.")
 silence = App(name="silence", help="What nobody wants to hear of for a while.")
 disk = App(name="disk", help="Which host has a disk that several hosts name.")
+policy = App(name="policy", help="What other settings of the policy would have done here.")
 for group in (
     smart,
     drain,
@@ -61,6 +62,7 @@ for group in (
     models,
     silence,
     disk,
+    policy,
 ):
     app.command(group)
 
@@ -97,6 +99,7 @@ drain.command("service.cli.drain:explain", name="explain")
 drain.command("service.cli.drain:done", name="done")
 config.command("service.cli.config:check", name="check")
 config.command("service.cli.config:show", name="show")
+policy.command("service.cli.policy:preview", name="preview")
 token.command("service.cli.token:make", name="make")
 token.command("service.cli.token:listing", name="list")
 token.command("service.cli.token:revoke", name="revoke")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from data.outlook import Status
 from service.house import House
 from service.rest import caching
 from service.rest.bodies import Body
 from service.rest.guarding import Reader
 from service.rest.within import TheHouse
 from service.scoring import succession
+from service.scoring.forecasting import Forecaster
 
 if TYPE_CHECKING:
     from models.drift import FamilyDrift, Shift
@@ -97,6 +99,17 @@ class ComparisonBody(Body):
     sentence: str
 
 
+class ThresholdBody(Body):
+    """What a status means here: the chance to fail within 30 days from which the forecast calls a disk so, and the
+    share of healthy disks that reach it in a month."""
+
+    status: str
+    p_fail_30d: float
+    false_alarm_rate: float
+    disk_months: float
+    """Months of this fleet's own disks that the threshold rests on; 0: on those that the bundle was trained on."""
+
+
 class ConcernBody(Body):
     """An alert about the forecast itself, one a cause."""
 
@@ -115,6 +128,7 @@ class ForecastHealthBody(Body):
     before: str | None
     quiet_until: datetime | None
     challenger: BundleBody | None
+    thresholds: list[ThresholdBody]
     looked_at: datetime | None
     drift: list[DriftBody]
     calibration: list[CalibrationBody]
@@ -140,6 +154,7 @@ def _body(house: House, health: Health | None) -> ForecastHealthBody:
         challenger=BundleBody(name=challenger.name, fingerprint=challenger.fingerprint)
         if challenger
         else None,
+        thresholds=_thresholds(champion) if champion else [],
         looked_at=health.at if health else None,
         drift=[_drift(one) for one in health.drift] if health else [],
         calibration=[_calibration(one) for one in health.calibration] if health else [],
@@ -174,6 +189,24 @@ def comparison_body(comparison: Comparison) -> ComparisonBody:
         brier_gain=comparison.brier_gain,
         sentence=comparison.sentence(),
     )
+
+
+def _thresholds(champion: Forecaster[Any]) -> list[ThresholdBody]:
+    from models.calibrate import BAD_RATE, WARNING_RATE
+
+    limits, followed = champion.thresholds, champion.experience.thresholds
+    return [
+        ThresholdBody(
+            status=status.value,
+            p_fail_30d=limit,
+            false_alarm_rate=rate,
+            disk_months=followed.disk_months if followed else 0.0,
+        )
+        for status, limit, rate in (
+            (Status.WARNING, limits.warning, WARNING_RATE),
+            (Status.BAD, limits.bad, BAD_RATE),
+        )
+    ]
 
 
 def _drift(one: FamilyDrift) -> DriftBody:

@@ -12,15 +12,18 @@ import msgspec
 import numpy as np
 
 from data.ids import DeviceId
+from data.lifespan import Lifespans
 from data.outlook import Outlook
 from data.reading import Reading
+from data.scorebook import Forecasts
 from data.store import documents
 from data.wire import Misshapen
 from features.schema import schema_hash
 from features.state import DriveState, matrix, observe, pack, unpack
 from models.bundle import Bundle, trees_hash
+from models.calibrate import Thresholds
 from models.drift import FamilyDrift, drift, watched
-from models.experience import Experience
+from models.experience import FleetExperience, learn_from_fleet
 from models.family import MAKERS, maker_of
 from models.outlooks import outlooks
 from models.rules import judge
@@ -35,6 +38,7 @@ class BundledForecaster:
 
     def __init__(self, bundle: Bundle) -> None:
         self._loaded = self._bundle = bundle
+        self._experience = FleetExperience()
         self._layout = f"{version('predrain')}/{schema_hash()}"
         trees = trees_hash(bundle.booster.model_to_string())
         whole = hashlib.sha256(trees.encode() + msgspec.json.encode(bundle.facts, order="deterministic"))
@@ -89,9 +93,24 @@ class BundledForecaster:
         """One outlook a state, as of its newest reading."""
         return outlooks(self._bundle, states, now, before)
 
-    def learn_rates(self, experience: Mapping[str, Experience]) -> None:
-        """Update the loaded bundle's base rates with this fleet's own deaths and drive-years, by model."""
-        self._bundle = self._loaded.update_rates(experience)
+    @property
+    def experience(self) -> FleetExperience:
+        """What was learned from this fleet, and counts now."""
+        return self._experience
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The chances within 30 days from which a disk is called a warning, and bad."""
+        return self._bundle.facts.thresholds
+
+    def count_experience(self, book: Forecasts, lives: Lifespans, day: int) -> FleetExperience:
+        """What this fleet teaches up to `day`: deaths by model, and what its healthy disks reached."""
+        return learn_from_fleet(book, lives, self._loaded.facts.thresholds, day)
+
+    def learn(self, experience: FleetExperience) -> None:
+        """Lay base rates and thresholds of this fleet over the loaded bundle's."""
+        self._experience = experience
+        self._bundle = self._loaded.update_rates(experience.models).with_thresholds(experience.thresholds)
 
     def family(self, state: DriveState) -> tuple[float, ...] | None:
         """The curve of drives of the same model and age, whatever this one's counters say."""

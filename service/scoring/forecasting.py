@@ -13,8 +13,11 @@ from data.outlook import Outlook, Reason, Status, hold_severity
 from data.reading import Reading
 
 if TYPE_CHECKING:
+    from data.lifespan import Lifespans
+    from data.scorebook import Forecasts
+    from models.calibrate import Thresholds
     from models.drift import FamilyDrift
-    from models.experience import Experience
+    from models.experience import FleetExperience
 
 State = TypeVar("State")
 Seen = tuple[Reading, State]
@@ -22,7 +25,7 @@ Seen = tuple[Reading, State]
 
 
 class Forecaster(Protocol[State]):
-    """A bundle with its rules. Between two calls of `learn_rates` the same readings give the same outlooks."""
+    """A bundle with its rules. Between two calls of `learn` the same readings give the same outlooks."""
 
     @property
     def name(self) -> str:
@@ -64,9 +67,24 @@ class Forecaster(Protocol[State]):
         """Survival on the fixed grid by model and age alone; None where the family is not known."""
         ...
 
-    def learn_rates(self, experience: Mapping[str, Experience]) -> None:
-        """Update the bundle's base rates with this fleet's own deaths and drive-years, by model; they count from then
-        on, in place of what was learned before."""
+    @property
+    def experience(self) -> FleetExperience:
+        """What was learned from this fleet, and counts now."""
+        ...
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The chances within 30 days from which a disk is called a warning, and bad."""
+        ...
+
+    def count_experience(self, book: Forecasts, lives: Lifespans, day: int) -> FleetExperience:
+        """What this fleet teaches up to `day` (days since 1970-01-01). book: this bundle's forecasts. lives: by device
+        id, as far as they are known."""
+        ...
+
+    def learn(self, experience: FleetExperience) -> None:
+        """Lay base rates and thresholds of this fleet over the bundle's; they count from then on, in place of what was
+        learned before."""
         ...
 
     def drift(self, states: Iterable[State]) -> tuple[FamilyDrift, ...]:

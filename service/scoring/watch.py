@@ -12,8 +12,8 @@ import structlog
 
 from data.scorebook import Scorebook
 from data.store.port import Store
-from service.scoring.base_rates import save_experience
 from service.scoring.fates import lives_of
+from service.scoring.fleet_experience import save_experience
 from service.scoring.forecasting import Forecaster
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def look(
     store: Store,
     now: datetime,
 ) -> Health:
-    """Judge the forecast by the drives in service and by what has become of drives, and let it learn base rates."""
+    """Judge the forecast by the drives in service and by what has become of drives, and let it learn from them."""
     drift = champion.drift(states.values())
     found = Health(now, drift)
     if scorebook is not None:
@@ -97,11 +97,10 @@ def compared(
 ) -> tuple[Comparison, tuple[Calibrated, ...]]:
     """Both bundles on the same disks and days, and the champion's calibration by family, over COMPARED.
 
-    learn: each bundle's base rates follow what became of the drives that it scored (models.experience), and the store
-    keeps this experience, so that a process that starts later scores with the same rates.
+    learn: each bundle's base rates and thresholds follow the drives that it scored (models.experience), and the store
+    keeps this experience, so that a process that starts later scores with the same.
     """
     from data.history import EPOCH
-    from models.experience import count_experience
     from models.standing import calibration, compare
 
     first = (now - COMPARED).astimezone(UTC).date()
@@ -110,9 +109,10 @@ def compared(
     books = {one.fingerprint: scorebook.read(one.fingerprint, (first - EPOCH).days) for one in line}
     if learn:
         for one in line:
-            experience = count_experience(books[one.fingerprint], lives)
+            today = (now.astimezone(UTC).date() - EPOCH).days
+            experience = one.count_experience(books[one.fingerprint], lives, today)
             save_experience(store, one.fingerprint, experience)
-            one.learn_rates(experience)
+            one.learn(experience)
     calibrated = calibration(books[champion.fingerprint], lives, champion.group)
     return compare(books, lives), calibrated
 

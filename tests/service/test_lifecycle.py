@@ -20,12 +20,13 @@ from data.scorebook import Scorebook, ScorebookUnusable
 from data.store.sqlite import SqliteStore
 from models.bundle import Bundle, save
 from models.calibrate import Thresholds
+from models.experience import FleetExperience
 from models.shelf import Shelf
 from service.cli import main
 from service.house import House, Ports
 from service.live import Live
 from service.scoring import succession
-from service.scoring.base_rates import ROOM, load_experience
+from service.scoring.fleet_experience import ROOM, load_experience
 from service.tally import BASE_RATE
 from tests.service.conftest import Place, Serve, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, Seated, seated
@@ -130,7 +131,7 @@ def test_base_rates_that_a_fleet_taught_outlive_the_process_that_learned_them(
     work(house)
     house.watch()
     shut(house)
-    place.forecaster.learn_rates({})
+    place.forecaster.learn(FleetExperience())
     again = make()
     again.clock.sleep(86_400)
     again.ingest([smart_reading("A", again.clock.now())])
@@ -151,9 +152,9 @@ def test_an_experience_that_cannot_be_read_is_counted_anew(make: Make) -> None:
     champion = house.lineup.champion
     assert champion is not None
     house.store.note(ROOM, {champion.fingerprint: b"{"})
-    assert load_experience(house.store, champion.fingerprint) == {}
+    assert load_experience(house.store, champion.fingerprint) == FleetExperience()
     house.watch()
-    assert load_experience(house.store, champion.fingerprint)["ST4000DM000"].drives == 3
+    assert load_experience(house.store, champion.fingerprint).models["ST4000DM000"].drives == 3
 
 
 def test_a_bundle_that_was_touched_after_it_was_promoted_is_refused_and_the_one_before_goes_on(
@@ -304,8 +305,12 @@ def test_the_forecasts_health_is_served_and_measured(
     assert not told["comparison"]["enough"]
     assert told["comparison"]["sentence"].startswith("Too few to judge: 1 failures")
     assert told["concerns"] == []
+    assert [one["status"] for one in told["thresholds"]] == ["warning", "bad"]
+    warning, bad = (one["p_fail_30d"] for one in told["thresholds"])
+    assert 0 < warning <= bad < 1
     lines = site.client.get("/metrics").text.splitlines()
     assert 'predrain_bundle_info{bundle="one"} 1.0' in lines
+    assert f'predrain_forecast_threshold{{status="bad"}} {bad}' in lines
     assert 'predrain_challenger_info{bundle="eager"} 1.0' in lines
     assert 'predrain_forecast_foretold{role="challenger"} 1.0' in lines
     assert 'predrain_forecast_concern{cause="drift"} 0.0' in lines

@@ -275,6 +275,9 @@ def test_the_forecast_says_whose_it_is_and_what_came_of_it(desk: Opened) -> None
     assert known["comparison"]["failures"] > 0, "the demo's disks have died by now"
     expect(page.locator(".reign")).to_contain_text(known["bundle"]["fingerprint"])
     expect(page.locator(".reign")).to_contain_text("scores here since 22 Jan")
+    expect(page.locator(".words")).to_contain_text("1 in 1,000 healthy disks")
+    assert known["thresholds"][0]["disk_months"] > 0
+    expect(page.locator(".reign")).to_contain_text("of this fleet's own healthy disks")
     right = page.locator("section[aria-labelledby=right-head]")
     expect(right).to_contain_text(f"of {known['comparison']['failures']} failures foretold")
     expect(right).to_contain_text("Too few to judge")

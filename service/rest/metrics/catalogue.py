@@ -137,6 +137,12 @@ SENT_AGE = Family(
 BUNDLE = Family("predrain_bundle_info", "The bundle that scores.", ("bundle",))
 CHALLENGER = Family("predrain_challenger_info", "The bundle in its shadow.", ("bundle",))
 REIGN = Family("predrain_bundle_age_seconds", "How long the bundle has scored here.")
+THRESHOLD = Family(
+    "predrain_forecast_threshold",
+    "Chance to fail within 30 days from which a disk is called so.",
+    ("status",),
+    "2",
+)
 CONCERN = Family("predrain_forecast_concern", "1 while an alert stands.", ("cause",), "3")
 DRIFT = Family(
     "predrain_forecast_drift_index",
@@ -198,7 +204,18 @@ CATALOGUE: Final[dict[str, tuple[Family, ...]]] = {
         *(LATENCIES, LATENCIES_DEAD, LATENCIES_LOST, LAG, SENT, UNSENT, SENT_AGE),
     ),
     "Forecast": (
-        *(BUNDLE, CHALLENGER, REIGN, CONCERN, DRIFT, DRIFTED, SCORE_DRIFT, EXPECTED_BY, OBSERVED_BY),
+        *(
+            BUNDLE,
+            CHALLENGER,
+            REIGN,
+            THRESHOLD,
+            CONCERN,
+            DRIFT,
+            DRIFTED,
+            SCORE_DRIFT,
+            EXPECTED_BY,
+            OBSERVED_BY,
+        ),
         *(CALIBRATED_LOW, CALIBRATED_HIGH, COMPARED_FAILURES, COMPARED_WINDOWS, FORETOLD, ALARMED, BRIER),
     ),
 }

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from prometheus_client.core import Metric
 
+from data.outlook import Status
 from service.house import House
 from service.rest.metrics import catalogue as c
 from service.rest.metrics.family import OTHER, Family
@@ -29,6 +30,10 @@ def bundles(process: Process, now: datetime) -> Iterator[Metric]:
     yield c.CHALLENGER.by({challenger.name if challenger else "none": 1})
     if reign is not None and process.ready:
         yield c.REIGN.one((now - reign.at).total_seconds())
+    champion = process.lineup.champion
+    if champion is not None and process.ready:
+        limits = champion.thresholds
+        yield c.THRESHOLD.by({Status.WARNING.value: limits.warning, Status.BAD.value: limits.bad})
 
 
 def forecast(house: House) -> Iterator[Metric]:

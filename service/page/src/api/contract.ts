@@ -442,12 +442,22 @@ export interface Comparison {
   sentence: string;
 }
 
+/** `disk_months`: of this fleet's own disks; 0 where the threshold is that of the training. */
+export interface StatusThreshold {
+  status: string;
+  p_fail_30d: number;
+  false_alarm_rate: number;
+  disk_months: number;
+}
+
 export interface ForecastHealth {
   bundle: Bundle | null;
   since: string | null;
   before: string | null;
   quiet_until: string | null;
   challenger: Bundle | null;
+  /** From which chance on a disk is called a warning, and bad. */
+  thresholds: StatusThreshold[];
   looked_at: string | null;
   drift: Drift[];
   calibration: Calibration[];

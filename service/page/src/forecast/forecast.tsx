@@ -1,6 +1,7 @@
 /** How good the forecast is: whose it is and since when, whether it was right, what it expects, what it cannot see. */
-import type { ForecastHealth, Osd } from "../api/contract.ts";
-import { count, expected, plural, statement } from "../format.ts";
+import { Fragment } from "preact";
+import type { ForecastHealth, Osd, StatusThreshold } from "../api/contract.ts";
+import { count, expected, percent, plural, statement } from "../format.ts";
 import { At, Loading, Refused } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
 import { now, osds, status } from "../state.ts";
@@ -66,6 +67,7 @@ function Reign({ health }: { health: ForecastHealth }) {
         )}
         {looked === null ? "Nobody has looked yet whether it is still right." : <>Looked at <At time={looked} /> UTC{health.concerns.length === 0 ? verdict(health.calibration) : "."}</>}
       </p>
+      <Words thresholds={health.thresholds} />
       {(health.concerns.length > 0 || troubles.length > 0) && (
         <ul class="concerns">
           {health.concerns.map((one) => (
@@ -81,6 +83,33 @@ function Reign({ health }: { health: ForecastHealth }) {
         </ul>
       )}
     </section>
+  );
+}
+
+/** From which chance on a disk is called a warning or bad, how often a healthy disk is, and by whose disks. */
+function Words({ thresholds }: { thresholds: readonly StatusThreshold[] }) {
+  if (thresholds.length === 0) return null;
+  const months = Math.round(thresholds[0]?.disk_months ?? 0);
+  return (
+    <>
+      <dl class="facts words">
+        {thresholds.map((one) => (
+          <Fragment key={one.status}>
+            <dt>Called {one.status}</dt>
+            <dd>
+              from {percent(one.p_fail_30d)} within 30 days on; 1 in {count(Math.round(1 / one.false_alarm_rate))} healthy disks reaches that in a
+              month
+            </dd>
+          </Fragment>
+        ))}
+      </dl>
+      <p class="muted">
+        {months === 0
+          ? "These thresholds are those of the bundle's training: this fleet has not been scored for three weeks yet."
+          : `These thresholds follow ${plural(months, "month")} of this fleet's own healthy disks in the last 90 days, and the bundle's training as long as these are few.`}{" "}
+        A rule may call a disk ill below them.
+      </p>
+    </>
   );
 }
 

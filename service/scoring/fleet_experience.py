@@ -1,8 +1,7 @@
-"""This fleet's own experience in the store, so that base rates outlive the process that learned them."""
+"""A fleet's own experience in the store, so that base rates and thresholds outlive the process that learned them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,28 +10,28 @@ import structlog
 from data.store.port import Store
 
 if TYPE_CHECKING:
-    from models.experience import Experience
+    from models.experience import FleetExperience
 
 ROOM = "experience"
 """The room of the store's notes that holds one document for each bundle, by its fingerprint."""
 
 
-def save_experience(store: Store, fingerprint: str, experience: Mapping[str, Experience]) -> None:
-    """Keep what became of the drives that one bundle scored, by model; nothing is written where nothing changed."""
+def save_experience(store: Store, fingerprint: str, experience: FleetExperience) -> None:
+    """Keep what one bundle has learned from this fleet; nothing is written where nothing changed."""
     document = msgspec.json.encode(experience, order="deterministic")
     if store.notes(ROOM).get(fingerprint) != document:
         store.note(ROOM, {fingerprint: document})
 
 
-def load_experience(store: Store, fingerprint: str) -> Mapping[str, Experience]:
+def load_experience(store: Store, fingerprint: str) -> FleetExperience:
     """What `save_experience` kept; nothing where there is none, or where it is broken (the next count replaces it)."""
-    from models.experience import Experience
+    from models.experience import FleetExperience
 
     document = store.notes(ROOM).get(fingerprint)
     if document is None:
-        return {}
+        return FleetExperience()
     try:
-        return msgspec.json.decode(document, type=dict[str, Experience])
+        return msgspec.json.decode(document, type=FleetExperience)
     except msgspec.DecodeError as error:
         structlog.get_logger().warning("the experience of this fleet cannot be read", why=str(error))
-        return {}
+        return FleetExperience()

@@ -1,0 +1,176 @@
+"""A bundle that is left alone for five quarters, beside one that is trained anew before each of them.
+
+`python -m tests.bench.left_alone`: trained on the fleet of 2013 and 2014, judged on 2015 and the first quarter of 2016,
+with one landmark a week. Three ways: frozen (thresholds and base rates of the training), in service (once a month base
+rates and thresholds follow what the fleet showed so far, as `service.scoring.watch` has it), and trained anew. For each
+quarter: failures that were called bad or a warning in the 30 days before, and healthy months that were.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+
+from data.history import EPOCH
+from data.lifespan import Lifespans
+from data.outlook import Status
+from data.scorebook import Forecasts
+from models.backtest.readings import without_fates
+from models.bundle import Bundle
+from models.card import card_of
+from models.evaluate import Truth, read_truth
+from models.experience import FleetExperience, learn_from_fleet
+from models.fleet_thresholds import FOLLOWED_DAYS
+from models.score import score
+from models.standing import Comparison, compare
+from models.train import train, write
+from tests.bench.forecast import CHANGES
+from tests.conftest import data_folder
+
+SPLIT = date(2014, 12, 31)
+QUARTERS = (
+    (date(2015, 1, 1), date(2015, 3, 31)),
+    (date(2015, 4, 1), date(2015, 6, 30)),
+    (date(2015, 7, 1), date(2015, 9, 30)),
+    (date(2015, 10, 1), date(2015, 12, 31)),
+    (date(2016, 1, 1), date(2016, 3, 31)),
+)
+MONTH, WEEK = timedelta(30), 7
+WAYS = ("frozen", "in service", "trained anew")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.left_alone", description=__doc__)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args(arguments)
+    folder = data_folder()
+    if folder is None:
+        print("The drive histories are not here: set PREDRAIN_DATA.", file=sys.stderr)
+        return 1
+    paths = [folder / "drives" / name for name in CHANGES]
+    with tempfile.TemporaryDirectory(prefix="predrain-left-alone-") as scratch:
+        Console(width=120).print(measure(paths, Path(scratch), options.threads))
+    return 0
+
+
+def measure(paths: Sequence[Path], scratch: Path, threads: int) -> Table:
+    """Train, score month by month, and judge each quarter."""
+    truth = read_truth(paths)
+    readings = scratch / "readings.parquet"
+    first = (QUARTERS[0][0] - EPOCH).days
+    landmarks = np.arange(first - FOLLOWED_DAYS, truth.end + 1, WEEK, dtype=np.int64)
+    without_fates(paths[:1], readings, truth, landmarks)
+    bundle = _train(paths, SPLIT, scratch / "alone", threads)
+    alone = _score(readings, bundle, QUARTERS[0][0] - timedelta(FOLLOWED_DAYS), SPLIT, threads)
+    books = {"frozen": _score(readings, bundle, QUARTERS[0][0], QUARTERS[-1][1], threads)}
+    books["in service"] = _serve(readings, bundle, truth, alone, threads)
+    anew = [
+        _score(
+            readings,
+            _train(paths, begin - timedelta(1), scratch / f"anew-{begin}", threads),
+            begin,
+            end,
+            threads,
+        )
+        for begin, end in QUARTERS
+    ]
+    books["trained anew"] = _concatenate(anew)
+    table = Table(
+        "quarter", "way", "failures", "bad", "warning or bad", "healthy months", "bad", "warning or bad"
+    )
+    for begin, end in QUARTERS:
+        known = _lives(truth, (end - EPOCH).days + 31)
+        for way in WAYS:
+            book = books[way]
+            low, high = (begin - EPOCH).days, (end - EPOCH).days
+            table.add_row(
+                str(begin),
+                way,
+                *_told(compare({way: book.only((book.day >= low) & (book.day <= high))}, known)),
+            )
+    return table
+
+
+def _told(found: Comparison) -> tuple[str, ...]:
+    (one,) = found.standings
+    return (
+        str(found.failures),
+        f"{one.foretold_bad / max(found.failures, 1):.3f}",
+        f"{one.foretold / max(found.failures, 1):.3f}",
+        f"{found.windows:,}",
+        f"{one.alarmed_bad / max(found.windows, 1):.2%}",
+        f"{one.alarmed / max(found.windows, 1):.2%}",
+    )
+
+
+def _serve(readings: Path, bundle: Bundle, truth: Truth, book: Forecasts, threads: int) -> Forecasts:
+    """Forecasts of a bundle that learns once a month what its fleet showed so far."""
+    begin, learned = QUARTERS[0][0], FleetExperience()
+    while begin <= QUARTERS[-1][1]:
+        today = (begin - EPOCH).days - 1
+        learned = learn_from_fleet(book, _lives(truth, today), bundle.facts.thresholds, today)
+        followed = learned.thresholds
+        assert followed is not None
+        print(f"{begin}: {followed}", file=sys.stderr)
+        serving = bundle.update_rates(learned.models).with_thresholds(followed)
+        end = min(begin + MONTH - timedelta(1), QUARTERS[-1][1])
+        book = _concatenate([book, _score(readings, serving, begin, end, threads)])
+        begin = end + timedelta(1)
+    return book.only(book.day >= (QUARTERS[0][0] - EPOCH).days)
+
+
+def _train(paths: Sequence[Path], until: date, folder: Path, threads: int) -> Bundle:
+    print(f"training on what was known by {until}", file=sys.stderr)
+    trained = train(paths, name=folder.name, until=until, threads=threads)
+    write(trained, folder, card_of(trained.facts))
+    return Bundle.load(folder)
+
+
+def _score(readings: Path, bundle: Bundle, first: date, last: date, threads: int) -> Forecasts:
+    tables = [
+        part.table for part in score([readings], bundle, first=first, last=last, every=WEEK, threads=threads)
+    ]
+    table = pa.concat_tables(tables)
+    day = table["date"].to_numpy().astype("datetime64[D]").astype(np.int64)
+    statuses = {status.value: status for status in Status}
+    return _sorted(
+        Forecasts(
+            device=np.array(table["serial_number"].to_pylist(), dtype=object),
+            day=day,
+            model=np.array(table["model"].to_pylist(), dtype=object),
+            status=np.array([statuses[word] for word in table["status"].to_pylist()], dtype=object),
+            p=np.stack([table[f"p_fail_{days}d"].to_numpy() for days in (7, 14, 30)], axis=1),
+        )
+    )
+
+
+def _concatenate(books: Sequence[Forecasts]) -> Forecasts:
+    return _sorted(
+        Forecasts(*(np.concatenate([getattr(book, name) for book in books]) for name in Forecasts.__slots__))
+    )
+
+
+def _sorted(book: Forecasts) -> Forecasts:
+    return book.only(np.lexsort([book.day, book.device.astype(str)]))
+
+
+def _lives(truth: Truth, until: int) -> Lifespans:
+    """What was known of each drive by the end of day `until`."""
+    order = np.argsort(truth.serials.astype(str), kind="stable")
+    died = truth.death <= until
+    last = np.minimum(np.where(died, truth.death, truth.last), until)
+    return Lifespans(truth.serials[order].astype(object), truth.first[order], last[order], died[order])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
