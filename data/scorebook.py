@@ -126,6 +126,12 @@ class Scorebook:
             *(np.concatenate([getattr(part, name) for part in parts]) for name in Forecasts.__slots__)
         )
 
+    def has_lines(self, bundle: str) -> bool:
+        """Whether a bundle forecast anything."""
+        with self._lock, self._explained():
+            query = "SELECT 1 FROM forecasts WHERE bundle = ? LIMIT 1"
+            return self._connection.execute(query, (bundle,)).fetchone() is not None
+
     def prune(self, before: int) -> int:
         """Drop lines from before that day; returns how many."""
         with self._writing() as connection:

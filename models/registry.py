@@ -8,6 +8,7 @@ even with checksums made to fit. The extra `tracking` brings MLflow.
 from __future__ import annotations
 
 import logging
+import math
 import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ CHAMPION: Final = "champion"
 CHALLENGER: Final = "challenger"
 _FOLDER: Final = "bundle"
 _DIGEST: Final = "bundle_digest"
+_METRICS_TOGETHER: Final = 500
+"""MLflow takes at most 1,000 metrics in one request."""
 
 
 class NoTracking(Refusal):
@@ -60,15 +63,23 @@ class Registry:
         with self._explained():
             self._client: Any = mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
 
-    def register(self, facts: Facts, folder: Path) -> Version:
-        """Write a training down and give its bundle the next number."""
+    def register(
+        self,
+        facts: Facts,
+        folder: Path,
+        *,
+        parameters: Mapping[str, str] | None = None,
+        figures: Mapping[str, float] | None = None,
+    ) -> Version:
+        """Write a training down and give its bundle the next number. parameters, figures: beside those of the facts."""
         with self._explained():
-            run = self._client.create_run(self._experiment(), run_name=facts.name)
+            run = self._begin(
+                facts.name,
+                parameters_of(facts) | dict(parameters or {}),
+                figures_of(facts) | dict(figures or {}),
+                kind="training",
+            )
             of = run.info.run_id
-            for name, value in parameters_of(facts).items():
-                self._client.log_param(of, name, value)
-            for name, number in figures_of(facts).items():
-                self._client.log_metric(of, name, number)
             for name in (*FILES, REFERENCE, SUMS):
                 if (folder / name).exists():
                     self._client.log_artifact(of, str(folder / name), _FOLDER)
@@ -82,6 +93,28 @@ class Registry:
                 tags={_DIGEST: digest_of(folder), "name": facts.name},
             )
         return self.version(str(made.version))
+
+    def record_backtest(self, name: str, parameters: Mapping[str, str], figures: Mapping[str, float]) -> str:
+        """Write a backtest of one fleet down as a run of its own; returns the run's id."""
+        with self._explained():
+            run = self._begin(name, parameters, figures, kind="backtest")
+            self._client.set_terminated(run.info.run_id)
+            return str(run.info.run_id)
+
+    def _begin(
+        self, name: str, parameters: Mapping[str, str], figures: Mapping[str, float], *, kind: str
+    ) -> Any:
+        """A run with its parameters and figures. What is not known is left out: stores refuse NaN."""
+        from mlflow.entities import Metric, Param
+
+        run = self._client.create_run(self._experiment(), run_name=name, tags={"kind": kind})
+        now = run.info.start_time
+        known = [Metric(of, value, now, 0) for of, value in figures.items() if math.isfinite(value)]
+        for first in range(0, max(len(known), 1), _METRICS_TOGETHER):
+            some = known[first : first + _METRICS_TOGETHER]
+            told = [Param(of, value) for of, value in parameters.items()] if first == 0 else []
+            self._client.log_batch(run.info.run_id, metrics=some, params=told)
+        return run
 
     def versions(self) -> tuple[Version, ...]:
         """Every version, newest first."""

@@ -8,8 +8,9 @@ serial number and the day.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -60,6 +61,8 @@ class Trained:
     facts: Facts
     booster: lgb.Booster
     reference: Reference | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """How well the boosters that had not seen a drive forecast it (`judge_cross_fitted`)."""
 
 
 def train(
@@ -151,7 +154,39 @@ def train(
         shares=told,
         window=((EPOCH + timedelta(days=first)).isoformat(), (EPOCH + timedelta(days=last)).isoformat()),
     )
-    return Trained(facts, booster, reference_of(landmarks, p_30d, COLUMNS))
+    figures = judge_cross_fitted(landmarks, p_30d, thresholds)
+    return Trained(facts, booster, reference_of(landmarks, p_30d, COLUMNS), figures)
+
+
+def judge_cross_fitted(
+    landmarks: Landmarks, p_30d: NDArray[np.float64], thresholds: Thresholds
+) -> dict[str, float]:
+    """Figures of the cross-fitted forecasts, on the landmarks that are learned from; NaN where nothing died.
+
+    p_30d: (landmarks,) chances by a booster that had not seen the drive. Rows count by their weight, so that healthy
+    rows that were left out are made up for. `recall_at_bad` and `recall_at_warning` are shares of the drives that died
+    with a landmark in the 30 days before. The future is known here: `predrain backtest` is the honest judge.
+    """
+    from sklearn.metrics import average_precision_score
+
+    dies, known = landmarks.outcome(30)
+    dies = dies & known
+    weight, p = landmarks.weight[known], p_30d[known]
+    dying = dies[known]
+    if not dying.any():
+        return dict.fromkeys(
+            ("pr_auc", "brier", "expected_over_observed", "recall_at_bad", "recall_at_warning"), math.nan
+        )
+    _, drive = np.unique(landmarks.serial[dies].astype(str), return_inverse=True)
+    worst = np.zeros(int(drive.max()) + 1)
+    np.maximum.at(worst, drive, p_30d[dies])
+    return {
+        "pr_auc": float(average_precision_score(dying, p, sample_weight=weight)),
+        "brier": float(np.average((p - dying) ** 2, weights=weight)),
+        "expected_over_observed": float((weight * p).sum() / weight[dying].sum()),
+        "recall_at_bad": float((worst >= thresholds.bad).mean()),
+        "recall_at_warning": float((worst >= thresholds.warning).mean()),
+    }
 
 
 def write(trained: Trained, folder: Path, card: str) -> None:

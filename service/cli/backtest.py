@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -39,6 +40,7 @@ def backtest(
     seed: int = 0,
     threads: int = 2,
     out: Path | None = None,
+    track: str | None = None,
     json: bool = False,
 ) -> int:
     """Train on what was known on a day, judge the days after it, and compare with peers on the same drives.
@@ -79,6 +81,8 @@ def backtest(
         of training and scoring.
     out
         folder for report.html, backtest.json and each split's bundle and scores.
+    track
+        MLflow store, such as sqlite:///runs.db: write each fleet's figures down as a run.
     json
         print JSON.
     """
@@ -121,6 +125,8 @@ def backtest(
         answer = msgspec.json.encode({"backtest": tried, "worth": worth}, enc_hook=str)
         if out:
             _write(out, tried, worth, answer)
+    if track is not None:
+        _record(track, tried, history)
     if json:
         sys.stdout.buffer.write(answer + b"\n")
     else:
@@ -198,6 +204,37 @@ def _write(out: Path, tried: Backtest, worth: Mapping[str, tuple[Rung, ...]], an
     bytes_ = {name: _bytes(rungs) for name, rungs in worth.items()}
     (out / "report.html").write_text(page(tried, bytes_), encoding="utf-8")
     _tell(f"wrote {out / 'report.html'} and backtest.json")
+
+
+def _record(track: str, tried: Backtest, history: Sequence[Path]) -> None:
+    """Each fleet as a run: ours by the figures' own names, peers with their name before it."""
+    from models.provenance import describe_code, digest_histories
+    from models.registry import Registry
+
+    registry = Registry(track)
+    made_from = describe_code() | {"histories_sha256": digest_histories(history)}
+    for fleet in tried.fleets:
+        origins = [trial.origin for trial in fleet.origins]
+        told = {
+            "splits": ",".join(str(origin.split) for origin in origins),
+            "first_judged": str(origins[0].first),
+            "last_judged": str(origins[-1].last),
+            "every_days": str(tried.plan.every),
+            "seed": str(tried.plan.seed),
+        }
+        ours, *peers = fleet.report.judged
+        figures = {name: figure.value for name, figure in ours.figures.items()} | {
+            f"{peer.name}/{name}": figure.value for peer in peers for name, figure in peer.figures.items()
+        }
+        counts = fleet.report.counts
+        figures |= {"failures": counts.failures, "drives": counts.drives, "healthy_windows": counts.windows}
+        run = registry.record_backtest(f"backtest {fleet.fleet.name}", told | made_from, _named(figures))
+        _tell(f"recorded the backtest of {fleet.fleet.name} as run {run} in {track}")
+
+
+def _named(figures: Mapping[str, float]) -> dict[str, float]:
+    """Names as MLflow takes them: letters, digits, `_`, `-`, `.`, blanks and `/`."""
+    return {re.sub(r"[^\w\-. /]", "_", name): value for name, value in figures.items()}
 
 
 def _ladder(fleet: FleetTrial, policy: Policy, plan: Plan) -> tuple[Rung, ...]:

@@ -34,6 +34,10 @@ Track = Annotated[
 FOLLOWS = "A running `predrain up` takes it within seconds, without a restart"
 
 
+class UntriedChallenger(Refusal):
+    """A challenger without a single forecast would be promoted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where one service keeps its bundles."""
@@ -134,6 +138,9 @@ def promote(
     ] = None,
     /,
     *,
+    untried: Annotated[
+        bool, Parameter(negative="", help="Promote a challenger that has not scored a disk here yet.")
+    ] = False,
     where: Where = HERE,
     track: Track = None,
 ) -> int:
@@ -144,9 +151,15 @@ def promote(
     from models.shelf import NoSuchBundle
 
     place = _changing(where, track)
-    digest = place.shelf.roles().challenger if bundle is None else _installed(place, bundle)
+    challenger = place.shelf.roles().challenger
+    digest = challenger if bundle is None else _installed(place, bundle)
     if digest is None:
         raise NoSuchBundle("There is no challenger here; name a version, an alias or a folder to promote.")
+    if digest == challenger and not untried and not _has_scored(place, digest):
+        raise UntriedChallenger(
+            "The challenger has not scored a disk here yet, so nothing is known of it. Let the service run with it "
+            "for some weeks (predrain models compare says how it stands), or promote it with --untried."
+        )
     place.shelf.promote(digest)
     record_done(place.settings, "models promote", {"bundle": digest})
     quiet = where.settings().policy.new_bundle_quiet_hours
@@ -261,6 +274,18 @@ def _installed(place: Place, word: str) -> str:
         )
     with TemporaryDirectory() as kept:
         return _install(place, registry.fetch(registry.version(word), Path(kept)))
+
+
+def _has_scored(place: Place, digest: str) -> bool:
+    """Whether the scorebook holds a forecast of the installed bundle."""
+    from data.scorebook import Scorebook
+    from service.scoring.bundled import BundledForecaster
+
+    if not place.state.scorebook.is_file():
+        return False
+    fingerprint = BundledForecaster.load(place.shelf.folder(digest)).fingerprint
+    with closing(Scorebook(place.state.scorebook)) as scorebook:
+        return scorebook.has_lines(fingerprint)
 
 
 def _install(place: Place, folder: Path) -> str:

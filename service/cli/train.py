@@ -78,9 +78,11 @@ def train(
         )
     write(trained, out, card_of(trained.facts))
     if track is not None:
+        from models.provenance import describe_code, digest_histories
         from models.registry import Registry
 
-        made = Registry(track).register(trained.facts, out)
+        made_from = describe_code() | {"histories_sha256": digest_histories(history)}
+        made = Registry(track).register(trained.facts, out, parameters=made_from, figures=trained.figures)
         print(f"registered as version {made.number} in {track}", file=sys.stderr)
     print(
         f"wrote {out}: {trained.facts.counts['drives']:,} drives, {trained.facts.counts['deaths']:,} deaths"

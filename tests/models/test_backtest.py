@@ -21,6 +21,7 @@ from models.backtest.origin import Tried, try_origin
 from models.bundle import Bundle
 from models.evaluate import Report, read_truth
 from models.evaluate.cohort import gather
+from models.provenance import digest_histories
 from models.score import Scored, score
 from service.cli import main
 
@@ -171,6 +172,26 @@ def test_a_forecast_that_looks_ahead_is_found_and_ends_the_command_with_1(
     page = (tmp_path / "trial" / "report.html").read_text()
     assert "The forecast looked ahead" in page
     assert "Trust nothing" in page
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bundle_at_hand")
+@pytest.mark.filterwarnings("ignore")
+def test_a_tracked_backtest_is_a_run_with_our_figures_and_those_of_each_peer(tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="the extra `tracking` is not installed")
+    track = f"sqlite:///{tmp_path / 'runs.sqlite'}"
+    asked = ["backtest", str(DAILY), "--split", SPLIT.isoformat(), "--judge-days", "60", "--peers", "any5",
+             "--resamples", "5", "--threads", "1", "--track", track]  # fmt: skip
+    assert main(asked) == 0
+    client = mlflow.MlflowClient(tracking_uri=track)
+    (run,) = client.search_runs([client.get_experiment_by_name("predrain").experiment_id])
+    assert run.data.tags["kind"] == "backtest"
+    assert run.data.params["splits"] == SPLIT.isoformat()
+    assert run.data.params["histories_sha256"] == digest_histories([DAILY])
+    for figure in ("recall_at_0.1pct", "recall_at_1pct", "pr_auc"):
+        assert 0 <= run.data.metrics[figure] <= 1
+        assert 0 <= run.data.metrics[f"any5/{figure}"] <= 1
+    assert {"brier_skill_30d", "expected_over_observed_30d", "failures"} <= run.data.metrics.keys()
 
 
 @pytest.mark.slow

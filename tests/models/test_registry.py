@@ -53,6 +53,20 @@ def test_a_version_holds_parameters_figures_and_the_bundles_files(registry: Regi
     assert kept == {path.name for path in DEFAULT.iterdir()}
 
 
+def test_a_backtest_is_a_run_of_its_own_and_no_version(registry: Registry) -> None:
+    import mlflow
+
+    before = len(registry.versions())
+    figures = {"recall_at_1pct": 0.5, "rf5/recall_at_1pct": 0.4, "life_days": float("nan")}
+    run = mlflow.MlflowClient(tracking_uri=registry.uri).get_run(
+        registry.record_backtest("backtest fleet", {"splits": "2018-04-30"}, figures)
+    )
+    assert run.data.tags["kind"] == "backtest"
+    assert run.data.params == {"splits": "2018-04-30"}
+    assert run.data.metrics == {"recall_at_1pct": 0.5, "rf5/recall_at_1pct": 0.4}
+    assert len(registry.versions()) == before
+
+
 def test_versions_are_numbered_and_an_alias_names_the_one_with_a_digest(registry: Registry) -> None:
     numbers = [one.number for one in registry.versions()]
     assert numbers == list(range(len(numbers), 0, -1))

@@ -16,6 +16,7 @@ from data.outcome import Fate, Outcome
 from data.store.sqlite import SqliteStore
 from models.bundle import Bundle
 from models.hazard import Recipe
+from models.provenance import digest_histories
 from models.registry import Registry
 from models.train import train
 from service.cli import main
@@ -83,7 +84,13 @@ def test_train_takes_outcomes_from_a_file_and_from_a_services_store_and_register
     asked = ["--outcomes", str(file), "--state", str(state), "--threads", "1"]
     track = f"sqlite:///{tmp_path / 'models.sqlite'}"
     assert main(["train", *history, "--out", heard, *asked, "--track", track]) == 0
-    assert [(one.number, one.name) for one in Registry(track).versions()] == [(1, "heard")]
+    (version,) = Registry(track).versions()
+    assert (version.number, version.name) == (1, "heard")
+    assert version.parameters["histories_sha256"] == digest_histories([DRIVES, CHANGES, DAILY])
+    assert version.parameters["release"]
+    assert 0 < version.figures["recall_at_bad"] <= version.figures["recall_at_warning"] <= 1
+    assert 0 < version.figures["brier"] < version.figures["pr_auc"] < 1
+    assert 0.5 < version.figures["expected_over_observed"] < 2
     counts = [Bundle.load(Path(folder)).facts.counts["deaths"] for folder in (plain, heard)]
     assert counts[1] == counts[0] + 2
     capsys.readouterr()

@@ -387,7 +387,9 @@ def test_versions_of_the_registry_are_tried_promoted_and_gone_back_from_with_the
     assert models("promote", "1") == 0
     assert models("challenge", "2") == 0
     assert aliases() == {"one": ["champion"], "two": ["challenger"]}
-    assert models("promote", "challenger") == 0
+    assert models("promote", "challenger") == 1
+    assert "has not scored a disk here yet" in capsys.readouterr().err
+    assert models("promote", "challenger", "--untried") == 0
     assert aliases() == {"one": [], "two": ["champion"]}
     assert models("rollback") == 0
     assert aliases() == {"one": ["champion"], "two": []}
