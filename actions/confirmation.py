@@ -12,25 +12,11 @@ from datetime import datetime
 from typing import Final
 
 from actions.cost import CONFIRMATION_HOURS_MIN, ChanceCurve, DiskAtRisk, DrainCost, weigh_drain
+from data.error_counts import ERROR_ATTRIBUTES, count_errors
 from data.ids import HostName
 from data.reading import Reading, Smart
 
 READINGS_MIN: Final = 2
-COUNTS: Final = (
-    "reallocated",
-    "pending",
-    "offline_uncorrectable",
-    "reported_uncorrectable",
-    "command_timeouts",
-    "crc_errors",
-    "end_to_end_errors",
-    "media_errors",
-    "grown_defects",
-    "uncorrected_errors",
-)
-"""Counters of `data.reading.Counters` that speak against a disk."""
-ATTRIBUTES: Final = (5, 10, 184, 187, 188, 196, 197, 198, 199)
-"""ATA attributes that say the same."""
 LIMITS: Final = frozenset({2**bits - 1 for bits in (16, 24, 32, 48, 56, 64)} | {2**32 - 2})
 """Values at which a counter of so many bits stops; 2^32 - 2 is the largest that is taken for a count."""
 
@@ -125,9 +111,9 @@ def is_sound(reading: Reading, before: Reading | None) -> bool:
     """
     if not isinstance(reading.seen, Smart):
         return False
-    now = _counts(reading.seen)
+    now = count_errors(reading.seen)
     if before is not None and isinstance(before.seen, Smart):
-        then = _counts(before.seen)
+        then = count_errors(before.seen)
         if any(count < then.get(name, 0) for name, count in now.items()):
             return False
         if _packed(reading.seen) != _packed(before.seen):
@@ -136,22 +122,10 @@ def is_sound(reading: Reading, before: Reading | None) -> bool:
     return not told or any(count not in LIMITS for count in told)
 
 
-def _counts(seen: Smart) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name in COUNTS:
-        count = getattr(seen.counters, name)
-        if count is not None:
-            found[name] = count
-    for number in ATTRIBUTES:
-        if number in seen.attributes:
-            found[str(number)] = seen.attributes[number].raw
-    return found
-
-
 def _packed(seen: Smart) -> frozenset[int]:
     """Attributes whose count is packed with others."""
     return frozenset(
         number
-        for number in ATTRIBUTES
+        for number in ERROR_ATTRIBUTES
         if number in seen.attributes and seen.attributes[number].raw_packed is not None
     )

@@ -6,7 +6,7 @@ as long as they say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
@@ -16,7 +16,9 @@ import structlog
 from collector.delivery import Courier, NoRoom, Spool, Standing
 from collector.delivery.selfmetrics import Tally
 from data.clock import Clock
-from data.reading import LatencySummary, Reading, Unreadable
+from data.error_counts import find_risen
+from data.ids import DeviceId
+from data.reading import LatencySummary, Reading, Smart, Unreadable
 
 
 class Disks(Protocol):
@@ -29,6 +31,10 @@ class Disks(Protocol):
 
     def round(self) -> Iterator[Reading]:
         """One look at every disk, readings as they come."""
+        ...
+
+    def reread(self, devices: Collection[DeviceId]) -> Iterator[Reading]:
+        """Read these disks once more, where they were read last; readings as they come."""
         ...
 
     def rescan(self) -> object:
@@ -60,6 +66,9 @@ class Intervals:
     round: float = 3600.0
     rescan: float = 600.0
     sample: float = 15.0
+    reread: float = 360.0
+    """From a reading whose error counts rose to the second one of that disk. A drain is never begun on one reading: a
+    second one five minutes later or more must agree, and the next round would come up to an hour later."""
 
 
 class Beat:
@@ -103,6 +112,10 @@ class Agent:
         self._rounds = Beat(intervals.round, random, start)
         self._rescans = Beat(intervals.rescan, random, start)
         self._sample_at = start
+        self._last: dict[DeviceId, Smart] = {}
+        """What each disk told last."""
+        self._again: dict[DeviceId, float] = {}
+        """When a disk whose error counts rose is to be read again."""
         self._accepted = self._seen = self._unreadable = 0
         self._round_seconds: float | None = None
         self._told = Standing(0, 0, 0, 0, 0, 0, None)
@@ -112,9 +125,12 @@ class Agent:
         if self._rescans.due(self._monotonic()):
             self._disks.rescan()
         if self._rounds.due(self._monotonic()):
+            self._again.clear()
             self._round()
+        self._reread()
         now = self._monotonic()
-        return min(self._rescans.wait(now), self._rounds.wait(now))
+        again = [max(0.0, at - now) for at in self._again.values()]
+        return min(self._rescans.wait(now), self._rounds.wait(now), *again)
 
     def measure(self) -> float:
         """Sample the OSDs, and keep the windows that ended; returns the seconds to wait."""
@@ -155,16 +171,39 @@ class Agent:
         began = self._monotonic()
         seen = unreadable = 0
         for reading in self._disks.round():
-            refused = self._spool.accept((reading,), self._clock.now())
-            for sentence in refused:
-                structlog.get_logger().error("reading not kept", why=sentence)
-            self._accepted += not refused
+            if self._keep(reading) and self._intervals.round > self._intervals.reread:
+                self._again[reading.device] = self._monotonic() + self._intervals.reread
             seen += 1
             unreadable += isinstance(reading.seen, Unreadable)
             if self._stopping():
                 return
         self._seen, self._unreadable = seen, unreadable
         self._round_seconds = self._monotonic() - began
+
+    def _reread(self) -> None:
+        """Read the disks again whose time has come; a second rise is left to the next round."""
+        now = self._monotonic()
+        due = [device for device, at in self._again.items() if at <= now]
+        if not due:
+            return
+        for device in due:
+            del self._again[device]
+        for reading in self._disks.reread(due):
+            self._keep(reading)
+            if self._stopping():
+                return
+
+    def _keep(self, reading: Reading) -> bool:
+        """Take a reading into the spool; whether error counts of its disk rose since the one before."""
+        refused = self._spool.accept((reading,), self._clock.now())
+        for sentence in refused:
+            structlog.get_logger().error("reading not kept", why=sentence)
+        self._accepted += not refused
+        if not isinstance(reading.seen, Smart):
+            return False
+        before = self._last.get(reading.device)
+        self._last[reading.device] = reading.seen
+        return before is not None and bool(find_risen(before, reading.seen))
 
     def _tell_losses(self, spool: Standing) -> None:
         readings = spool.lost_readings - self._told.lost_readings

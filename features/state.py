@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from data.error_counts import ERROR_COUNTERS
 from data.history import EPOCH, LIMITS, believable_one
 from data.ids import DeviceId
 from data.reading import Counters, Protocol, Reading, Smart, Unreadable
@@ -36,21 +37,7 @@ PAST: Final = (
 _PAST_AT: Final = np.array([AT[name] for name in PAST])
 KEPT: Final = max(WINDOWS) + 1
 """Days of past rows that are kept, besides the one that held before them."""
-TOLD: Final = (
-    "reallocated",
-    "pending",
-    "offline_uncorrectable",
-    "reported_uncorrectable",
-    "command_timeouts",
-    "crc_errors",
-    "end_to_end_errors",
-    "media_errors",
-    "grown_defects",
-    "uncorrected_errors",
-    "percentage_used",
-    "available_spare_pct",
-    "critical_warning",
-)
+TOLD: Final = (*ERROR_COUNTERS, "percentage_used", "available_spare_pct", "critical_warning")
 """Counters whose changes are remembered, to tell a reason with its dates."""
 IO_ERROR_HOURS: Final = 7 * 24
 """Hours for which I/O errors are remembered."""

@@ -3,7 +3,8 @@
 A failure is foretold when the bundle called the disk warning (or bad) on one of the 30 days before it; a false alarm is
 a healthy window (a disk's 30 days that it is known to have lived beyond by 30) with such a call. Brier score and
 expected over observed are those of p_fail_30d. Each bundle is judged by its own thresholds, as it would have acted.
-Below 30 failures nothing is evidence, and that is said.
+Below 30 failures these figures are no evidence, and that is said. Whether a challenger is better is decided by a test
+that may be looked at every day (models.sequential_test).
 """
 
 from __future__ import annotations
@@ -20,11 +21,16 @@ from numpy.typing import NDArray
 from data.lifespan import Lifespans
 from data.outlook import Status
 from data.scorebook import Forecasts
+from models.sequential_test import ENOUGH_EVIDENCE, estimate_days_left, weigh_evidence
 
 HORIZON: Final = 30
 ENOUGH: Final = 30
 """Failures below which a figure is no evidence (docs/explanation/evaluation.md)."""
 RESAMPLES: Final = 400
+MORE_ALARMS: Final = 0.25
+"""By how much of the champion's false alarms a challenger may exceed them..."""
+FEW_ALARMS: Final = 5
+"""...and by how many in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,12 @@ class Comparison:
     """95 % interval (drives resampled) of the second bundle's share foretold less the first's; None: too few."""
     brier_gain: tuple[float, float] | None
     """The same of the first bundle's Brier score less the second's: above 0 the second is better."""
+    only_first: int = 0
+    """Failures that the first bundle foretold and the second did not..."""
+    only_second: int = 0
+    """...and the other way round."""
+    days: int = 0
+    """From the first forecast that is compared to the last."""
 
     @property
     def enough(self) -> bool:
@@ -67,26 +79,65 @@ class Comparison:
         return self.failures >= ENOUGH
 
     @property
+    def evidence(self) -> float:
+        """How many times likelier what was seen is than by chance, if the second foretells more (an e-value)."""
+        return weigh_evidence(self.only_second, self.only_first)
+
+    @property
+    def days_left(self) -> float | None:
+        """Days until the evidence is enough, as failures came so far; 0: it is; None: nothing speaks for the second."""
+        return estimate_days_left(self.only_second, self.only_first, self.days)
+
+    @property
     def better(self) -> bool:
-        """Whether the second bundle is really better in one of recall and Brier score, and in neither really worse."""
-        gains = [gain for gain in (self.recall_gain, self.brier_gain) if gain is not None]
-        return any(low > 0 for low, _ in gains) and not any(high < 0 for _, high in gains)
+        """Whether the second bundle really foretells more, without more false alarms or worse chances."""
+        return self.evidence >= ENOUGH_EVIDENCE and not self._costs()
 
     def sentence(self) -> str:
         """What may be said."""
-        if not self.enough:
-            return f"Too few to judge: {self.failures} failures on record, {ENOUGH} are wanted."
-        if len(self.standings) < 2 or self.recall_gain is None or self.brier_gain is None:
-            return "There is no challenger to compare with."
+        if len(self.standings) < 2:
+            return (
+                "There is no challenger to compare with."
+                if self.enough
+                else f"Too few to judge: {self.failures} failures on record, {ENOUGH} are wanted."
+            )
         first, second = (standing.bundle for standing in self.standings)
-        worse = self.recall_gain[1] < 0 or self.brier_gain[1] < 0
-        if self.better:
-            return f"{second} is really better than {first} in recall or Brier score, and in neither really worse."
-        if worse and (self.recall_gain[0] > 0 or self.brier_gain[0] > 0):
-            return f"{second} and {first} are each better in one of recall and Brier score; a person has to choose."
-        if worse:
-            return f"{second} is really worse than {first} in recall or Brier score."
-        return f"{second} and {first} cannot be told apart by these outcomes."
+        if not self.failures:
+            return f"No failure is on record yet, so nothing tells {second} from {first}."
+        failures = "1 failure" if self.failures == 1 else f"{self.failures} failures"
+        seen = (
+            f"Of {failures} in {self.days} days {self.only_second} were foretold by {second} alone and "
+            f"{self.only_first} by {first} alone"
+        )
+        costs = self._costs()
+        if self.evidence >= ENOUGH_EVIDENCE:
+            return f"{seen}: {second} really foretells more" + (
+                f", but {costs}; a person has to choose." if costs else "."
+            )
+        if weigh_evidence(self.only_first, self.only_second) >= ENOUGH_EVIDENCE:
+            return f"{seen}: {second} really foretells less."
+        left = self.days_left
+        if left is None:
+            return f"{seen}: nothing speaks for {second} so far."
+        return f"{seen}: too few to tell them apart. As failures come here, it takes about {_words_of_days(left)} more."
+
+    def _costs(self) -> str:
+        """What is worse about the second bundle, though it may foretell more; empty where nothing is."""
+        if len(self.standings) < 2:
+            return ""
+        first, second = self.standings
+        more = second.alarmed - first.alarmed
+        if more > max(MORE_ALARMS * first.alarmed, FEW_ALARMS):
+            return f"it calls {second.alarmed} healthy windows of {self.windows}, and {first.bundle} {first.alarmed}"
+        if self.brier_gain is not None and self.brier_gain[1] < 0:
+            return "its chances are really worse (Brier score)"
+        return ""
+
+
+def _words_of_days(days: float) -> str:
+    if days < 60:
+        return f"{max(1, round(days))} days"
+    return f"{round(days / 30.4)} months" if days < 3 * 365 else "three years or"
 
 
 class CalibrationVerdict(StrEnum):
@@ -140,6 +191,8 @@ def compare(books: Mapping[str, Forecasts], ends: Lifespans, *, seed: int = 0) -
     if not judged:
         return Comparison((), 0, 0, 0, 0, None, None)
     first = judged[0]
+    apart = _foretold_apart(*judged) if len(judged) == 2 else (0, 0)
+    day = first.book.day
     gains: tuple[tuple[float, float] | None, tuple[float, float] | None] = (None, None)
     if len(judged) == 2 and first.failures >= ENOUGH:
         gains = _gains(first, judged[1], np.random.default_rng(seed))
@@ -150,6 +203,8 @@ def compare(books: Mapping[str, Forecasts], ends: Lifespans, *, seed: int = 0) -
         int(first.known.sum()),
         int(first.y[first.known].sum()),
         *gains,
+        *apart,
+        int(day.max() - day.min()) + 1 if len(day) else 0,
     )
 
 
@@ -244,6 +299,12 @@ def _common(books: list[Forecasts]) -> list[NDArray[np.int64]]:
     ]
     shared = reduce(np.intersect1d, keys) if keys else np.empty(0, np.int64)
     return [np.searchsorted(key, shared) for key in keys]
+
+
+def _foretold_apart(first: _Judged, second: _Judged) -> tuple[int, int]:
+    """Failures that the first bundle alone foretold, and those that the second alone did."""
+    one, two = (np.unique(each.drive[each.y & each.called]) for each in (first, second))
+    return len(np.setdiff1d(one, two)), len(np.setdiff1d(two, one))
 
 
 def _gains(

@@ -28,6 +28,8 @@ REMEMBERED: Final = 200
 _ONE_THREAD: Final = ("env", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1")
 """Each thread would reserve address space, on a large machine more than there is."""
 _NOT_NEEDED: Final = ("sklearn", "pandas", "dask", "matplotlib", "graphviz")
+CURE: Final = "train it anew, or restore it."
+"""Ends each verdict but those of `Bundle.load`, which name their own cure."""
 _REFUSED: Final = 3
 """The exit code of a child that has found something, and printed it."""
 
@@ -50,7 +52,7 @@ class Trials:
             if lasting:
                 self._remember({**known, digest: verdict})
         if verdict != FIT:
-            raise CorruptBundle(f"{folder} holds no usable bundle: {verdict}; train it anew, or restore it.")
+            raise CorruptBundle(f"{folder} holds no usable bundle: {verdict}")
 
     def _known(self) -> dict[str, str]:
         try:
@@ -94,19 +96,19 @@ def _try(folder: Path) -> tuple[str, bool]:
             cwd=Path(__file__).parents[1],
         )
     except subprocess.TimeoutExpired:
-        return f"it did not forecast within {WALL_SECONDS:.0f} s when it was tried", False
+        return f"it did not forecast within {WALL_SECONDS:.0f} s when it was tried; {CURE}", False
     except OSError as error:
-        return f"it could not be tried ({error})", False
+        return f"it could not be tried ({error}); {CURE}", False
     if done.returncode == 0:
         return FIT, True
     if done.returncode == _REFUSED:
-        return done.stdout.decode(errors="replace").strip() or "it was refused", True
+        return done.stdout.decode(errors="replace").strip() or f"it was refused; {CURE}", True
     if done.returncode == -signal.SIGXCPU or done.returncode == -signal.SIGKILL:
-        return f"it did not forecast within {CPU_SECONDS} s of processor time when it was tried", True
+        return f"it did not forecast within {CPU_SECONDS} s of processor time when it was tried; {CURE}", True
     if done.returncode < 0:
         name = signal.Signals(-done.returncode).name
-        return f"the process in which it was tried ended by {name}", True
-    return f"the process in which it was tried ended with code {done.returncode}", False
+        return f"the process in which it was tried ended by {name}; {CURE}", True
+    return f"the process in which it was tried ended with code {done.returncode}; {CURE}", False
 
 
 def _forecast(folder: Path) -> str:
@@ -147,12 +149,14 @@ def _main(folder: Path) -> int:
     try:
         wrong = _forecast(folder)
     except CorruptBundle as refusal:
-        wrong = str(refusal)
+        print(refusal)
+        return _REFUSED
     except MemoryError:
         wrong = f"it takes more than {MEMORY_BYTES >> 30} GiB of memory"
     except Exception as error:  # noqa: BLE001  (whatever it is, it would have happened in the service)
         wrong = f"it cannot forecast ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
-    print(wrong)
+    if wrong:
+        print(f"{wrong}; {CURE}")
     return _REFUSED if wrong else 0
 
 

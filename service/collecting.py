@@ -9,7 +9,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,6 +195,10 @@ class Host:
         """One look at every disk; what could not be told is logged once."""
         yield from self.disks.round()
         self._warn(self.nameless)
+
+    def reread(self, devices: Collection[DeviceId]) -> Iterator[Reading]:
+        """Read these disks once more."""
+        yield from self.disks.reread(devices)
 
     def rescan(self) -> Scan:
         """Look for disks and OSDs that came and went."""

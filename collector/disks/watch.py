@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -166,6 +166,27 @@ class DiskWatch:
             self.nameless = tuple(met.remarks)
             self.asleep = tuple(spots[place] for place in met.asleep)
             self._names.save()
+
+    def reread(self, devices: Collection[DeviceId]) -> Generator[Reading, None, None]:
+        """Read these disks once more, each where it was read last.
+
+        A disk that does not answer, sleeps or is another one by now gives no reading: the next round says what became
+        of it. To close it ends what runs.
+        """
+        spots, met = self._spots or {}, Met(dict(self._names.places))
+        places = {known.device: place for place, known in self._names.places.items() if place in spots}
+        wanted = {places[device]: device for device in devices if device in places}
+        translated = translated_names([spots[place] for place in wanted], self._root)
+        jobs = [Job(place, self._smartctl.look(spots[place])) for place in wanted]
+        for place, ended in self._programs.run(jobs, self._limits.seconds):
+            seen = look(ended)
+            if not isinstance(seen, SmartDocument) or not seen.tells_state:
+                continue
+            told = translated.get(seen.smart.identity.serial or "", seen.device_id)
+            if told == wanted[place]:
+                now = self._clock.now()
+                taken = taken_at(seen, now, self._limits.seconds)
+                yield self._reading(place, self._names.places[place], met, taken, now, seen.smart)
 
     def _held_to(self, device: DeviceId, seen: SmartDocument) -> SmartDocument | Failed:
         """A SCSI drive that cannot give its mode and log pages is said to lack SMART. One that gave them before has

@@ -19,6 +19,7 @@ from service.cli.options import AsJson, print_json, tebibytes, terminal
 from service.cli.planned import print_plan
 from service.cli.watching import DONE, OVER, quote_drain_id, state_words, watch_drain
 from service.draining.acting import ActingPlace
+from service.telling.cause import CLUSTER_KEYS
 
 Intent = Annotated[
     Literal["replace", "remove"],
@@ -37,17 +38,24 @@ GOES_ON = frozenset({"proposed", "approved", "preparing", "draining", "holding",
 
 
 def listing(*, where: Reach = HERE, as_json: AsJson = False) -> int:
-    """All drains, newest first.
+    """All drains, newest first. Exits with 3 where the cluster keeps some that cannot be verified here.
 
     Example: predrain drain list
     """
     with where.service() as client:
         page = client.get("drains")
         acting = acting_in(page, client)
+        # A process that does not live on shows its troubles nowhere else.
+        unverified = client.get("forecast")["troubles"].get(CLUSTER_KEYS) if client.own else None
     items = page["items"]
+    if unverified is not None:
+        print(
+            f"predrain: what the cluster keeps is not shown as far as it is not verified: {unverified}",
+            file=sys.stderr,
+        )
     if as_json:
         print_json([{**one, "acting": page.get("acting")} for one in items])
-        return 0
+        return 0 if unverified is None else 3
     table = Table("id", "state", "moved", "of", "held by or ended with", box=None)
     for one in items:
         progress = one["progress"]
@@ -59,10 +67,11 @@ def listing(*, where: Reach = HERE, as_json: AsJson = False) -> int:
             tebibytes(progress["planned_bytes"]),
             told,
         )
-    terminal().print(table if items else "no drains")
+    none = "no drains" if unverified is None else "no drains that can be verified here"
+    terminal().print(table if items else none)
     if acting is not None:
         print(describe_here(acting, where))
-    return 0
+    return 0 if unverified is None else 3
 
 
 def plan(

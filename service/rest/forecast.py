@@ -96,6 +96,16 @@ class ComparisonBody(Body):
     enough: bool
     recall_gain: tuple[float, float] | None
     brier_gain: tuple[float, float] | None
+    only_first: int
+    """Failures that the champion alone foretold."""
+    only_second: int
+    """Failures that the challenger alone foretold."""
+    days: int
+    evidence: float
+    """How many times likelier that is than by chance, if the challenger foretells more; 20 are wanted."""
+    days_left: float | None
+    """Until the evidence is enough, as failures came so far; 0: it is; null: nothing speaks for the challenger."""
+    better: bool
     sentence: str
 
 
@@ -187,6 +197,12 @@ def comparison_body(comparison: Comparison) -> ComparisonBody:
         enough=comparison.enough,
         recall_gain=comparison.recall_gain,
         brier_gain=comparison.brier_gain,
+        only_first=comparison.only_first,
+        only_second=comparison.only_second,
+        days=comparison.days,
+        evidence=comparison.evidence,
+        days_left=comparison.days_left,
+        better=comparison.better,
         sentence=comparison.sentence(),
     )
 

@@ -152,7 +152,8 @@ class Dumped:
                     **pool, "pool": one.pool.id, "pool_name": one.pool.name, "size": one.pool.size,
                     "type": 3 if one.pool.erasure else 1, "min_size": one.pool.min_size,
                     "crush_rule": one.pool.rule, "pg_num": one.pool.pg_num, "pg_num_target": one.pool.pg_num,
-                    "pg_placement_num": one.pool.pg_num,
+                    "pg_placement_num": one.pool.pg_num, "pg_placement_num_target": one.pool.pg_num,
+                    "pg_num_pending": one.pool.pg_num,
                     "erasure_code_profile": "wide" if one.pool.erasure else "",
                 }
                 for one in self.spec.pools

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -13,8 +13,9 @@ from collector.agent import Agent, Beat, Intervals
 from collector.delivery import Away, Courier, Spool
 from collector.delivery.selfmetrics import exposition, write
 from data.clock import SystemClock
+from data.ids import DeviceId
 from data.log.port import Topic
-from data.reading import LatencySummary, Reading, Unreadable
+from data.reading import Counters, LatencySummary, Reading, Smart, Unreadable
 from tests.collector.delivery.parcels import HOST, NOON, RecordingSink, reading, reading_of, summary
 
 
@@ -36,13 +37,25 @@ class FakeDisks:
     def __init__(self, seconds: Seconds) -> None:
         self.rounds: list[float] = []
         self.scans: list[float] = []
+        self.rereads: list[tuple[float, tuple[DeviceId, ...]]] = []
+        self.pending = 0
+        """Pending sectors of the disk that answers."""
         self._seconds = seconds
 
     def round(self) -> Iterator[Reading]:
         self.rounds.append(self._seconds.now)
-        yield reading(1, len(self.rounds))
+        yield self._answer()
         self._seconds.now += 10
         yield replace(reading(2, len(self.rounds)), seen=Unreadable(NOON, "hung"))
+
+    def reread(self, devices: Collection[DeviceId]) -> Iterator[Reading]:
+        self.rereads.append((self._seconds.now, tuple(devices)))
+        yield self._answer()
+
+    def _answer(self) -> Reading:
+        told = reading(1, len(self.rounds) + len(self.rereads) / 10)
+        assert isinstance(told.seen, Smart)
+        return replace(told, seen=replace(told.seen, counters=Counters(pending=self.pending)))
 
     def rescan(self) -> None:
         self.scans.append(self._seconds.now)
@@ -103,6 +116,25 @@ def test_disks_are_read_every_hour_and_looked_for_every_ten_minutes(bench: Bench
     gaps = [b - a for a, b in zip(bench.disks.rounds, bench.disks.rounds[1:], strict=False)]
     assert all(3600 * 0.9 <= gap <= 3600 * 1.1 + 10 for gap in gaps)
     assert bench.disks.scans[0] == bench.disks.rounds[0] == 1000
+
+
+def test_a_disk_whose_error_counts_rose_is_read_again_once_after_six_minutes(bench: Bench) -> None:
+    bench.look_for(3 * 3600)
+    assert bench.disks.rereads == []
+    rounds = len(bench.disks.rounds)
+    bench.disks.pending = 16
+    bench.look_for(5 * 3600)
+    (again,) = bench.disks.rereads
+    assert again == (pytest.approx(bench.disks.rounds[rounds] + 360, abs=1), (reading(1).device,))
+    assert bench.agent.tally().readings == len(bench.disks.rounds) * 2 + 1
+
+
+def test_a_disk_that_is_read_every_minute_is_not_read_again(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "spool.db", Intervals(round=60.0))
+    for bench.disks.pending in range(5):
+        bench.look_for(300)
+    assert bench.disks.rereads == []
+    bench.spool.close()
 
 
 def test_hosts_that_started_together_do_not_read_their_disks_together() -> None:

@@ -165,10 +165,21 @@ def test_a_bundle_that_cannot_forecast_is_refused_by_its_trial_and_the_verdict_i
     trials = Trials(tmp_path / "state" / "tried.json")
     with pytest.raises(CorruptBundle, match=r"cannot forecast \(.*train it anew") as first:
         trials.check(crooked)
+    assert str(first.value).count("train it anew") == 1
     monkeypatch.setattr(trial, "_try", lambda _: pytest.fail("it was tried a second time"))
     with pytest.raises(CorruptBundle) as again:
         Trials(tmp_path / "state" / "tried.json").check(crooked)
     assert str(again.value) == str(first.value)
+
+
+@pytest.mark.slow
+def test_a_bundle_whose_checksums_do_not_hold_is_refused_with_one_cure(outside: Path) -> None:
+    (outside / "bundle.json").write_bytes(b"{}")
+    with pytest.raises(
+        CorruptBundle, match="not what SHA256SUMS says; restore the bundle or train it anew"
+    ) as refused:
+        Trials().check(outside)
+    assert str(refused.value).count("anew") == 1
 
 
 @pytest.mark.slow

@@ -92,7 +92,14 @@ def test_few_failures_are_said_to_be_too_few_whoever_is_ahead() -> None:
     assert not found.enough
     assert not found.better
     assert found.recall_gain is None
-    assert found.sentence() == f"Too few to judge: 1 failures on record, {ENOUGH} are wanted."
+    assert (found.only_first, found.only_second, found.days) == (0, 1, 10)
+    assert found.sentence() == (
+        "Of 1 failure in 10 days 1 were foretold by challenger alone and 0 by champion alone: too few to tell them "
+        "apart. As failures come here, it takes about 8 months more."
+    )
+    assert compare({"champion": book(*bad)}, ends(A=(100, True))).sentence() == (
+        f"Too few to judge: 1 failures on record, {ENOUGH} are wanted."
+    )
 
 
 def fleet(caught: int, p: float, *, dead: int = 60, alive: int = 60) -> list[Said]:
@@ -117,15 +124,36 @@ def test_a_challenger_that_foretells_far_more_is_really_better_and_the_other_way
     assert found.better
     assert found.recall_gain is not None
     assert found.recall_gain[0] > 0.3
-    assert "challenger is really better than champion" in found.sentence()
+    assert "challenger really foretells more" in found.sentence()
     turned = compare({"champion": strong, "challenger": weak}, LIVES)
     assert not turned.better
-    assert "really worse" in turned.sentence()
+    assert "really foretells less" in turned.sentence()
+
+
+def test_seven_failures_that_only_the_challenger_foretold_are_enough_in_a_small_fleet() -> None:
+    few = ends(
+        **{f"D{n:03}": (100, True) for n in range(7)},  # type: ignore[arg-type]
+        **{f"H{n:03}": (LONG, False) for n in range(60)},  # type: ignore[arg-type]
+    )
+    blind, seeing = (book(*fleet(caught, 0.6, dead=7)) for caught in (0, 7))
+    found = compare({"champion": blind, "challenger": seeing}, few)
+    assert not found.enough
+    assert found.better
+    assert found.days_left == 0
+
+
+def test_a_challenger_that_foretells_more_by_calling_healthy_disks_is_left_to_a_person() -> None:
+    calm, loud = fleet(15, 0.6), fleet(45, 0.6)
+    loud = [(d, day, p, Status.BAD if d.startswith("H") else status) for d, day, p, status in loud]
+    found = compare({"champion": book(*calm), "challenger": book(*loud)}, LIVES)
+    assert found.evidence > 20
+    assert not found.better
+    assert "a person has to choose" in found.sentence()
 
 
 def test_equal_bundles_cannot_be_told_apart_and_a_lone_champion_has_none_to_compare() -> None:
     same = book(*fleet(30, 0.6))
-    assert "cannot be told apart" in compare({"a": same, "b": same}, LIVES).sentence()
+    assert "nothing speaks for b so far" in compare({"a": same, "b": same}, LIVES).sentence()
     assert "no challenger" in compare({"a": same}, LIVES).sentence()
 
 

@@ -315,6 +315,7 @@ def test_champion_and_challenger_stand_side_by_side_with_what_may_be_said(desk: 
         "comparison": {
             "standings": [champion, rival], "failures": 33, "healthy_windows": 9_000, "rows": 200_000,
             "observed": 30, "enough": True, "recall_gain": [0.02, 0.28], "brier_gain": None,
+            "only_first": 2, "only_second": 11, "days": 120, "evidence": 42.0, "days_left": 0.0, "better": True,
             "sentence": "trial-2 is really better than default-1 in recall or Brier score.",
         },
         "concerns": [
@@ -329,6 +330,7 @@ def test_champion_and_challenger_stand_side_by_side_with_what_may_be_said(desk: 
     expect(rivals).to_contain_text("really better")
     expect(rivals.locator("tbody tr").first).to_have_text(re.compile("14 of 33.*19 of 33"))
     expect(rivals).to_contain_text("share foretold +0.02 to +0.28, Brier score unknown")
+    expect(rivals).to_contain_text("foretells more: 42, and 20 are wanted")
     expect(page.locator(".concerns li")).to_have_count(2)
     right = page.locator("section[aria-labelledby=right-head]")
     expect(right).not_to_contain_text("Too few")

@@ -44,6 +44,26 @@ def test_exit_bits_are_signals_and_leave_the_reading_good(host: Made) -> None:
     assert smart_of(reading).counters.reallocated == 1975
 
 
+def test_a_disk_is_read_again_alone_where_it_was_read_last(host: Made) -> None:
+    one, other = Disk("/dev/sda", "scsi", "scsi-001", "SICK"), Disk("/dev/sdb", "scsi", "scsi-001", "WELL")
+    made = host([one, other])
+    watch = made.watch()
+    sick = next(name for name in by_device(watch) if name.endswith("SICK"))
+    (again,) = watch.reread([sick])
+    assert again.device == sick
+    assert smart_of(again).counters.grown_defects == 260
+
+
+def test_a_disk_that_was_swapped_or_fell_silent_since_gives_no_second_reading(host: Made) -> None:
+    one = Disk("/dev/sda", "scsi", "scsi-001", "SICK")
+    made = host([one])
+    watch = made.watch()
+    (sick,) = by_device(watch)
+    made.smartctl.plug(replace(one, serial="NEW"))
+    assert list(watch.reread([sick])) == []
+    assert list(watch.reread(["nobody"])) == []
+
+
 def test_a_sas_drives_non_medium_errors_come_along_with_its_defects(host: Made) -> None:
     lines = ("Non-medium error count:    84893",)
     made = host([Disk("/dev/sda", "scsi", "scsi-001", "SICK", text=lines)])

@@ -67,6 +67,15 @@ class Machines:
             )
         )
 
+    def without_key(self, machine: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """A `predrain drain` command on a machine to which nobody gave the signing key."""
+        config = self.folder / f"{machine}.toml"
+        lines = self.config.read_text().splitlines()
+        config.write_text("\n".join(line for line in lines if not line.startswith("signing_key")))
+        options = ["--config", str(config), "--state", str(self.folder / machine)]
+        command = [str(PREDRAIN), "drain", *words, *options]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
     def asked(self, machine: str, *words: str) -> subprocess.CompletedProcess[str]:
         """A `predrain drain` command there, to its end."""
         options = ["--config", str(self.config), "--state", str(self.folder / machine), "--json"]
@@ -130,6 +139,8 @@ def test_what_is_asked_beside_the_leader_it_does_and_when_it_is_killed_the_next_
     (drain,) = machines.answered("desk", "apply", "osd.1", "--yes", "--reason", "noisy")
     assert drain["state"] in ("approved", "preparing", "draining")
     world.cluster.wait(lambda: machines.state("one", drain["id"]) == "draining", 120, "the leader drains")
+    blind = machines.without_key("stranger", "list")
+    assert (blind.returncode, "no drains that can be verified here" in blind.stdout) == (3, True), blind
     refused = machines.asked("desk", "apply", "osd.1")
     assert (refused.returncode, "osd.1 already has drain" in refused.stderr) == (3, True), refused.stderr
     first.send_signal(signal.SIGKILL)

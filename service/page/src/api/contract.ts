@@ -439,6 +439,13 @@ export interface Comparison {
   enough: boolean;
   recall_gain: [number, number] | null;
   brier_gain: [number, number] | null;
+  only_first: number;
+  only_second: number;
+  days: number;
+  /** How many times likelier than by chance; 20 are wanted. */
+  evidence: number;
+  days_left: number | null;
+  better: boolean;
   sentence: string;
 }
 

@@ -68,11 +68,13 @@ function Standings({ comparison }: { comparison: Comparison }) {
         </table>
       </div>
       <p class="muted small">
-        95 % intervals of the challenger's gain: share foretold {gain(comparison.recall_gain)}, Brier score {gain(comparison.brier_gain)}.
+        Evidence that the challenger foretells more: {evidence(comparison.evidence)}, and 20 are wanted; it may be looked at every day. 95 % intervals of the challenger's gain: share foretold {gain(comparison.recall_gain)}, Brier score {gain(comparison.brier_gain)}.
       </p>
     </>
   );
 }
+
+const evidence = (value: number): string => (value >= 100 ? "over 100" : value < 0.1 ? "under 0.1" : value.toPrecision(2));
 
 const gain = (interval: [number, number] | null): string =>
   interval === null ? "unknown, too few failures" : `${signed(interval[0])} to ${signed(interval[1])}`;
