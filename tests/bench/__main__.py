@@ -2,7 +2,8 @@
 
 `--list` names the figures, `--only WORD` takes those whose name holds it, `--long` also those that take minutes,
 `--json` prints lines for programs. Targets of the forecast count as met by wall seconds or by processor seconds,
-whichever are fewer: an idle machine needs no more. `--run N ours|baseline` is what the fresh processes are asked.
+whichever are fewer: an idle machine needs no more. It ends with 1 when a figure could not be measured for an error.
+`--run N ours|baseline` is what the fresh processes are asked.
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ MODULES = (
 )
 
 
+BROKEN = "broken"
+"""Stands in the answer of a side that ended with an error."""
+MISSED = "MISSED"
+
+
 def figures() -> list[Figure]:
     """All of them, in the order of the table."""
     return [figure for name in MODULES for figure in importlib.import_module(f"tests.bench.{name}").FIGURES]
@@ -65,16 +71,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         print(*(one.name for _, one in chosen), sep="\n")
         return 0
-    table = _table()
+    table, broken, missed = _table(), list[str](), list[str]()
     for place, figure in chosen:
         print(f"measuring {figure.name}", file=sys.stderr, flush=True)
         ours, baseline = _fresh(place, "ours"), _fresh(place, "baseline")
         if options.json:
             print(json.dumps({"figure": figure.name, "ours": ours, "baseline": baseline}))
-        table.add_row(*_row(figure, ours, baseline))
+        row = _row(figure, ours, baseline)
+        table.add_row(*row)
+        if BROKEN in ours or BROKEN in baseline:
+            broken.append(figure.name)
+        elif row[-1].startswith(MISSED):
+            missed.append(figure.name)
     if not options.json:
         Console(width=None if sys.stdout.isatty() else 150).print(table)
-    return 0
+    for names, what in ((missed, "missed its target"), (broken, "could not be measured")):
+        for name in names:
+            print(f"{what}: {name}", file=sys.stderr)
+    return 1 if broken else 0
 
 
 def _run(figure: Figure, side: str) -> int:
@@ -92,7 +106,7 @@ def _fresh(place: int, side: str) -> dict[str, Any]:
     settings = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
     done = subprocess.run(command, cwd=ROOT, env=settings, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        return {"absent": f"{side} ended with {done.returncode}; its message stands above"}
+        return {BROKEN: True, "absent": f"{side} ended with {done.returncode}; its message stands above"}
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
@@ -101,7 +115,7 @@ def _row(figure: Figure, ours: dict[str, Any], baseline: dict[str, Any]) -> tupl
     if "absent" in ours:
         return (figure.name, "-", "-", "-", figure.beside, figure.target, ours["absent"])
     work = Work(ours["amount"], ours["seconds"], ours["cpu"])
-    met = "met" if figure.meets(work, ours["gigabytes"]) else "MISSED"
+    met = "met" if figure.meets(work, ours["gigabytes"]) else MISSED
     ratio, beside = "-", figure.beside
     if "absent" in baseline:
         beside = f"{beside}: {baseline['absent']}"

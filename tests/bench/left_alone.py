@@ -31,7 +31,7 @@ from models.evaluate import Truth, read_truth
 from models.experience import FleetExperience, learn_from_fleet
 from models.fleet_thresholds import FOLLOWED_DAYS
 from models.score import score
-from models.standing import Comparison, compare
+from models.standing import CalibrationVerdict, Comparison, calibration, compare
 from models.train import train, write
 from tests.bench.forecast import CHANGES
 from tests.conftest import data_folder
@@ -59,12 +59,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     paths = [folder / "drives" / name for name in CHANGES]
     with tempfile.TemporaryDirectory(prefix="predrain-left-alone-") as scratch:
-        Console(width=120).print(measure(paths, Path(scratch), options.threads))
+        table, alert = measure(paths, Path(scratch), options.threads)
+        Console(width=120).print(table)
+        print(alert)
     return 0
 
 
-def measure(paths: Sequence[Path], scratch: Path, threads: int) -> Table:
-    """Train, score month by month, and judge each quarter."""
+def measure(paths: Sequence[Path], scratch: Path, threads: int) -> tuple[Table, str]:
+    """Train, score month by month, judge each quarter, and tell when the alert `calibration` of a frozen bundle began."""
     truth = read_truth(paths)
     readings = scratch / "readings.parquet"
     first = (QUARTERS[0][0] - EPOCH).days
@@ -98,7 +100,24 @@ def measure(paths: Sequence[Path], scratch: Path, threads: int) -> Table:
                 way,
                 *_told(compare({way: book.only((book.day >= low) & (book.day <= high))}, known)),
             )
-    return table
+    return table, _find_alert(books["frozen"], truth, bundle)
+
+
+def _find_alert(book: Forecasts, truth: Truth, bundle: Bundle) -> str:
+    """When the chances of a family were first evidently off, looked at every 15 days."""
+    assert bundle.reference is not None
+    first = (QUARTERS[0][0] - EPOCH).days
+    for days in range(30, truth.end - first, 15):
+        today = first + days
+        judged = calibration(book.only(book.day <= today), _lives(truth, today), bundle.reference.group)
+        off = [
+            f"{one.family} ({one.expected:.0f} expected, {one.observed} seen)"
+            for one in judged
+            if one.verdict is CalibrationVerdict.OFF
+        ]
+        if off:
+            return f"The alert `calibration` of the frozen bundle stands after {days} days: {', '.join(off)}."
+    return "The alert `calibration` of the frozen bundle never stood."
 
 
 def _told(found: Comparison) -> tuple[str, ...]:
