@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(paths: Sequence[Path], scratch: Path, threads: int) -> tuple[Table, str]:
-    """Train, score month by month, judge each quarter, and tell when the alert `calibration` of a frozen bundle began."""
+    """Train, score month by month, judge each quarter, and tell when the alert `calibration` first stood."""
     truth = read_truth(paths)
     readings = scratch / "readings.parquet"
     first = (QUARTERS[0][0] - EPOCH).days
