@@ -9,8 +9,8 @@ ARG BASE
 RUN case "${BASE##*@}" in sha256:*) digest="${BASE##*@sha256:}" ;; *) digest="" ;; esac; \
     case "$digest" in *[!0-9a-f]*) digest="" ;; esac; \
     test "${#digest}" -eq 64 || { echo "give --build-arg BASE=NAME@sha256:DIGEST, of a Debian 12 (docs/how-to/install.md)"; exit 1; }
-RUN apt-get update \
- && apt-get install -y --no-install-recommends make python3-venv ca-certificates libgomp1 \
+RUN apt-get -o Acquire::Retries=3 update \
+ && apt-get -o Acquire::Retries=3 install -y --no-install-recommends make python3-venv ca-certificates libgomp1 \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /opt/predrain
 COPY . .
@@ -20,8 +20,8 @@ RUN make deb
 # cephadm starts it privileged and as root (deploy/cephadm): smartctl needs the disks, and there is no user of Ceph's here.
 FROM ${BASE} AS collector
 RUN --mount=type=bind,from=build,source=/opt/predrain/dist,target=/dist \
-    apt-get update \
- && apt-get install -y --no-install-recommends /dist/predrain-collector_*.deb \
+    apt-get -o Acquire::Retries=3 update \
+ && apt-get -o Acquire::Retries=3 install -y --no-install-recommends /dist/predrain-collector_*.deb \
  && rm -rf /var/lib/apt/lists/*
 ENV STATE_DIRECTORY=/var/lib/predrain-collector
 VOLUME /var/lib/predrain-collector
@@ -31,8 +31,8 @@ CMD ["collect", "--config", "/etc/predrain/collector.toml"]
 FROM ${BASE} AS service
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/predrain --create-home predrain
 RUN --mount=type=bind,from=build,source=/opt/predrain/dist,target=/dist \
-    apt-get update \
- && apt-get install -y --no-install-recommends /dist/predrain_*.deb python3-rados \
+    apt-get -o Acquire::Retries=3 update \
+ && apt-get -o Acquire::Retries=3 install -y --no-install-recommends /dist/predrain_*.deb python3-rados \
  && rm -rf /var/lib/apt/lists/*
 USER 10001:10001
 VOLUME /var/lib/predrain

@@ -59,7 +59,11 @@ class Buildah:
             check=False,
             cwd=ROOT,
         )
-        assert done.returncode == 0, (argv, done.stdout[-2000:], done.stderr[-2000:])
+        if done.returncode:
+            # An assertion would cut the words of apt or make, which are what one needs.
+            pytest.fail(
+                f"buildah {argv[0]} ended with {done.returncode}:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+            )
         return done.stdout.strip()
 
     def base(self) -> None:
