@@ -102,9 +102,12 @@ class Bundle:
         threads: int = 1,
         reference: Reference | None = None,
         experience: Mapping[str, Experience] | None = None,
+        trained: Thresholds | None = None,
     ) -> None:
         self.facts, self.booster, self.threads, self.reference = facts, booster, threads, reference
         self.experience = experience or {}
+        self.trained = trained or facts.thresholds
+        """The thresholds of the training: a drive without a symptom is called ill by no lower ones."""
         self._features = _list_features(facts)
         self._quiet: NDArray[np.float64] | None = None
         """(4,) the booster's chances of a drive without a symptom; None where it reads more than symptoms."""
@@ -174,7 +177,11 @@ class Bundle:
         return died
 
     def with_thresholds(self, followed: FollowedThresholds | None) -> Bundle:
-        """This bundle with thresholds that follow a fleet's own scores; None: with its own."""
+        """This bundle with thresholds that follow a fleet's own scores; None: with its own.
+
+        They may fall for drives with a symptom only: in a fleet in good health the 1 % that stand out would be drives
+        of a model that dies more often, and nothing can be done about that.
+        """
         if followed is None:
             return self
         facts = msgspec.structs.replace(self.facts, thresholds=followed.thresholds)
@@ -184,6 +191,7 @@ class Bundle:
             threads=self.threads,
             reference=self.reference,
             experience=self.experience,
+            trained=self.trained,
         )
 
     def update_rates(self, own: Mapping[str, Experience]) -> Bundle:
@@ -222,8 +230,12 @@ class Bundle:
         curve = survival(died, self.facts.rates, self.facts.fading, model, hours)
         p_30d = died[:, 2]
         status = np.full(len(x), Status.GOOD, dtype=object)
-        status[p_30d >= self.facts.thresholds.warning] = Status.WARNING
-        status[p_30d >= self.facts.thresholds.bad] = Status.BAD
+        symptom, limits = has_symptom(x), self.facts.thresholds
+        for word, limit, trained in (
+            (Status.WARNING, limits.warning, self.trained.warning),
+            (Status.BAD, limits.bad, self.trained.bad),
+        ):
+            status[p_30d >= np.where(symptom, limit, max(limit, trained))] = word
         status[~judged] = Status.UNKNOWN
         return Forecast(died[:, :3], curve, quantiles(curve), status)
 

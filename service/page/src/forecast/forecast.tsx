@@ -107,7 +107,7 @@ function Words({ thresholds }: { thresholds: readonly StatusThreshold[] }) {
         {months === 0
           ? "These thresholds are those of the bundle's training: this fleet has not been scored for three weeks yet."
           : `These thresholds follow ${plural(months, "month")} of this fleet's own healthy disks in the last 90 days, and the bundle's training as long as these are few.`}{" "}
-        A rule may call a disk ill below them.
+        A rule may call a disk ill below them, and a disk without a symptom is called by no lower chance than in the training.
       </p>
     </>
   );
