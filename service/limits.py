@@ -51,8 +51,8 @@ class PolicyTable(BaseModel):
 
     mode: Literal["observe", "propose", "act"] = Field(
         default="propose",
-        description="`observe`: forecasts only; `propose`: a person approves each drain; `act`: bad disks "
-        "are drained by themselves.",
+        description="`observe`: forecasts only; `propose`: a person approves each drain; `act`: disks "
+        "whose drain pays are drained without a person.",
     )
     tick_seconds: float = Field(
         default=10.0, gt=0, description="Seconds between two looks of the controller."

@@ -1,4 +1,4 @@
-"""models.report: a backtest as one page for people. In: a `Backtest`, bytes by notch. Out: HTML, whole in one file.
+"""models.report: a backtest as one page for people. In: a `Backtest`, bytes by cost. Out: HTML, whole in one file.
 
 Pictures are inline SVG, colours follow the reader's light or dark, nothing is fetched and no script runs. A file an
 idea: `words` (sentences and numbers), `tables`, `ink` (how a picture is drawn), `charts` (the pictures), `left_out`

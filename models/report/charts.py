@@ -78,7 +78,7 @@ def shown_peers(fleet: FleetTrial) -> list[str]:
 
 
 def bytes_chart(labels: Sequence[str], nothing: Sequence[float], safe: Sequence[float], chosen: int) -> str:
-    """Bytes safe in time over bytes moved for nothing, in percents, a dot for each notch of the threshold."""
+    """Bytes safe in time over bytes moved for nothing, in percents, a dot for each cost of a failure."""
 
     def draw(axes: Axes) -> None:
         axes.scatter(nothing, safe, s=20, color=MUTED)

@@ -17,20 +17,20 @@ from models.report.words import ahead, day, summary
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """What the forecast is worth under a drain policy, a line a notch of its thresholds."""
+    """What the forecast is worth under a drain policy, a line for each cost of a failure."""
 
     head: str
     """One sentence: what was replayed."""
-    notches: Sequence[str]
+    settings: Sequence[str]
     safe: Sequence[float]
     """Share of the failing drives' bytes that was safe in time, in [0, 1]; NaN is unknown."""
     nothing: Sequence[float]
     """Bytes moved for nothing, a byte on living drives and 30 days; NaN is unknown."""
     columns: Sequence[str]
     cells: Sequence[Sequence[str]]
-    """(notches, columns) for people."""
+    """(settings, columns) for people."""
     chosen: int
-    """Which notch is the bundle's own."""
+    """Which setting is the policy's own."""
 
 
 def page(backtest: Backtest, worth: Mapping[str, Bytes]) -> str:
@@ -84,26 +84,28 @@ def _fleet(fleet: FleetTrial, plan: Plan, worth: Bytes | None) -> str:
 def _worth(worth: Bytes) -> str:
     known = [
         n
-        for n in range(len(worth.notches))
+        for n in range(len(worth.settings))
         if worth.safe[n] == worth.safe[n] and worth.nothing[n] == worth.nothing[n]
     ]
     picture = ""
     if worth.chosen in known:
         svg = bytes_chart(
-            [_short(worth.notches[n]) for n in known],
+            [_short(worth.settings[n]) for n in known],
             [100 * worth.nothing[n] for n in known],
             [100 * worth.safe[n] for n in known],
             known.index(worth.chosen),
         )
         caption = (
-            "One dot for each notch: the bundle's thresholds times 1/4 to 4 (the large dot is as they are), and those "
-            "that a share of the healthy windows reach. Up and left is better."
+            "One dot for each cost of a failure: a quarter to four times of what the policy sets (the large dot is as "
+            "it is set). Up and left is better."
         )
-        picture = f'<div class="pictures">{_figure("What a notch is worth", svg, caption)}</div>'
-    rows = [(name, *cells) for name, cells in zip(worth.notches, worth.cells, strict=True)]
+        picture = (
+            f'<div class="pictures">{_figure("What a cost of a failure brings about", svg, caption)}</div>'
+        )
+    rows = [(name, *cells) for name, cells in zip(worth.settings, worth.cells, strict=True)]
     return (
         f"<h3>Worth in bytes</h3><p>{escape(worth.head)}</p>{picture}"
-        f"{tables.table('By notch of the thresholds', ('', *worth.columns), rows)}"
+        f"{tables.table('By cost of a failure', ('', *worth.columns), rows)}"
     )
 
 

@@ -280,7 +280,7 @@ def _bytes(rungs: tuple[Rung, ...]) -> Bytes:
             f"{first.failing_bytes / 1e12:,.1f} TB on them. A drain is for nothing when its drive lives on for "
             f"{first.horizon_days} days or more."
         ),
-        notches=names,
+        settings=names,
         safe=[nan if w.migration_rate.value is None else w.migration_rate.value for w in worths],
         nothing=[nan if w.mismigration_rate.value is None else w.mismigration_rate.value for w in worths],
         columns=("failure_cost", "cost saved", "failing bytes safe", "moved for nothing, a byte and 30 d", "drains",
