@@ -47,12 +47,16 @@ def listing(*, where: Reach = HERE, as_json: AsJson = False) -> int:
         acting = acting_in(page, client)
         # A process that does not live on shows its troubles nowhere else.
         unverified = client.get("forecast")["troubles"].get(CLUSTER_KEYS) if client.own else None
+        if (
+            client.own
+            and acting is not None
+            and acting.place is ActingPlace.ELSEWHERE
+            and not _has_key(where)
+        ):
+            unverified = "they are signed, and this host has no signing key (give it `signing_key` of [ceph])"
     items = page["items"]
     if unverified is not None:
-        print(
-            f"predrain: what the cluster keeps is not shown as far as it is not verified: {unverified}",
-            file=sys.stderr,
-        )
+        print(f"predrain: drains of another controller may be missing here: {unverified}", file=sys.stderr)
     if as_json:
         print_json([{**one, "acting": page.get("acting")} for one in items])
         return 0 if unverified is None else 3
@@ -72,6 +76,15 @@ def listing(*, where: Reach = HERE, as_json: AsJson = False) -> int:
     if acting is not None:
         print(describe_here(acting, where))
     return 0 if unverified is None else 3
+
+
+def _has_key(where: Reach) -> bool:
+    """Whether this host has the key that signs what controllers keep in the cluster."""
+    from service.signing_key import find_key_file
+    from service.state import StateDir
+
+    settings = where.settings()
+    return find_key_file(settings.ceph, StateDir(settings.service.state)) is not None
 
 
 def plan(
