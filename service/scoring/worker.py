@@ -185,17 +185,15 @@ class Worker(Generic[State]):
         self._store.add_readings(readings)
         states, outlooks, scenes = self._score(readings)
         news = self._announcements.news(outlooks)
-        # Events are keyed, so that one that another worker wrote too is there once.
         self._store.add_cluster_events([tell_alert(one) for one in news])
-        # As late as can be: between this look and the announcement nothing waits for a server.
+        # After the events, which are keyed: between this look and the announcement nothing waits for a server.
         if news and self._clock.now() - self._began > STOOD_STILL:
             recall_announcements(self._log, self._announcements)
             news = self._announcements.news(outlooks)
         # Announcements go before outlooks: after a crash the store would call the outlook old, and nobody be told.
         told = [alert.outlook for alert in news]
         self._log.append(Topic.OUTLOOKS, [Record(one.device, self._sender.seal(one)) for one in told])
-        # At once: if the store fails now, the next step has nothing to announce again.
-        self._announcements.take(news)
+        self._announcements.take(news)  # at once: if the store fails now, nothing is announced again
         taken += readings
         self._latest = sorted(taken, key=lambda reading: reading.taken_at)
         self._store.save_outlooks(outlooks)

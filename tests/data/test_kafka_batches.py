@@ -121,6 +121,14 @@ def test_much_is_given_out_in_parts() -> None:
     assert not part
 
 
+def test_a_record_that_names_the_offset_of_a_later_one_is_damaged_and_no_offset_comes_twice() -> None:
+    raw = bytearray(batch([b"one", b"two", b"three"], 10))
+    raw[HEADER + 3] = 4  # the first record's offset, two after the batch's
+    found = given_out(signed(bytes(raw)))
+    assert [one.offset for one in found] == [12]
+    assert found[0].damage
+
+
 @given(st.data())
 def test_whatever_a_batch_holds_its_offsets_grow_and_end_where_it_ends(data: st.DataObject) -> None:
     raw = bytearray(batch([b"one", b"two", b"three"], 10))

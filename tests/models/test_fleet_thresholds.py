@@ -115,7 +115,7 @@ def test_draining_the_worst_disks_does_not_lower_the_thresholds() -> None:
         follow_thresholds(scored(p), ends(**known), SHIPPED, TODAY).thresholds for known in (kept, drained)
     )
     assert after.warning == pytest.approx(before.warning, rel=0.1)
-    assert after.bad == pytest.approx(before.bad, rel=0.2)
+    assert after.bad == pytest.approx(before.bad, rel=0.3)
 
 
 def test_disks_that_all_look_alike_are_not_called_ill_to_fill_a_rate() -> None:

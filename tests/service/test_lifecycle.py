@@ -20,14 +20,11 @@ from data.scorebook import Scorebook, ScorebookUnusable
 from data.store.sqlite import SqliteStore
 from models.bundle import Bundle, save
 from models.calibrate import Thresholds
-from models.experience import FleetExperience
 from models.shelf import Shelf
 from service.cli import main
 from service.house import House, Ports
 from service.live import Live
 from service.scoring import succession
-from service.scoring.fleet_experience import ROOM, load_experience
-from service.tally import BASE_RATE
 from tests.service.conftest import Place, Serve, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, Seated, seated
 from tests.service.test_worker import work
@@ -120,41 +117,6 @@ def test_a_promoted_bundle_scores_after_a_restart(
     assert make().bundle_name == "two"
     assert models("rollback") == 0
     assert make().bundle_name == "one"
-
-
-def test_base_rates_that_a_fleet_taught_outlive_the_process_that_learned_them(
-    make: Make, place: Place
-) -> None:
-    house = make()
-    for serial in "ABC":
-        house.ingest(week_of(serial))
-    work(house)
-    house.watch()
-    shut(house)
-    place.forecaster.learn(FleetExperience())
-    again = make()
-    again.clock.sleep(86_400)
-    again.ingest([smart_reading("A", again.clock.now())])
-    work(again)
-    (rate,) = [
-        one
-        for one in again.store.latest_outlooks()[DeviceId("ST4000DM000_A")].reasons
-        if one.code == BASE_RATE
-    ]
-    assert "here: 3 drives" in rate.sentence
-
-
-def test_an_experience_that_cannot_be_read_is_counted_anew(make: Make) -> None:
-    house = make()
-    for serial in "ABC":
-        house.ingest(week_of(serial))
-    work(house)
-    champion = house.lineup.champion
-    assert champion is not None
-    house.store.note(ROOM, {champion.fingerprint: b"{"})
-    assert load_experience(house.store, champion.fingerprint) == FleetExperience()
-    house.watch()
-    assert load_experience(house.store, champion.fingerprint).models["ST4000DM000"].drives == 3
 
 
 def test_a_bundle_that_was_touched_after_it_was_promoted_is_refused_and_the_one_before_goes_on(
@@ -322,21 +284,6 @@ def test_the_forecasts_health_is_served_and_measured(
     assert (told["bundle"]["name"], told["challenger"]) == ("eager", None)
     assert told["before"].startswith("one-")
     assert told["quiet_until"] is not None
-
-
-def test_the_comparison_is_printed_for_people_and_for_programs(
-    make: Make, bundle: Callable[..., Path], models: Callable[..., int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert models("compare") == 1
-    assert "holds no forecasts yet" in capsys.readouterr().err
-    assert models("challenge", str(bundle("eager", thresholds=EAGER))) == 0
-    make()
-    assert models("compare") == 0
-    told = capsys.readouterr().out
-    assert "challenger" in told
-    assert "No failure is on record yet, so nothing tells eager-" in told
-    assert models("compare", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["failures"] == 0
 
 
 def test_without_mlflow_folders_are_promoted_and_versions_are_refused_with_the_extras_name(

@@ -31,7 +31,9 @@ def standing(name: str, foretold: int) -> Standing:
     return Standing(name, foretold, 3, 20, 2, 0.002, 40.0, 12.0)
 
 
-BETTER = Comparison((standing("a", 10), standing("b", 30)), 40, 9000, 90_000, 300, (0.3, 0.6), (-0.1, 0.1))
+BETTER = Comparison(
+    (standing("a", 10), standing("b", 30)), 40, 9000, 90_000, 300, (0.3, 0.6), (-0.1, 0.1), 0, 20, 90
+)
 
 
 def test_one_alert_a_cause_whatever_the_number_of_families() -> None:
@@ -41,7 +43,7 @@ def test_one_alert_a_cause_whatever_the_number_of_families() -> None:
     assert found[0].families == ("HGST", "Seagate")
     assert "celsius" in found[0].sentence
     assert "90.0 failures expected and 40 seen" in found[1].sentence
-    assert "b is really better than a" in found[2].sentence
+    assert "b really foretells more" in found[2].sentence
 
 
 def test_a_score_that_drifted_alone_is_told_without_naming_a_feature() -> None:

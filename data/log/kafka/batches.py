@@ -82,15 +82,15 @@ def _records(batch: Any, partition: int) -> Iterator[Delivered]:
         raise _Damaged("are damaged on the broker (their checksum is wrong): look at its disk")
     data, place, last = _contents(batch), 0, -1
     try:
-        for _ in range(batch.records_count):
+        for to_come in reversed(range(batch.records_count)):
             length, place = decode_varint(data, place)
             end = place + length
             _, place = decode_varint(data, place + 1)
             delta, place = decode_varint(data, place)
             key, place = _bytes(data, place)
             value, place = _bytes(data, place)
-            if not (place <= end <= len(data) and last < delta <= batch.last_offset_delta):
-                raise IndexError
+            if not (place <= end <= len(data) and last < delta <= batch.last_offset_delta - to_come):
+                raise IndexError  # an offset that leaves no room for the records to come would come twice
             place, last = end, delta
             yield Delivered(
                 batch.base_offset + delta, key.decode("utf-8", "backslashreplace"), value, partition

@@ -1,0 +1,70 @@
+"""What a bundle learned from its fleet outlives the process, and how bundles compare is printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from data.ids import DeviceId
+from models.experience import FleetExperience
+from service.scoring.fleet_experience import ROOM, load_experience
+from service.tally import BASE_RATE
+from tests.service.conftest import Place, shut, smart_reading, week_of
+from tests.service.test_lifecycle import EAGER, Make, bundle, make, models, shipped
+from tests.service.test_worker import work
+
+pytestmark = pytest.mark.slow
+__all__ = ["bundle", "make", "models", "shipped"]  # fixtures of this module, too
+
+
+def test_base_rates_that_a_fleet_taught_outlive_the_process_that_learned_them(
+    make: Make, place: Place
+) -> None:
+    house = make()
+    for serial in "ABC":
+        house.ingest(week_of(serial))
+    work(house)
+    house.watch()
+    shut(house)
+    place.forecaster.learn(FleetExperience())
+    again = make()
+    again.clock.sleep(86_400)
+    again.ingest([smart_reading("A", again.clock.now())])
+    work(again)
+    (rate,) = [
+        one
+        for one in again.store.latest_outlooks()[DeviceId("ST4000DM000_A")].reasons
+        if one.code == BASE_RATE
+    ]
+    assert "here: 3 drives" in rate.sentence
+
+
+def test_an_experience_that_cannot_be_read_is_counted_anew(make: Make) -> None:
+    house = make()
+    for serial in "ABC":
+        house.ingest(week_of(serial))
+    work(house)
+    champion = house.lineup.champion
+    assert champion is not None
+    house.store.note(ROOM, {champion.fingerprint: b"{"})
+    assert load_experience(house.store, champion.fingerprint) == FleetExperience()
+    house.watch()
+    assert load_experience(house.store, champion.fingerprint).models["ST4000DM000"].drives == 3
+
+
+def test_the_comparison_is_printed_for_people_and_for_programs(
+    make: Make, bundle: Callable[..., Path], models: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert models("compare") == 1
+    assert "holds no forecasts yet" in capsys.readouterr().err
+    assert models("challenge", str(bundle("eager", thresholds=EAGER))) == 0
+    make()
+    assert models("compare") == 0
+    told = capsys.readouterr().out
+    assert "challenger" in told
+    assert "No failure is on record yet, so nothing tells eager-" in told
+    assert models("compare", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["failures"] == 0
