@@ -106,28 +106,32 @@ def _stakes(
     dying = {osd.id for osd in osds}
     places = [(osd.host, osd.device_class) for osd in osds]
     weights: dict[tuple[float, float], int] = {}
-    groups: list[ShardGroup] = []
+    by_pool: dict[int, tuple[float, float]] = {}
+    told: list[tuple[int, int, float]] = []
     for pg in pgs:
         pool = view.pools[pg.pool]
         own = sum(1 for member in pg.acting if member in dying)
         held = own * pg.shard_bytes
-        costs = [policy.death_costs(host, kind, pool.name) for host, kind in places]
-        dear = max(c.failure_cost for c in costs), max(c.loss_cost for c in costs)
+        dear = by_pool.get(pg.pool)
+        if dear is None:  # a disk has a hundred PGs of a few pools
+            costs = [policy.death_costs(host, kind, pool.name) for host, kind in places]
+            dear = max(c.failure_cost for c in costs), max(c.loss_cost for c in costs)
+            by_pool[pg.pool] = dear
         weights[dear] = weights.get(dear, 0) + held
         spare = pool.size - own - pool.min_size
         if held and spare <= 0:
-            groups.append(ShardGroup(held, spare, _others_chance(view, pg, dying, context, risks)))
+            told.append((held, spare, _others_chance(view, pg, dying, context, risks)))
     known = sum(weights.values())
     if not known:
         plain = [policy.death_costs(host, kind) for host, kind in places]
-        return DeathCosts(max(c.failure_cost for c in plain), max(c.loss_cost for c in plain)), tuple(groups)
+        return DeathCosts(max(c.failure_cost for c in plain), max(c.loss_cost for c in plain)), ()
     mean = DeathCosts(
         _mean_cost([(failure, held) for (failure, _), held in weights.items()]),
         _mean_cost([(loss, held) for (_, loss), held in weights.items()]),
     )
     # PGs tell of their bytes by the pool's statistics; what the disk holds of them is told by the OSD.
     scale = size / known
-    return mean, tuple(replace(group, bytes=round(group.bytes * scale)) for group in groups)
+    return mean, tuple(ShardGroup(round(held * scale), spare, chance) for held, spare, chance in told)
 
 
 def _mean_cost(weights: Collection[tuple[float, int]]) -> float:

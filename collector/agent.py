@@ -33,7 +33,7 @@ class Disks(Protocol):
         """One look at every disk, readings as they come."""
         ...
 
-    def reread(self, devices: Collection[DeviceId]) -> Iterator[Reading]:
+    def reread_disks(self, devices: Collection[DeviceId]) -> Iterator[Reading]:
         """Read these disks once more, where they were read last; readings as they come."""
         ...
 
@@ -127,7 +127,7 @@ class Agent:
         if self._rounds.due(self._monotonic()):
             self._again.clear()
             self._round()
-        self._reread()
+        self._reread_disks()
         now = self._monotonic()
         again = [max(0.0, at - now) for at in self._again.values()]
         return min(self._rescans.wait(now), self._rounds.wait(now), *again)
@@ -180,7 +180,7 @@ class Agent:
         self._seen, self._unreadable = seen, unreadable
         self._round_seconds = self._monotonic() - began
 
-    def _reread(self) -> None:
+    def _reread_disks(self) -> None:
         """Read the disks again whose time has come; a second rise is left to the next round."""
         now = self._monotonic()
         due = [device for device, at in self._again.items() if at <= now]
@@ -188,7 +188,7 @@ class Agent:
             return
         for device in due:
             del self._again[device]
-        for reading in self._disks.reread(due):
+        for reading in self._disks.reread_disks(due):
             self._keep(reading)
             if self._stopping():
                 return

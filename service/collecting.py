@@ -196,9 +196,9 @@ class Host:
         yield from self.disks.round()
         self._warn(self.nameless)
 
-    def reread(self, devices: Collection[DeviceId]) -> Iterator[Reading]:
+    def reread_disks(self, devices: Collection[DeviceId]) -> Iterator[Reading]:
         """Read these disks once more."""
-        yield from self.disks.reread(devices)
+        yield from self.disks.reread_disks(devices)
 
     def rescan(self) -> Scan:
         """Look for disks and OSDs that came and went."""

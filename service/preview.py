@@ -61,7 +61,7 @@ class Preview:
     failures: int
     rows: tuple[PreviewRow, ...]
 
-    def sentence(self) -> str:
+    def describe_replay(self) -> str:
         """What was replayed."""
         return (
             f"{self.first} to {self.last}: {self.disks:,} disks, of which {self.failures:,} failed. The forecasts of "

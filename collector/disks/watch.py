@@ -167,7 +167,7 @@ class DiskWatch:
             self.asleep = tuple(spots[place] for place in met.asleep)
             self._names.save()
 
-    def reread(self, devices: Collection[DeviceId]) -> Generator[Reading, None, None]:
+    def reread_disks(self, devices: Collection[DeviceId]) -> Generator[Reading, None, None]:
         """Read these disks once more, each where it was read last.
 
         A disk that does not answer, sleeps or is another one by now gives no reading: the next round says what became

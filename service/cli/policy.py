@@ -62,7 +62,7 @@ def preview(
             raise nothing
         first = SystemClock().now().astimezone(UTC).date() - timedelta(days=days)
         book = scorebook.read(lineup.champion.fingerprint, (first - EPOCH).days)
-        lineup.champion.learn(load_experience(store, lineup.champion.fingerprint))
+        lineup.champion.learn_experience(load_experience(store, lineup.champion.fingerprint))
         told = preview_policy(
             book,
             lives_of(store, first),
@@ -83,7 +83,7 @@ def preview(
 def _show(told: Preview) -> None:
     from rich.table import Column, Table
 
-    print(told.sentence())
+    print(told.describe_replay())
     columns = (
         "failure_cost",
         "drains",

@@ -107,7 +107,7 @@ class BundledForecaster:
         """What this fleet teaches up to `day`: deaths by model, and what its healthy disks reached."""
         return learn_from_fleet(book, lives, self._loaded.facts.thresholds, day)
 
-    def learn(self, experience: FleetExperience) -> None:
+    def learn_experience(self, experience: FleetExperience) -> None:
         """Lay base rates and thresholds of this fleet over the loaded bundle's."""
         self._experience = experience
         self._bundle = self._loaded.update_rates(experience.models).with_thresholds(experience.thresholds)

@@ -25,7 +25,7 @@ Seen = tuple[Reading, State]
 
 
 class Forecaster(Protocol[State]):
-    """A bundle with its rules. Between two calls of `learn` the same readings give the same outlooks."""
+    """A bundle with its rules. Between two calls of `learn_experience` the same readings give the same outlooks."""
 
     @property
     def name(self) -> str:
@@ -82,7 +82,7 @@ class Forecaster(Protocol[State]):
         id, as far as they are known."""
         ...
 
-    def learn(self, experience: FleetExperience) -> None:
+    def learn_experience(self, experience: FleetExperience) -> None:
         """Lay base rates and thresholds of this fleet over the bundle's; they count from then on, in place of what was
         learned before."""
         ...

@@ -85,7 +85,7 @@ class Scorer:
         self.lineup.follow()
         champion = self.lineup.champion
         assert champion is not None
-        self._learn()
+        self._learn_experience()
         worker = Worker(
             self._log,
             self._store,
@@ -111,7 +111,7 @@ class Scorer:
         champion = self.lineup.champion
         if champion is None or self._scoring == (champion, self.lineup.challenger):
             return False
-        self._learn()
+        self._learn_experience()
         self._reign(champion)
         self._worker.succeed(champion)
         shadowed = self.lineup.challenger.name if self.lineup.challenger else None
@@ -144,11 +144,11 @@ class Scorer:
         """How long drives of this device's family and age live, on the fixed grid; None where that is not known."""
         return self._worker.family(device) if self._worker else None
 
-    def _learn(self) -> None:
+    def _learn_experience(self) -> None:
         """Let champion and challenger learn what `watch` has counted before, here or in another process."""
         for one in (self.lineup.champion, self.lineup.challenger):
             if one is not None:
-                one.learn(load_experience(self._store, one.fingerprint))
+                one.learn_experience(load_experience(self._store, one.fingerprint))
 
     def _reign(self, champion: Forecaster[Any]) -> None:
         """Write a new champion down before its first outlook, so that no proposal rests on it too soon."""

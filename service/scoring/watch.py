@@ -112,7 +112,7 @@ def compared(
             today = (now.astimezone(UTC).date() - EPOCH).days
             experience = one.count_experience(books[one.fingerprint], lives, today)
             save_experience(store, one.fingerprint, experience)
-            one.learn(experience)
+            one.learn_experience(experience)
     calibrated = calibration(books[champion.fingerprint], lives, champion.group)
     return compare(books, lives), calibrated
 

@@ -48,7 +48,7 @@ class FakeDisks:
         self._seconds.now += 10
         yield replace(reading(2, len(self.rounds)), seen=Unreadable(NOON, "hung"))
 
-    def reread(self, devices: Collection[DeviceId]) -> Iterator[Reading]:
+    def reread_disks(self, devices: Collection[DeviceId]) -> Iterator[Reading]:
         self.rereads.append((self._seconds.now, tuple(devices)))
         yield self._answer()
 

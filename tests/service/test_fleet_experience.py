@@ -29,7 +29,7 @@ def test_base_rates_that_a_fleet_taught_outlive_the_process_that_learned_them(
     work(house)
     house.watch()
     shut(house)
-    place.forecaster.learn(FleetExperience())
+    place.forecaster.learn_experience(FleetExperience())
     again = make()
     again.clock.sleep(86_400)
     again.ingest([smart_reading("A", again.clock.now())])

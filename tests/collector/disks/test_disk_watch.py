@@ -49,7 +49,7 @@ def test_a_disk_is_read_again_alone_where_it_was_read_last(host: Made) -> None:
     made = host([one, other])
     watch = made.watch()
     sick = next(name for name in by_device(watch) if name.endswith("SICK"))
-    (again,) = watch.reread([sick])
+    (again,) = watch.reread_disks([sick])
     assert again.device == sick
     assert smart_of(again).counters.grown_defects == 260
 
@@ -60,8 +60,8 @@ def test_a_disk_that_was_swapped_or_fell_silent_since_gives_no_second_reading(ho
     watch = made.watch()
     (sick,) = by_device(watch)
     made.smartctl.plug(replace(one, serial="NEW"))
-    assert list(watch.reread([sick])) == []
-    assert list(watch.reread(["nobody"])) == []
+    assert list(watch.reread_disks([sick])) == []
+    assert list(watch.reread_disks(["nobody"])) == []
 
 
 def test_a_sas_drives_non_medium_errors_come_along_with_its_defects(host: Made) -> None:
