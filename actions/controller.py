@@ -113,7 +113,7 @@ class Controller:
             drains = self._clear_up(view, drains, now, halted=halted is not None)
             if idle(view, drains, known):
                 return TickReport(now, view, (), 0, perf_counter() - began, halted, idle=True, advice=advice)
-            decisions = self._decide(view, drains, now, halted)
+            decisions = self._decide(view, drains, known)
             commands = sum(self._carry_out(answer, view, drains, now) for answer in decisions.answers)
             took = perf_counter() - began
             return TickReport(now, view, decisions.answers, commands, took, halted, advice=advice)
@@ -250,15 +250,13 @@ class Controller:
         )
         return self._evidence.fill_in(context)
 
-    def _decide(
-        self, view: ClusterView, drains: tuple[Drain, ...], now: datetime, halted: str | None
-    ) -> Decisions:
+    def _decide(self, view: ClusterView, drains: tuple[Drain, ...], known: Context) -> Decisions:
         assert self._memory is not None
         decisions = decide(
-            view, self._outlooks, drains, self.policy, now, self._memory, surveyed=self._surveyed, halted=halted,
-            lease_held=self._lead.leads, bad_since=self._evidence.suspicion.since,
-            forecasts=self._evidence.history.points, bytes_per_second=self._evidence.bytes_per_second,
-            bundle_since=self.bundle_since, slow=self.slow, residences=self.residences,
+            view, self._outlooks, drains, self.policy, known.now, self._memory, surveyed=self._surveyed,
+            halted=known.halted, lease_held=self._lead.leads, bad_since=known.bad_since, forecasts=known.forecasts,
+            weighed=known.weighed, bytes_per_second=known.bytes_per_second, bundle_since=self.bundle_since,
+            slow=self.slow, residences=self.residences,
         )  # fmt: skip
         if decisions.planned:
             self._memory = replace(self._memory, planned={**self._memory.planned, **decisions.planned})

@@ -11,7 +11,7 @@ from datetime import datetime
 from actions import quarantine
 from actions.cluster.port import Command, CrushReweight, Reweight
 from actions.cluster.view import ClusterView
-from actions.confirmation import ForecastPoint
+from actions.confirmation import ForecastPoint, WeighedDisk
 from actions.context import Context, Memory, engaged
 from actions.crush.choose import CannotPlace
 from actions.fate import slot_reused
@@ -62,6 +62,7 @@ def decide(
     lease_held: bool = True,
     bad_since: Mapping[DeviceId, datetime] | None = None,
     forecasts: Mapping[DeviceId, tuple[ForecastPoint, ...]] | None = None,
+    weighed: Mapping[DeviceId, WeighedDisk] | None = None,
     bytes_per_second: float | None = None,
     bundle_since: datetime | None = None,
     slow: Slowness | None = None,
@@ -70,7 +71,7 @@ def decide(
     """What to do now. Reads nothing but its arguments, changes none of them.
 
     `drains`: all that have not ended, and the ended ones that a proposal must know of. Every answer's drain
-    is one revision on; the shell stores it before it sends the answer's commands.
+    is one revision on; the shell stores it before it sends the answer's commands. `weighed`: this look's disks.
 
     All drains together draw on one allowance a look: at most `policy.peering_max` PGs (3) start, whatever the
     number of drains. So ticks set the pace: where they are rare (minutes apart) a drain of thousands of PGs
@@ -80,9 +81,10 @@ def decide(
         survey=surveyed if surveyed is not None else survey(view),
         outlooks=outlooks, drains=tuple(drains), now=now, memory=memory, halted=halted, lease_held=lease_held,
         bad_since=bad_since or {}, forecasts=forecasts or {}, bytes_per_second=bytes_per_second,
-        bundle_since=bundle_since, slow=slow or Slowness(), residences=residences or {},
+        bundle_since=bundle_since, slow=slow or Slowness(), residences=residences or {}, weighed=weighed or {},
     )  # fmt: skip
-    context = with_weighed_disks(view, policy, context)
+    if weighed is None:
+        context = with_weighed_disks(view, policy, context)
     desk = _Desk(view, policy, context, allowance(context, policy, room(context.survey, policy)), {})
     living = (drain for drain in drains if drain.state not in ENDED)
     ranked = most_endangered_first(view, living, outlooks, policy)

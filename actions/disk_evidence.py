@@ -9,11 +9,12 @@ from typing import Final
 
 from actions.cluster.view import ClusterView
 from actions.context import Context
+from actions.cost import weigh_drain
 from actions.forecast_history import ForecastHistory
 from actions.policy import Policy
 from actions.states import BEGUN, COUNTED, ENDED
 from actions.suspicion import Suspicion
-from actions.weighing import with_weighed_disks
+from actions.weighing import find_disks_at_risk, weigh_disks
 from data.drain import Drain, Intent
 from data.store.port import Store
 
@@ -73,11 +74,12 @@ class DiskEvidence:
         """Take in what is new; the context with all of it."""
         self.suspicion.follow(context.outlooks, store, policy, context.now)
         self.bytes_per_second = self.meter.measure_pace(context.drains, store)
-        weighed = with_weighed_disks(view, policy, self.fill_in(context)).weighed
-        wanted = {device for device, disk in weighed.items() if disk.cost.pays}
+        disks = find_disks_at_risk(view, policy, self.fill_in(context))
+        wanted = {device for device, disk in disks.items() if weigh_drain(disk).pays}
         wanted |= {drain.device for drain in context.drains if drain.device and drain.state not in ENDED}
         self.history.follow(wanted, context.outlooks, store, policy, context.now)
-        return with_weighed_disks(view, policy, self.fill_in(context))
+        known = self.fill_in(context)
+        return replace(known, weighed=weigh_disks(disks, policy, known))
 
     def fill_in(self, context: Context) -> Context:
         """The context with what is known so far; its disks are not weighed."""

@@ -24,8 +24,14 @@ REBUILD_SHARE: Final = 7 / 30
 
 def with_weighed_disks(view: ClusterView, policy: Policy, context: Context) -> Context:
     """The context with every disk weighed whose drain could pay, and every bad one that has a chance."""
+    disks = find_disks_at_risk(view, policy, context)
+    return replace(context, weighed=weigh_disks(disks, policy, context)) if disks else context
+
+
+def find_disks_at_risk(view: ClusterView, policy: Policy, context: Context) -> dict[DeviceId, DiskAtRisk]:
+    """The disks whose drain could pay, and the bad ones that have a chance; none while the PGs' sizes are unknown."""
     if not view.statistics_known:
-        return context
+        return {}
     wanted = {
         device
         for device, outlook in context.outlooks.items()
@@ -34,7 +40,17 @@ def with_weighed_disks(view: ClusterView, policy: Policy, context: Context) -> C
         and outlook.advice is not Advice.CHECK_CABLE
         and (outlook.severity is Status.BAD or may_pay(outlook, policy))
     }
-    return replace(context, weighed=_weigh(view, wanted, policy, context)) if wanted else context
+    return _assess(view, wanted, policy, context) if wanted else {}
+
+
+def weigh_disks(
+    disks: Mapping[DeviceId, DiskAtRisk], policy: Policy, context: Context
+) -> dict[DeviceId, WeighedDisk]:
+    """Each disk weighed, with what its forecasts so far bear out."""
+    return {
+        device: weigh_disk(disk, context.forecasts.get(device, ()), policy.trust_hours)
+        for device, disk in disks.items()
+    }
 
 
 def weigh_one(
@@ -44,12 +60,14 @@ def weigh_one(
     if device is None:
         return None
     known = context.weighed.get(device)
-    return known if known is not None else _weigh(view, {device}, policy, context).get(device)
+    if known is not None:
+        return known
+    return weigh_disks(_assess(view, {device}, policy, context), policy, context).get(device)
 
 
-def _weigh(
+def _assess(
     view: ClusterView, devices: Collection[DeviceId], policy: Policy, context: Context
-) -> dict[DeviceId, WeighedDisk]:
+) -> dict[DeviceId, DiskAtRisk]:
     stands: dict[DeviceId, list[Osd]] = {}
     for osd in view.osds.values():
         for device in devices_of(view, osd.id):
@@ -57,7 +75,7 @@ def _weigh(
                 stands.setdefault(device, []).append(osd)
     pgs = _pgs_of(view, {osd.id for osds in stands.values() for osd in osds})
     risks: dict[OsdId, float] = {}
-    found: dict[DeviceId, WeighedDisk] = {}
+    found: dict[DeviceId, DiskAtRisk] = {}
     for device, osds in stands.items():
         outlook = context.outlooks.get(device)
         chances = read_chances(outlook) if outlook is not None else None
@@ -66,7 +84,7 @@ def _weigh(
         on_it = {pg.id: pg for osd in osds for pg in pgs.get(osd.id, ())}
         size = sum(osd.used_bytes or 0 for osd in osds)
         costs, groups = _stakes(view, osds, list(on_it.values()), size, policy, context, risks)
-        disk = DiskAtRisk(
+        found[device] = DiskAtRisk(
             chances,
             size,
             context.bytes_per_second or policy.move_bytes_per_second * policy.open_share,
@@ -74,8 +92,6 @@ def _weigh(
             groups,
             _bytes_ahead(view, osds, policy, context),
         )
-        points = context.forecasts.get(device, ())
-        found[device] = weigh_disk(disk, points, policy.trust_hours)
     return found
 
 
@@ -107,7 +123,7 @@ def _stakes(
     places = [(osd.host, osd.device_class) for osd in osds]
     weights: dict[tuple[float, float], int] = {}
     by_pool: dict[int, tuple[float, float]] = {}
-    told: list[tuple[int, int, float]] = []
+    groups: dict[int, tuple[int, float]] = {}
     for pg in pgs:
         pool = view.pools[pg.pool]
         own = sum(1 for member in pg.acting if member in dying)
@@ -120,7 +136,9 @@ def _stakes(
         weights[dear] = weights.get(dear, 0) + held
         spare = pool.size - own - pool.min_size
         if held and spare <= 0:
-            told.append((held, spare, _others_chance(view, pg, dying, context, risks)))
+            total, endangered = groups.get(spare, (0, 0.0))
+            chance = _others_chance(view, pg, dying, context, risks) if spare == 0 else 0.0
+            groups[spare] = total + held, endangered + held * chance
     known = sum(weights.values())
     if not known:
         plain = [policy.death_costs(host, kind) for host, kind in places]
@@ -131,7 +149,10 @@ def _stakes(
     )
     # PGs tell of their bytes by the pool's statistics; what the disk holds of them is told by the OSD.
     scale = size / known
-    return mean, tuple(ShardGroup(round(held * scale), spare, chance) for held, spare, chance in told)
+    return mean, tuple(
+        ShardGroup(round(held * scale), spare, endangered / held)
+        for spare, (held, endangered) in groups.items()
+    )
 
 
 def _mean_cost(weights: Collection[tuple[float, int]]) -> float:
