@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import replace
 from typing import Final
 
@@ -15,7 +15,7 @@ from actions.forecast_history import may_pay, read_chances
 from actions.policy import Policy
 from actions.risk import p_fail_30d
 from data.drain import Drain, Intent
-from data.ids import DeviceId, OsdId
+from data.ids import DeviceId, OsdId, PgId
 from data.outlook import Advice, Status
 
 REBUILD_SHARE: Final = 7 / 30
@@ -81,9 +81,12 @@ def _assess(
         chances = read_chances(outlook) if outlook is not None else None
         if chances is None or any(osd.used_bytes is None for osd in osds):
             continue
-        on_it = {pg.id: pg for osd in osds for pg in pgs.get(osd.id, ())}
+        members: dict[PgId, int] = {}
+        for osd in osds:
+            for pg in pgs.get(osd.id, ()):
+                members[pg.id] = members.get(pg.id, 0) + 1
         size = sum(osd.used_bytes or 0 for osd in osds)
-        costs, groups = _stakes(view, osds, list(on_it.values()), size, policy, context, risks)
+        costs, groups = _stakes(view, osds, members, size, policy, context, risks)
         found[device] = DiskAtRisk(
             chances,
             size,
@@ -95,10 +98,12 @@ def _assess(
     return found
 
 
-def _pgs_of(view: ClusterView, osds: Collection[OsdId]) -> Mapping[OsdId, list[Pg]]:
+def _pgs_of(view: ClusterView, osds: Set[OsdId]) -> Mapping[OsdId, list[Pg]]:
     """PGs that each of `osds` serves."""
     found: dict[OsdId, list[Pg]] = {}
     for pg in view.pgs.values() if osds else ():
+        if osds.isdisjoint(pg.acting):  # almost every PG: one call of C for each
+            continue
         for member in pg.acting:
             if member in osds:
                 found.setdefault(OsdId(member), []).append(pg)
@@ -108,7 +113,7 @@ def _pgs_of(view: ClusterView, osds: Collection[OsdId]) -> Mapping[OsdId, list[P
 def _stakes(
     view: ClusterView,
     osds: Collection[Osd],
-    pgs: Collection[Pg],
+    members: Mapping[PgId, int],
     size: int,
     policy: Policy,
     context: Context,
@@ -116,6 +121,7 @@ def _stakes(
 ) -> tuple[DeathCosts, tuple[ShardGroup, ...]]:
     """What a byte costs on average, and what the disk's death would leave of its PGs.
 
+    members: how many members of each of its PGs the disk holds; two OSDs may share it.
     Copies are counted by the pool's size: one that is missing for the moment is not counted as gone. While it is, the
     guard `redundancy` holds any drain, and a host that restarts must not make proposals.
     """
@@ -124,9 +130,9 @@ def _stakes(
     weights: dict[tuple[float, float], int] = {}
     by_pool: dict[int, tuple[float, float]] = {}
     groups: dict[int, tuple[int, float]] = {}
-    for pg in pgs:
+    for id_, own in members.items():
+        pg = view.pgs[id_]
         pool = view.pools[pg.pool]
-        own = sum(1 for member in pg.acting if member in dying)
         held = own * pg.shard_bytes
         dear = by_pool.get(pg.pool)
         if dear is None:  # a disk has a hundred PGs of a few pools
