@@ -1,4 +1,6 @@
-"""Figures of a controller's tick on the dumps of large clusters: read, survey, guard, decide, one drain under way."""
+"""Figures of a controller's tick on the dumps of large clusters: read, survey, weigh every disk, guard,
+decide, one drain under way.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,8 @@ from actions.cluster.worlds import world
 from actions.controller import Controller
 from actions.policy import Policy
 from data.drain import DrainState
+from data.ids import DeviceId
+from data.outlook import Outlook, Status
 from data.store.sqlite import SqliteStore
 from tests.bench.dumped import Dumped
 from tests.bench.figure import Figure, Work
@@ -60,6 +64,7 @@ def ticks(spec: Callable[[], ClusterSpec], brief_above: int) -> Work:
     controller = Controller(cluster, SqliteStore(":memory:"), Policy())
     cluster.prepare()
     controller.tick(cluster.now, {})
+    outlooks = _outlooks(controller)
     drain = controller.propose("osd.7", "bench", "a figure", cluster.now)
     controller.requests.approve(drain.id, "bench", cluster.now)
     work, sent, longest = Work(), 0, 0.0
@@ -68,7 +73,7 @@ def ticks(spec: Callable[[], ClusterSpec], brief_above: int) -> Work:
         cluster.prepare()
         before = work.seconds
         with work.timed():
-            sent += controller.tick(cluster.now, {}).commands
+            sent += controller.tick(cluster.now, outlooks).commands
         longest = max(longest, work.seconds - before)
         work.amount += 1
     found = next(one for one in controller.store.drains() if one.id == drain.id)
@@ -76,6 +81,21 @@ def ticks(spec: Callable[[], ClusterSpec], brief_above: int) -> Work:
     assert sent > 0
     work.note = f"{cluster.read_bytes / 1e6:.0f} MB a tick, the longest {longest:.2f} s, {sent} commands sent"
     return work
+
+
+def _outlooks(controller: Controller) -> dict[DeviceId, Outlook]:
+    """A forecast of every disk: one of 1,000 is likely to fail, 20 of 1,000 are warned of, the rest is healthy."""
+    assert controller.view is not None
+    found: dict[DeviceId, Outlook] = {}
+    devices = (device for osd in controller.view.osds.values() if (device := osd.device) is not None)
+    for number, device in enumerate(devices):
+        month, status = (
+            (0.4, Status.BAD) if number % 1000 == 500
+            else (0.02, Status.WARNING) if number % 50 == 20
+            else (0.001, Status.GOOD)
+        )  # fmt: skip
+        found[device] = Outlook(device, BEGIN, status, "model:bench", (), "", month / 4, month / 2, month)
+    return found
 
 
 def plain(spec: Callable[[], ClusterSpec], brief_above: int) -> Work:
