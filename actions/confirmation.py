@@ -106,8 +106,9 @@ def _hours(first: ForecastPoint, last: ForecastPoint) -> float:
 def is_sound(reading: Reading, before: Reading | None) -> bool:
     """Whether a reading may bear out another one.
 
-    It may not where it could not be read, where a count fell or changed its packing since the reading before (then it
-    is not known what the count says), or where every count that speaks against the disk stands at its type's limit.
+    It may not where it could not be read, where a count fell, or changed its packing, or the firmware was changed since
+    the reading before (then it is not known what the count says), or where every count that speaks against the disk
+    stands at its type's limit.
     """
     if not isinstance(reading.seen, Smart):
         return False
@@ -117,6 +118,8 @@ def is_sound(reading: Reading, before: Reading | None) -> bool:
         if any(count < then.get(name, 0) for name, count in now.items()):
             return False
         if _packed(reading.seen) != _packed(before.seen):
+            return False
+        if before.seen.identity.firmware not in (None, reading.seen.identity.firmware):
             return False
     told = [count for count in now.values() if count]
     return not told or any(count not in LIMITS for count in told)

@@ -7,8 +7,9 @@ bytes.
 """
 
 from features.ledger import ledger_of
+from features.packing import pack, unpack
 from features.schema import NAMES_IN_ORDER, SCHEMA, schema_hash
-from features.state import DriveState, matrix, observe, pack, replay, unpack, vector
+from features.state import DriveState, matrix, observe, replay, vector
 from features.vector import rows_at, vectors
 
 __all__ = [

@@ -102,6 +102,17 @@ def next_row(before: Floats, day: int, values: Mapping[int, float]) -> Floats:
     return np.array(row)
 
 
+def start_counts_anew(before: Floats, values: Mapping[int, float]) -> Floats:
+    """`before` with each count as it reads now, so that the step to it is no rise: a firmware that was just changed may
+    count otherwise. What a count had risen by before stays."""
+    row = before.copy()
+    for n in RISING:
+        value = values.get(n, np.nan)
+        if value == value:
+            row[AT[f"level_{n}"]] = value
+    return row
+
+
 @dataclass(frozen=True, slots=True)
 class _Places:
     """Columns of one SMART attribute; 0 where it has none."""

@@ -20,8 +20,18 @@ from data.error_counts import ERROR_COUNTERS
 from data.history import EPOCH, LIMITS, believable_one
 from data.ids import DeviceId
 from data.reading import Counters, Protocol, Reading, Smart, Unreadable
-from data.unreadable import UnreadableCause, cause_of_older_sentence
-from features.ledger import AT, COLUMNS, COUNTERS, RISING, Floats, Ledger, first_row, next_row
+from data.unreadable import UnreadableCause
+from features.ledger import (
+    AT,
+    COLUMNS,
+    COUNTERS,
+    RISING,
+    Floats,
+    Ledger,
+    first_row,
+    next_row,
+    start_counts_anew,
+)
 from features.schema import WINDOWS
 from features.vector import vectors
 
@@ -86,6 +96,8 @@ class Face(msgspec.Struct, frozen=True):
     taken_at: datetime
     failed_self_tests: int | None = None
     """Since the newest long self-test that the drive passed; None: it keeps no such log."""
+    firmware: str | None = None
+    """None: the drive does not tell it, or the state was packed before it was remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +138,10 @@ def fresh(device: DeviceId, at: datetime) -> DriveState:
 
 
 def observe(state: DriveState | None, reading: Reading) -> DriveState:
-    """Add a reading. One that is older than the newest is left out: the daily value is the day's last reading."""
+    """Add a reading. One that is older than the newest is left out: the daily value is the day's last reading.
+
+    A count that steps up in the first reading under another firmware has not risen: it starts anew from there.
+    """
     state = fresh(reading.device, reading.taken_at) if state is None else state
     if state.readings and reading.taken_at <= state.taken_at:
         return state
@@ -141,7 +156,8 @@ def observe(state: DriveState | None, reading: Reading) -> DriveState:
             io_errors=io_errors,
         )
     day = day_of(reading.taken_at)
-    latest, before, past = _advanced(state, day, values_of(reading.seen))
+    changed = _has_other_firmware(state.face, reading.seen)
+    latest, before, past = _advanced(state, day, values_of(reading.seen), starts_anew=changed)
     return DriveState(
         state.device,
         day if state.first_day < 0 else state.first_day,
@@ -152,9 +168,15 @@ def observe(state: DriveState | None, reading: Reading) -> DriveState:
         past,
         _face(reading.seen, reading.taken_at),
         None,
-        _changed(state.changes, day, reading.seen.counters),
+        _changed(state.changes, day, reading.seen.counters, starts_anew=changed),
         io_errors,
     )
+
+
+def _has_other_firmware(face: Face | None, seen: Smart) -> bool:
+    """Whether both readings tell their firmware, and it is not the same."""
+    known = face.firmware if face is not None else None
+    return known is not None and seen.identity.firmware is not None and seen.identity.firmware != known
 
 
 def hour_of(at: datetime) -> int:
@@ -253,17 +275,39 @@ def day_of(at: datetime) -> int:
     return (at.astimezone(UTC).date() - EPOCH).days
 
 
-def _advanced(state: DriveState, day: int, values: Mapping[int, float]) -> tuple[Floats, Floats, Floats]:
+def _advanced(
+    state: DriveState, day: int, values: Mapping[int, float], *, starts_anew: bool = False
+) -> tuple[Floats, Floats, Floats]:
     """latest, before and past after a daily value; a second one on a day replaces the first."""
     if not len(state.latest):
         return first_row(day, values), _NONE, state.past
+    if starts_anew:
+        base = start_counts_anew(state.latest, values)
+        past = _shift_levels(
+            state.past if day == state.day else _extend_past(state, day), base - state.latest
+        )
+        return next_row(base, day, values), base, past
     if day == state.day:
         again = next_row(state.before, day, values) if len(state.before) else first_row(day, values)
         return again, state.before, state.past
+    return next_row(state.latest, day, values), state.latest, _extend_past(state, day)
+
+
+def _shift_levels(past: NDArray[np.float64], steps: Floats) -> NDArray[np.float64]:
+    """The past as if its counts had always been higher by `steps`, (columns,)."""
+    shifted = past.copy()
+    for n in COUNTERS:
+        step = steps[AT[f"level_{n}"]]
+        if step == step:
+            shifted[:, PAST.index(f"level_{n}")] += step
+    return shifted
+
+
+def _extend_past(state: DriveState, day: int) -> NDArray[np.float64]:
+    """The past with the row that was the latest before `day`."""
     past = np.concatenate([state.past, state.latest[_PAST_AT][None, :]])
     holds = np.flatnonzero(past[:, 0] <= day - KEPT)
-    past = past[holds[-1] :] if len(holds) else past
-    return next_row(state.latest, day, values), state.latest, past
+    return past[holds[-1] :] if len(holds) else past
 
 
 def _face(smart: Smart, at: datetime) -> Face:
@@ -281,13 +325,14 @@ def _face(smart: Smart, at: datetime) -> Face:
         exit_bits=smart.exit_bits or (),
         taken_at=at,
         failed_self_tests=smart.logs.failed_self_tests if smart.logs is not None else None,
+        firmware=identity.firmware,
     )
 
 
 _told = attrgetter(*TOLD)
 
 
-def _changed(changes: Changes, day: int, counters: Counters) -> Changes:
+def _changed(changes: Changes, day: int, counters: Counters, *, starts_anew: bool = False) -> Changes:
     kept: dict[str, tuple[tuple[int, int], ...]] | None = None
     for name, value in zip(TOLD, _told(counters), strict=True):
         if value is None:
@@ -295,6 +340,8 @@ def _changed(changes: Changes, day: int, counters: Counters) -> Changes:
         known = changes.get(name, ())
         if known and known[-1][1] == value and known[-1][0] != day:
             continue  # nearly always
+        if starts_anew:
+            known = ()
         if len(known) > 1 and known[-1][0] == day:
             known = known[:-1]
         if not known or known[-1][1] != value:
@@ -302,77 +349,6 @@ def _changed(changes: Changes, day: int, counters: Counters) -> Changes:
         kept = dict(changes) if kept is None else kept
         kept[name] = known
     return changes if kept is None else kept
-
-
-class _Packed(msgspec.Struct, array_like=True):
-    columns: int
-    device: str
-    first_day: int
-    taken_at: datetime
-    readings: int
-    latest: bytes
-    before: bytes
-    past: bytes
-    face: Face | None
-    unreadable: Probe | None
-    changes: dict[str, tuple[tuple[int, int], ...]]
-    io_errors: tuple[IoErrors, ...] = ()
-
-
-_PACKED = msgspec.msgpack.Decoder(_Packed)
-
-
-def pack(state: DriveState) -> bytes:
-    """The state as bytes."""
-    return msgspec.msgpack.encode(
-        _Packed(
-            len(COLUMNS),
-            state.device,
-            state.first_day,
-            state.taken_at,
-            state.readings,
-            state.latest.tobytes(),
-            state.before.tobytes(),
-            state.past.tobytes(),
-            state.face,
-            state.unreadable,
-            dict(state.changes),
-            state.io_errors,
-        )
-    )
-
-
-def unpack(packed: bytes) -> DriveState | None:
-    """The state from bytes; None when they are of another layout: then observe the drive's readings anew."""
-    try:
-        raw = _PACKED.decode(packed)
-    except msgspec.MsgspecError:
-        return None
-    if raw.columns != len(COLUMNS):
-        return None
-    return DriveState(
-        DeviceId(raw.device),
-        raw.first_day,
-        raw.taken_at,
-        raw.readings,
-        np.frombuffer(raw.latest),
-        np.frombuffer(raw.before),
-        np.frombuffer(raw.past).reshape(-1, len(PAST)),
-        raw.face,
-        _with_cause(raw.unreadable),
-        raw.changes,
-        raw.io_errors,
-    )
-
-
-def _with_cause(probe: Probe | None) -> Probe | None:
-    """A probe that version 0.1.0 packed, with the cause that its sentence stands for."""
-    if probe is None or probe.cause is not None:
-        return probe
-    cause = cause_of_older_sentence(probe.why)
-    if cause.blames_host:
-        return Probe(probe.since, 0, probe.why, cause, probe.probes)
-    return msgspec.structs.replace(probe, cause=cause)
 
 
 def replay(readings: Iterable[Reading]) -> DriveState | None:

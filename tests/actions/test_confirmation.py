@@ -118,6 +118,17 @@ def test_a_count_that_changed_its_packing_bears_nothing_out() -> None:
     assert is_sound(packed(196611), packed(196611))
 
 
+def test_a_reading_right_after_a_change_of_firmware_bears_nothing_out() -> None:
+    def read(firmware: str | None) -> Reading:
+        one = a_reading(device(0), NOW, pending=8)
+        assert isinstance(one.seen, Smart)
+        return replace(one, seen=replace(one.seen, identity=replace(one.seen.identity, firmware=firmware)))
+
+    assert not is_sound(read("SN04"), read("SN03"))
+    assert is_sound(read("SN04"), read("SN04"))
+    assert is_sound(read("SN04"), read(None))
+
+
 def test_a_disk_that_could_not_be_read_bears_nothing_out() -> None:
     blind = replace(a_reading(device(0), NOW), seen=Unreadable(NOW, "smartctl did not answer within 60 s"))
     assert not is_sound(blind, None)

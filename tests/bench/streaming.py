@@ -29,7 +29,7 @@ from data.log.port import Record, Topic
 from data.reading import Smart
 from data.store.port import Checkpoint
 from data.store.postgres import PostgresStore
-from features.state import pack, replay
+from features import pack, replay
 from service.latencies import Latencies
 from service.scoring.bundled import BundledForecaster
 from service.scoring.sender import Sender

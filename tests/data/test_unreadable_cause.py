@@ -13,7 +13,7 @@ from data.reading import Reading, Unreadable
 from data.store import documents
 from data.unreadable import UnreadableCause
 from data.wire import decode, encode
-from features.state import observe, pack, unpack
+from features import observe, pack, unpack
 from models.rules import judge
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)

@@ -12,7 +12,7 @@ import pytest
 from data.ids import DeviceId, HostName
 from data.outlook import Advice, Outlook, Status
 from data.reading import Attribute, Counters, Identity, Logs, Protocol, Reading, Smart, Unreadable
-from features.state import DriveState, observe, pack, unpack
+from features import DriveState, observe, pack, unpack
 from models.bundle import Bundle
 from models.outlooks import outlooks
 
