@@ -9,9 +9,10 @@ that died or left later is in service. A drive that leaves without failing is ce
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,26 @@ class Lifespans:
             return np.full(len(serials), -1, dtype=np.int64)
         at = np.minimum(np.searchsorted(self.serials, serials), len(self.serials) - 1)
         return np.where(self.serials[at] == serials, at, -1)
+
+
+BATCH: Final = 10
+"""Deaths of one model on one day from which on they are taken for one event: a retirement that was booked as failures,
+a host that was taken for its disks, a script that went wrong."""
+
+
+def without_batches(lifespans: Lifespans, model: NDArray[np.object_]) -> Lifespans:
+    """The same lives, where drives of a model of which `BATCH` or more died on one day count as removed on that day.
+
+    model: (drives,) of which those of the dead are looked at.
+    """
+    dead = np.flatnonzero(lifespans.died)
+    if not len(dead):
+        return lifespans
+    pair = np.array([f"{m}\t{d}" for m, d in zip(model[dead], lifespans.last[dead], strict=True)], dtype=str)
+    _, at, count = np.unique(pair, return_inverse=True, return_counts=True)
+    died = lifespans.died.copy()
+    died[dead[count[at] >= BATCH]] = False
+    return replace(lifespans, died=died)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from data.lifespan import Lifespans
 from data.outlook import Status
@@ -14,7 +13,6 @@ from data.scorebook import Forecasts
 from models.calibrate import Thresholds
 from models.family import YEAR, normalize_model
 from models.fleet_thresholds import FollowedThresholds, follow_thresholds
-from models.landmarks import BATCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +47,7 @@ def count_experience(book: Forecasts, ends: Lifespans) -> Mapping[str, Experienc
     """A fleet's experience by model, from the forecasts of one bundle. ends: by device, as far as they are known.
 
     A drive is exposed from its first forecast to its last, or to its death; it is quiet on days on which it was
-    forecast to be good. Of one model BATCH deaths or more on one day are one event (a retirement, or a host that was
-    taken for its disks), and count as one death.
+    forecast to be good.
     """
     if not len(book):
         return {}
@@ -68,8 +65,8 @@ def count_experience(book: Forecasts, ends: Lifespans) -> Mapping[str, Experienc
     raw, which = np.unique(book.model[first].astype(str), return_inverse=True)
     names, family = np.unique([normalize_model(str(name)) for name in raw], return_inverse=True)
     model = family[which]
-    deaths = _count_deaths(model, until, died, len(names))
-    quiet_deaths = _count_deaths(model, until, died & good[last], len(names))
+    deaths = np.bincount(model, died, minlength=len(names))
+    quiet_deaths = np.bincount(model, died & good[last], minlength=len(names))
     quiet_years = np.bincount(model, lived * share, minlength=len(names))
     drives = np.bincount(model, minlength=len(names))
     return {
@@ -77,12 +74,3 @@ def count_experience(book: Forecasts, ends: Lifespans) -> Mapping[str, Experienc
         for i, name in enumerate(names)
         if name
     }
-
-
-def _count_deaths(
-    model: NDArray[np.int64], day: NDArray[np.int64], died: NDArray[np.bool_], models: int
-) -> NDArray[np.float64]:
-    """(models,) deaths, where a batch of one model on one day counts once."""
-    pairs, count = np.unique(np.column_stack([model[died], day[died]]), axis=0, return_counts=True)
-    events = np.where(count >= BATCH, 1, count).astype(np.float64)
-    return np.bincount(pairs[:, 0], events, minlength=models).astype(np.float64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from typing import Final
@@ -18,13 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.history import History, HistoryFiles, Part
-from data.lifespan import Lifespans, Source
+from data.lifespan import Lifespans, Source, without_batches
 from features.ledger import Ledger, ledger_of
 from features.vector import rows_at, vectors
 from models.scale import Crew, Threads
 
-BATCH: Final = 10
-"""Deaths of one model on one day from which on they are taken for a retirement."""
 NEAR: Final = 90
 """Days before a death in which every landmark is kept."""
 
@@ -140,16 +138,12 @@ def _part(
 
 
 def without_retirements(lifespans: Lifespans, files: HistoryFiles, until: date | None) -> Lifespans:
-    """Deaths in a batch of BATCH or more of one model on one day become removals."""
+    """Drives whose deaths `without_batches` does not believe become removals."""
     dead = np.flatnonzero(lifespans.died)
-    if not len(dead):
-        return lifespans
-    model = files.model_of(lifespans.serials[dead], until=until)
-    pair = np.array([f"{m}\t{d}" for m, d in zip(model, lifespans.last[dead], strict=True)], dtype=object)
-    _, at, count = np.unique(pair.astype(str), return_inverse=True, return_counts=True)
-    died = lifespans.died.copy()
-    died[dead[count[at] >= BATCH]] = False
-    return replace(lifespans, died=died)
+    model = np.full(len(lifespans.died), "", dtype=object)
+    if len(dead):
+        model[dead] = files.model_of(lifespans.serials[dead], until=until)
+    return without_batches(lifespans, model)
 
 
 def _draw(history: History, ledger: Ledger, lifespans: Lifespans, seed: int, thinning: Thinning) -> Landmarks:

@@ -18,8 +18,9 @@ from data.reading import Reading
 from data.scorebook import Forecasts
 from data.store import documents
 from data.wire import Misshapen
+from features.packing import pack, unpack
 from features.schema import schema_hash
-from features.state import DriveState, matrix, observe, pack, unpack
+from features.state import DriveState, matrix, observe
 from models.bundle import Bundle, trees_hash
 from models.calibrate import Thresholds
 from models.drift import FamilyDrift, drift, watched

@@ -43,11 +43,14 @@ def words_of(store: Store) -> tuple[Word, ...]:
 
 
 def lives_of(store: Store, first: date) -> Lifespans:
-    """Until when each device that was read since `first` is known to have lived, and which died; by device id."""
+    """Until when each device that was read since `first` is known to have lived, and which died; by device id.
+
+    Many deaths of one model on one day are one event and nothing that a forecast could know (`without_batches`).
+    """
     import numpy as np
 
     from data.history import EPOCH
-    from data.lifespan import Lifespans, Source
+    from data.lifespan import Lifespans, Source, without_batches
 
     read = {
         device: (_day(reading.taken_at) - EPOCH).days
@@ -63,7 +66,8 @@ def lives_of(store: Store, first: date) -> Lifespans:
         died=np.zeros(len(devices), dtype=bool),
     )
     words = [Word(one.device, _day(one.at), one.fate) for one in outcomes_of(store)]
-    return settled([Source((), spans)], words)[0].lifespans
+    models = np.array([device.rpartition("_")[0] for device in devices], dtype=object)
+    return without_batches(settled([Source((), spans)], words)[0].lifespans, models)
 
 
 def _day(at: datetime) -> date:

@@ -22,7 +22,9 @@ def with_firmware(one: Reading, firmware: str | None, **counts: int) -> Reading:
     """The reading as a drive with this firmware gives it, with decoded counters beside the attributes."""
     assert isinstance(one.seen, Smart)
     identity = replace(one.seen.identity, firmware=firmware)
-    return replace(one, seen=replace(one.seen, identity=identity, counters=replace(one.seen.counters, **counts)))
+    return replace(
+        one, seen=replace(one.seen, identity=identity, counters=replace(one.seen.counters, **counts))
+    )
 
 
 def watch(*life: tuple[int, int, str | None], hour: int = 12) -> DriveState:

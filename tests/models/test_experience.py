@@ -56,12 +56,6 @@ def test_a_death_after_a_warning_is_no_death_of_a_quiet_drive() -> None:
     assert found.quiet_years == pytest.approx((4.5 + 9) / YEAR)
 
 
-def test_a_fleet_that_loses_300_drives_of_a_model_on_one_day_has_seen_one_event() -> None:
-    drives = {f"D{number:03}": (30, True) for number in range(300)}
-    told = book(*((name, "X", 0, 30) for name in sorted(drives)))
-    assert count_experience(told, ends(**drives))["X"].deaths == 1
-
-
 def test_nothing_is_learned_from_an_empty_book() -> None:
     assert count_experience(book(), ends()) == {}
 

@@ -92,3 +92,16 @@ def test_a_drained_disk_is_followed_to_its_drain_until_somebody_says_what_it_was
 
 def test_disks_that_were_not_heard_of_since_the_first_day_are_left_out(store: SqliteStore) -> None:
     assert lives_of(store, NOON.date() + DAY).serials.tolist() == ["ST4000DM000_B"]
+
+
+def test_a_fleet_that_is_said_to_lose_300_drives_of_a_model_on_one_day_has_lost_none(
+    store: SqliteStore,
+) -> None:
+    serials = [f"M{number}" for number in range(300)]
+    store.add_readings([smart_reading(serial, NOON) for serial in serials])
+    for serial in serials:
+        store.add_outcome(Outcome(DeviceId(f"ST4000DM000_{serial}"), NOON, Fate.FAILED, "a script"))
+    store.add_readings([smart_reading("DIED", NOON - DAY)])
+    store.add_outcome(Outcome(DeviceId("ST4000DM000_DIED"), NOON - DAY, Fate.FAILED, "a person"))
+    lives = lives_of(store, date(2026, 1, 1))
+    assert [str(one) for one in lives.serials[lives.died]] == ["ST4000DM000_DIED"]
