@@ -40,6 +40,7 @@ from service.lifecycle.book import LifeBook
 from service.live import Live
 from service.memory import recall
 from service.parts import EVERYTHING, Parts
+from service.previewing import PolicyPreviewer
 from service.retention import Dropped, drop
 from service.scoring import succession
 from service.scoring.forecasting import Forecaster
@@ -121,6 +122,7 @@ class House:
         self.faults = self._turning.faults
         self._sender = Sender(ports.name, ports.clock)
         self.latencies = Latencies(ports.log, ports.store, ports.clock, self._sender)
+        self.previews = PolicyPreviewer()
         self._control: Control | None = None
         if ports.cluster is not None:
             from service.draining.control import Control  # with numpy: a start without need not wait

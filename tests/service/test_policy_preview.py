@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from actions.policy import Policy
 from data.clock import SystemClock
 from data.history import EPOCH
 from data.ids import DeviceId
@@ -18,6 +21,7 @@ from data.outlook import Status
 from data.scorebook import Line, Scorebook
 from data.store.sqlite import SqliteStore
 from service.cli import main
+from service.previewing import PolicyPreviewer, PreviewState
 from service.scoring.bundled import BundledForecaster
 from tests.service.conftest import Place, smart_reading
 
@@ -82,6 +86,44 @@ def test_the_table_marks_the_setting_that_is_set(
     assert run("--days", "85") == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "now:" in line]
     assert line.split()[:2] == ["now:", "10"]
+
+
+def ask_until_made(previewer: PolicyPreviewer, place: Place, policy: Policy | None = None) -> PreviewState:
+    """What the previewer says once nothing is being made any more."""
+    with (
+        closing(SqliteStore(place.state.store)) as store,
+        closing(Scorebook(place.state.scorebook)) as scorebook,
+    ):
+        until = time.monotonic() + 120
+        while time.monotonic() < until:
+            state = previewer.ask(
+                85, place.forecaster, scorebook, store, policy or Policy(), SystemClock().now()
+            )
+            if not state.running:
+                return state
+            time.sleep(0.05)
+    raise AssertionError("the preview was never made")
+
+
+@pytest.mark.slow
+def test_a_service_makes_the_same_preview_beside_its_work_and_keeps_it(
+    run: Run, kept: Path, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--json", "--days", "85") == 0
+    told = json.loads(capsys.readouterr().out)
+    previewer = PolicyPreviewer()
+    made = ask_until_made(previewer, place)
+    assert (made.trouble, made.days) == (None, 85)
+    assert json.loads(msgspec.json.encode(made.preview)) == told
+    assert ask_until_made(previewer, place) is made
+    assert ask_until_made(previewer, place, Policy(failure_cost=20.0)).preview != made.preview
+
+
+def test_a_service_that_has_forecast_nothing_says_why_it_has_no_preview(place: Place) -> None:
+    made = ask_until_made(PolicyPreviewer(), place)
+    assert made.preview is None
+    assert made.trouble is not None
+    assert "nothing was forecast here yet" in made.trouble
 
 
 def test_a_service_without_forecasts_says_what_it_needs(

@@ -288,6 +288,21 @@ def test_the_forecast_says_whose_it_is_and_what_came_of_it(desk: Opened) -> None
     picture(page, "forecast")
 
 
+def test_the_forecast_view_replays_other_costs_of_a_failure_and_marks_where_one_stands(desk: Opened) -> None:
+    page = settled(desk.go("/forecast"))
+    card = page.locator("section[aria-labelledby=preview-head]")
+    card.get_by_role("button", name="Replay the last 90 days").click()
+    expect(card.get_by_role("status")).to_contain_text("Replaying")
+    expect(card.get_by_role("img")).to_contain_text("you are here (10)", timeout=120_000)
+    known = desk.api("forecast/preview?days=90")
+    rows = card.locator("tbody tr")
+    expect(rows).to_have_count(len(known["rows"]))
+    expect(rows.filter(has_text="set now")).to_have_count(1)
+    expect(card).to_contain_text(f"of which {known['failures']} failed")
+    assert unreadable_text(page) == []
+    picture(page, "forecast-preview")
+
+
 def test_what_is_unknown_of_the_forecast_is_told_with_its_reason(desk: Opened) -> None:
     body = desk.api("forecast")
     body |= {"looked_at": None, "drift": [], "calibration": [], "comparison": None, "since": None}

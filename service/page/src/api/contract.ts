@@ -473,3 +473,34 @@ export interface ForecastHealth {
   /** What is wrong with the forecast's own upkeep, by part, in sentences. */
   troubles: Record<string, string>;
 }
+
+/** One base cost of a failure and what it would have given in the days that were replayed. */
+export interface PreviewRow {
+  failure_cost: number;
+  /** Whether it is the one that is set. */
+  here: boolean;
+  drains: number;
+  in_time: number;
+  for_nothing: number;
+  undecided: number;
+  moved_bytes: number;
+  nothing_bytes: number;
+  rebuilt_bytes: number;
+  moving_hours: number;
+  /** Bytes moved, and each byte rebuilt times the cost that is set. */
+  cost_bytes: number;
+}
+
+export interface PolicyPreview {
+  days: number;
+  /** It is being made: ask again. */
+  running: boolean;
+  made_at: string | null;
+  first: string | null;
+  last: string | null;
+  disks: number | null;
+  failures: number | null;
+  rows: PreviewRow[];
+  /** Why there is none. */
+  trouble: string | null;
+}

@@ -7,6 +7,7 @@ import { useResource } from "../resource.ts";
 import { now, osds, status } from "../state.ts";
 import { Drift } from "./drift.tsx";
 import { Calibrated, WasItRight } from "./right.tsx";
+import { Preview } from "./preview.tsx";
 import { Rivals } from "./rivals.tsx";
 import { ByModel, Spread } from "./spread.tsx";
 import { verdict } from "./verdict.ts";
@@ -34,6 +35,7 @@ export function Forecast() {
             <Calibrated health={health.data} />
           </div>
           <Drift health={health.data} />
+          <Preview />
           <Rivals health={health.data} />
         </>
       )}
