@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import ItemsView
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -40,15 +42,18 @@ def _clean_identity(identity: Identity) -> Identity:
     def named(value: str | None, limit: int) -> str | None:
         return value and (clean_identifier(value, limit) or None)
 
-    return replace(
-        identity,
-        vendor=named(identity.vendor, MODEL.limit),
-        model=named(identity.model, MODEL.limit),
-        family=named(identity.family, FIRMWARE.limit),
-        serial=named(identity.serial, SERIAL.limit),
-        wwn=named(identity.wwn, SERIAL.limit),
-        firmware=named(identity.firmware, FIRMWARE.limit),
-    )
+    cleaned = {
+        "vendor": named(identity.vendor, MODEL.limit),
+        "model": named(identity.model, MODEL.limit),
+        "family": named(identity.family, FIRMWARE.limit),
+        "serial": named(identity.serial, SERIAL.limit),
+        "wwn": named(identity.wwn, SERIAL.limit),
+        "firmware": named(identity.firmware, FIRMWARE.limit),
+    }
+    changed: dict[str, Any] = {
+        name: text for name, text in cleaned.items() if text != getattr(identity, name)
+    }
+    return replace(identity, **changed) if changed else identity
 
 
 def _clean_attributes(rows: ItemsView[int, Attribute]) -> dict[int, Attribute]:
@@ -56,5 +61,17 @@ def _clean_attributes(rows: ItemsView[int, Attribute]) -> dict[int, Attribute]:
     return {
         number: msgspec.structs.replace(row, name=name)
         for number, row in rows
-        if (name := clean_text(row.name, ATTRIBUTE_NAME.limit)) != row.name
+        if (name := _clean_attribute_name(row.name)) != row.name
     }
+
+
+def _clean_attribute_name(name: str) -> str:
+    """The same few names stand in every reading; long ones are not remembered."""
+    if len(name) <= ATTRIBUTE_NAME.limit:
+        return _clean_short_name(name)
+    return clean_text(name, ATTRIBUTE_NAME.limit)
+
+
+@lru_cache(maxsize=1024)
+def _clean_short_name(name: str) -> str:
+    return clean_text(name, ATTRIBUTE_NAME.limit)

@@ -35,6 +35,8 @@ def find_self_test_sign(_: DriveState, face: Face) -> Iterator[Sign]:
 
 def find_io_error_signs(state: DriveState, _: Face) -> Iterator[Sign]:
     """I/O errors of the last day, else of the last week; those that came to several disks at once are the host's."""
+    if not state.io_errors:
+        return  # nearly always
     now = hour_of(state.taken_at)
     hours = {span: [one for one in state.io_errors if one.hour > now - span] for span in (1, DAY, WEEK)}
     own = {span: sum(one.own for one in many) for span, many in hours.items()}
