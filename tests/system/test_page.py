@@ -300,6 +300,7 @@ def test_the_forecast_view_replays_other_costs_of_a_failure_and_marks_where_one_
     expect(rows.filter(has_text="set now")).to_have_count(1)
     expect(card).to_contain_text(f"of which {known['failures']} failed")
     assert unreadable_text(page) == []
+    card.scroll_into_view_if_needed()
     picture(page, "forecast-preview")
 
 

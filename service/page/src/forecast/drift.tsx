@@ -37,7 +37,7 @@ function Judged({ rows }: { rows: readonly FamilyDrift[] }) {
             <th scope="col">Family</th>
             <th scope="col" class="number">Drives</th>
             <th scope="col">Verdict</th>
-            <th scope="col" class="number">Score, stability index</th>
+            <th scope="col" class="number">Median chance within 30 days, in training and now</th>
             <th scope="col">Moved most since training</th>
           </tr>
         </thead>
@@ -55,7 +55,7 @@ function Judged({ rows }: { rows: readonly FamilyDrift[] }) {
                   "as in training"
                 )}
               </td>
-              <td class="number">{one.score === null ? "not reported" : one.score.psi.toFixed(2)}</td>
+              <td class="number">{medianChances(one.score)}</td>
               <td class="muted">{one.most.map(moved).join("; ")}</td>
             </tr>
           ))}
@@ -63,6 +63,12 @@ function Judged({ rows }: { rows: readonly FamilyDrift[] }) {
       </table>
     </div>
   );
+}
+
+/** A change of the median counts as drift from half or twice on (models/drift.py). */
+function medianChances(score: Shift | null): string {
+  if (score === null || score.then === null || score.now === null) return "not reported";
+  return `${(score.then * 100).toPrecision(2)} %, ${(score.now * 100).toPrecision(2)} %`;
 }
 
 function verdict(one: FamilyDrift): string {

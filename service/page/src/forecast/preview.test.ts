@@ -6,10 +6,14 @@ import { compareCosts } from "./preview_words.ts";
 const row = (failure_cost: number, cost_bytes: number, here = false): PreviewRow => ({ failure_cost, here, drains: 0, in_time: 0, for_nothing: 0, undecided: 0, moved_bytes: 0, nothing_bytes: 0, rebuilt_bytes: 0, moving_hours: 0, cost_bytes });
 
 test("a cost that is hardly better is not recommended", () => {
-  assert.equal(compareCosts(row(10, 100, true), row(20, 96)), "No other cost would have been clearly better.");
+  assert.equal(compareCosts(row(10, 100, true), row(20, 96), 40), "No other cost would have been clearly better.");
 });
 
-test("a cost that is clearly better is named with how much it saves and how sure that is", () => {
-  const told = compareCosts(row(10, 100, true), row(20, 60));
-  assert.equal(told, "At 20 in place of 10, these days would have cost 40 % less; a few failures make such a difference by chance.");
+test("a cost that is clearly better is named with how much it would have saved", () => {
+  const told = compareCosts(row(10, 100, true), row(20, 60), 40);
+  assert.equal(told, "At 20 in place of 10, these days would have cost 40 % less.");
+});
+
+test("of a few failures no cost is called better", () => {
+  assert.equal(compareCosts(row(10, 100, true), row(20, 60), 3), "That is too few to tell the costs apart: they differ by chance.");
 });

@@ -6,7 +6,7 @@ import { linear } from "../charts/scale.ts";
 import { count, plural, statement } from "../format.ts";
 import { At, Refused } from "../pieces.tsx";
 import { useWidth } from "../width.ts";
-import { compareCosts } from "./preview_words.ts";
+import { compareCosts, costWord } from "./preview_words.ts";
 
 const DAYS = 90;
 const ASK_AGAIN_MS = 2_000;
@@ -67,7 +67,7 @@ function Settings({ held }: { held: PolicyPreview }) {
   return (
     <>
       <p>
-        {held.first} to {held.last}: {plural(held.disks ?? 0, "disk")}, of which {count(held.failures)} failed. {here && compareCosts(here, best)}
+        {held.first} to {held.last}: {plural(held.disks ?? 0, "disk")}, of which {count(held.failures)} failed. {here && compareCosts(here, best, held.failures ?? 0)}
       </p>
       <Curve rows={held.rows} />
       <div class="table-frame" tabIndex={0}>
@@ -90,7 +90,7 @@ function Settings({ held }: { held: PolicyPreview }) {
             {held.rows.map((row) => (
               <tr key={row.failure_cost}>
                 <th scope="row">
-                  {count(row.failure_cost, row.failure_cost % 1 === 0 ? 0 : 1)}
+                  {costWord(row)}
                   {row.here ? ", set now" : ""}
                 </th>
                 <td class="number">{count(row.drains)}</td>
@@ -108,7 +108,7 @@ function Settings({ held }: { held: PolicyPreview }) {
         </table>
       </div>
       <p class="muted small">
-        Cost: TB moved, and each TB rebuilt times {here ? count(here.failure_cost) : "the cost that is set"}. Undecided: the disk was drained or is still
+        Cost: TB moved, and each TB rebuilt times {here ? costWord(here) : "the cost that is set"}. Undecided: the disk was drained or is still
         watched, so nobody knows whether it would have failed. Costs set for a pool, class or host are scaled alike.
         {held.made_at && (
           <>
@@ -136,7 +136,7 @@ function Curve({ rows }: { rows: readonly PreviewRow[] }) {
   const x = linear(0, moved, LEFT, Math.max(LEFT + 40, width - RIGHT));
   const y = linear(0, rebuilt, HEIGHT - BOTTOM, TOP);
   const said = rows
-    .map((row) => `${row.here ? "set now, " : ""}cost ${count(row.failure_cost)}: ${count(row.moved_bytes / TB, 1)} TB moved, ${count(row.rebuilt_bytes / TB, 1)} TB rebuilt`)
+    .map((row) => `${row.here ? "set now, " : ""}cost ${costWord(row)}: ${count(row.moved_bytes / TB, 1)} TB moved, ${count(row.rebuilt_bytes / TB, 1)} TB rebuilt`)
     .join("; ");
   return (
     <div class="preview-curve" ref={frame}>
@@ -164,7 +164,7 @@ function Curve({ rows }: { rows: readonly PreviewRow[] }) {
               const flip = x(row.moved_bytes / TB) > width - 130;
               return (
                 <text key="here" class="axis strong" x={x(row.moved_bytes / TB) + (flip ? -9 : 9)} y={y(row.rebuilt_bytes / TB) - 8} text-anchor={flip ? "end" : "start"}>
-                  you are here ({count(row.failure_cost)})
+                  you are here ({costWord(row)})
                 </text>
               );
             })}
