@@ -1,7 +1,8 @@
-"""A bundle: everything a forecast needs, as text files with checksums. Never a pickle.
+"""A bundle: everything a forecast needs, as text files, and what a training continues from, with checksums. No pickle.
 
 `model.txt` (LightGBM), `bundle.json` (columns and a hash of what they mean, calibration, thresholds, base rates,
-fading, window, counts), `CARD.md`, `reference.json` (how the drives looked; older bundles lack it), `SHA256SUMS`.
+fading, window, counts), `CARD.md`, `reference.json` (how the drives looked) and `landmarks.parquet` (what a
+training continues from), which older bundles lack, `SHA256SUMS`.
 Loading verifies all of it and refuses what does not fit with a sentence.
 """
 
@@ -40,6 +41,9 @@ DEFAULT: Final = Path(__file__).parent / "bundles" / "default"
 FILES: Final = ("model.txt", "bundle.json", "CARD.md")
 REFERENCE: Final = "reference.json"
 """Bundles of before drift was watched lack it."""
+LANDMARKS: Final = "landmarks.parquet"
+"""What a training continues from (models.landmark_file); older bundles lack it, and no forecast needs it."""
+OPTIONAL: Final = (REFERENCE, LANDMARKS)
 SUMS: Final = "SHA256SUMS"
 SIZE_MAX: Final = 16 * 2**20
 
@@ -262,7 +266,12 @@ def _fits(facts: Facts) -> bool:
 
 
 def save(
-    folder: Path, facts: Facts, booster: lgb.Booster, card: str, reference: Reference | None = None
+    folder: Path,
+    facts: Facts,
+    booster: lgb.Booster,
+    card: str,
+    reference: Reference | None = None,
+    landmarks: bytes | None = None,
 ) -> None:
     """Write a bundle. The folder is made; files of an older bundle in it are replaced."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -271,13 +280,21 @@ def save(
         "bundle.json": msgspec.json.format(msgspec.json.encode(facts), indent=1) + b"\n",
         "CARD.md": card.encode(),
     }
-    (folder / REFERENCE).unlink(missing_ok=True)
+    for name in OPTIONAL:
+        (folder / name).unlink(missing_ok=True)
     if reference is not None:
         texts[REFERENCE] = msgspec.json.encode(reference) + b"\n"
+    if landmarks is not None:
+        texts[LANDMARKS] = landmarks
     for name, text in texts.items():
         (folder / name).write_bytes(text)
     sums = "".join(f"{hashlib.sha256(texts[name]).hexdigest()}  {name}\n" for name in texts)
     (folder / SUMS).write_text(sums)
+
+
+def read_landmarks(folder: Path) -> bytes | None:
+    """What `models.landmark_file` wrote into a bundle; None where it has none. Raises CorruptBundle."""
+    return _verified(folder).get(LANDMARKS)
 
 
 def trees_hash(booster_text: str) -> str:
@@ -294,7 +311,7 @@ def _verified(folder: Path) -> dict[str, bytes]:
     lines = (line.split("  ", 1) for line in sums.read_text(errors="replace").splitlines() if "  " in line)
     wanted = {name: digest for digest, name in lines}
     texts: dict[str, bytes] = {}
-    optional = (REFERENCE,) if REFERENCE in wanted or (folder / REFERENCE).exists() else ()
+    optional = [name for name in OPTIONAL if name in wanted or (folder / name).exists()]
     for name in (*FILES, *optional):
         path = folder / name
         if not path.is_file() or path.stat().st_size > SIZE_MAX:

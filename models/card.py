@@ -8,13 +8,15 @@ from models.bundle import Facts
 def card_of(facts: Facts) -> str:
     """CARD.md of a bundle."""
     counts, calibration, limits, base = facts.counts, facts.calibration, facts.thresholds, facts.base
+    continued = counts.get("continued_drives", 0)
+    also = f" {continued:,} of the drives are those of the training that it continues." if continued else ""
     known = "everything in the files" if facts.until is None else f"what was known on {facts.until}"
     return f"""# Bundle {facts.name}
 
 Forecasts the failure of SATA hard drives from SMART counters: chances within 7, 14 and 30 days, and a survival curve.
 
 - Made by `predrain train` (seed {facts.seed}) from {known}: {counts["drives"]:,} drives of {counts["models"]} models,
-  {counts["deaths"]:,} of which died, {facts.window[0]} to {facts.window[1]}; {counts["landmarks"]:,} landmarks.
+  {counts["deaths"]:,} of which died, {facts.window[0]} to {facts.window[1]}; {counts["landmarks"]:,} landmarks.{also}
 - Model: a discrete-time hazard of symptoms (LightGBM, binary, monotone, intervals to 7, 14, 30 and 90 days; it reads
   neither maker, model, age nor work), times a power of the model's base rate at its age: {base.quiet:.2f} for a drive
   without a symptom, {base.symptomatic:.2f} for one with a symptom. Calibrated on drives left out of fitting (slope

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from data.refusal import Refusal
-from models.bundle import FILES, REFERENCE, SUMS, Bundle, CorruptBundle, Facts
+from models.bundle import FILES, OPTIONAL, SUMS, Bundle, CorruptBundle, Facts
 from models.shelf import NoSuchBundle, digest_of
 from models.trial import Trials
 
@@ -80,7 +80,7 @@ class Registry:
                 kind="training",
             )
             of = run.info.run_id
-            for name in (*FILES, REFERENCE, SUMS):
+            for name in (*FILES, *OPTIONAL, SUMS):
                 if (folder / name).exists():
                     self._client.log_artifact(of, str(folder / name), _FOLDER)
             self._client.set_terminated(of)
@@ -144,11 +144,11 @@ class Registry:
         """Bring the bundle of a version into an empty folder, and verify it. Raises CorruptBundle."""
         from mlflow.exceptions import MlflowException
 
-        for name in (*FILES, SUMS, REFERENCE):
+        for name in (*FILES, SUMS, *OPTIONAL):
             try:
                 self._client.download_artifacts(version.run, f"{_FOLDER}/{name}", str(folder))
             except (MlflowException, OSError) as error:
-                if name != REFERENCE:
+                if name not in OPTIONAL:
                     raise CorruptBundle(
                         f"Version {version.number} in {self.uri} lacks {name} ({_first(error)}); train it anew."
                     ) from None

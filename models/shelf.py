@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from data.refusal import Refusal
-from models.bundle import FILES, REFERENCE, SUMS, Bundle, CorruptBundle
+from models.bundle import FILES, OPTIONAL, SUMS, Bundle, CorruptBundle
 from models.trial import Trials
 
 REMEMBERED: Final = 10
@@ -90,7 +90,7 @@ class Shelf:
             with tempfile.TemporaryDirectory(dir=self.path) as kept:
                 copy = Path(kept) / "bundle"
                 copy.mkdir()
-                for name in (*FILES, REFERENCE, SUMS):
+                for name in (*FILES, *OPTIONAL, SUMS):
                     if (folder / name).exists():
                         _write(copy / name, (folder / name).read_bytes())
                 if not _whole(copy, digest):

@@ -25,12 +25,13 @@ from data.refusal import Refusal
 from features.schema import POSITION, schema_hash
 from models.base_rate import BaseRate, fit_base_rate
 from models.booster_columns import COLUMNS, INTERVAL, has_symptom, select_columns
-from models.bundle import Facts, save
-from models.calibrate import Calibration, Thresholds, thresholds_of
+from models.bundle import DEFAULT, Bundle, Facts, read_landmarks, save
+from models.calibrate import WINDOW, Calibration, Thresholds, thresholds_of
 from models.drift import Reference, reference_of
 from models.explain import shares
 from models.family import Rates, load_public_counts, normalize_model, rates_at, rates_of, whole_lives
 from models.hazard import INTERVALS, Recipe, failing, hazards, person_periods
+from models.landmark_file import decode_landmarks, encode_landmarks
 from models.landmarks import WEEKLY, Landmarks, Thinning, crc, draw, joined
 from models.lately import lately_of, log_odds
 from models.life import fading_of, first_risk
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 FOLDS: Final = 3
 RECENT: Final = 182
 """Days before the end whose healthy windows set the thresholds."""
+ENOUGH_WINDOWS: Final = 10_000
+"""Healthy windows from which on a continued training sets thresholds of its own: ten of them reach `bad`. With fewer it
+keeps those that it continues from, which follow the fleet in service (models.fleet_thresholds)."""
 WITNESSES: Final = 12_000
 """Drives, at most, whose every landmark in that time is forecast for the thresholds."""
 
@@ -55,6 +59,30 @@ class TooLittleHistory(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
+class Foundation:
+    """What another training learned from, to be learned from again beside a fleet's own months."""
+
+    name: str
+    landmarks: Landmarks
+    thresholds: Thresholds
+
+    @classmethod
+    def load(cls, folder: Path | None = None) -> Foundation:
+        """Of a bundle, by default the one that ships. Raises CorruptBundle, NoFoundation."""
+        bundle = Bundle.load(folder)
+        raw = read_landmarks(DEFAULT if folder is None else folder)
+        if raw is None:
+            raise NoFoundation(
+                f"Bundle {bundle.name} brings no landmarks to continue from; name another one (--onto), or say --alone."
+            )
+        return cls(bundle.name, decode_landmarks(raw), bundle.facts.thresholds)
+
+
+class NoFoundation(Refusal):
+    """There is nothing to continue from, or what is there knows the future."""
+
+
+@dataclass(frozen=True, slots=True)
 class Trained:
     """The outcome of training."""
 
@@ -63,6 +91,8 @@ class Trained:
     reference: Reference | None = None
     figures: Mapping[str, float] = field(default_factory=dict)
     """How well the boosters that had not seen a drive forecast it (`judge_cross_fitted`)."""
+    landmarks: bytes | None = None
+    """What was learned from, as `models.landmark_file` writes it."""
 
 
 def train(
@@ -76,13 +106,15 @@ def train(
     recipe: Recipe = PLAIN,
     words: Sequence[Word] = (),
     today: date | None = None,
+    onto: Foundation | None = None,
     crew: Crew | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Trained:
     """Train on history files. words: what was said of drives' ends (data.endings). today: later days are errors.
-    crew: who works on the parts, by default `threads` threads.
+    onto: what is learned from beside the files; a landmark of it counts as much as one of theirs, however long ago it
+    was. crew: who works on the parts, by default `threads` threads.
 
-    Raises UnreadableHistory, TooLittleHistory.
+    Raises UnreadableHistory, TooLittleHistory, NoFoundation.
     """
     tell("looking at the files")
     crew = Threads(threads) if crew is None else crew
@@ -101,11 +133,17 @@ def train(
         draw(s, until=known_by, seed=seed, exclude=exclude, threads=threads, crew=crew, tell=tell)
         for s in sources
     ]
+    recent_weight = [joined(drawn).aged(recipe.half_life)]
+    if onto is not None:
+        _check_past(onto, until)
+        drawn.append(onto.landmarks)
+        recent_weight.append(onto.landmarks.aged(recipe.half_life))
     landmarks = joined(drawn)
     deaths = len(np.unique(landmarks.serial[landmarks.died & (landmarks.follow <= 30)].astype(str)))
     if deaths < 20:
         raise TooLittleHistory(
-            f"Only {deaths} deaths have readings in the 30 days before; give a history with 20 or more."
+            f"Only {deaths} deaths have readings in the 30 days before; give a history with 20 or more, or continue "
+            "from a bundle (--onto)."
         )
     if until is None:
         rates = rates_of(landmarks, WEEKLY.step, whole_lives(), load_public_counts().counts)
@@ -113,7 +151,7 @@ def train(
         rates = rates_of(landmarks, WEEKLY.step)
     x = select_columns(landmarks.x, COLUMNS, fill=True)
     rate = rates_at(rates, landmarks.model, landmarks.x[:, POSITION["hours"]])
-    recent = replace(landmarks, weight=landmarks.aged(recipe.half_life))
+    recent = replace(landmarks, weight=np.concatenate(recent_weight))
     unseen, boosters = _cross_fitted(recent, x, recipe, seed, threads, crew, tell)
     calibration, base = _calibration(recent, unseen, rate)
     identity = base.log_odds(rate, has_symptom(landmarks.x))
@@ -123,8 +161,9 @@ def train(
     fading = fading_of(first_risk(died_by, rate), rate, recent.weight, watches_of(drawn, sources))
     tell("thresholds from healthy windows")
     thresholds = _thresholds(
-        sources[0], known_by, seed, exclude, rates, boosters, calibration, base, lately, threads, crew
-    )
+        sources[0], known_by, seed, exclude, rates, boosters, calibration, base, lately, threads, crew,
+        None if onto is None else onto.thresholds,
+    )  # fmt: skip
     tell("the booster of all drives")
     booster = _grow(recent, x, np.ones(len(landmarks), dtype=bool), recipe, seed, crew, tell)
     dies, known = landmarks.outcome(30)
@@ -150,12 +189,27 @@ def train(
             "landmarks": len(landmarks),
             "models": len({normalize_model(str(name)) for name in np.unique(landmarks.model.astype(str))}),
             "excluded": len(exclude),
+            **(
+                {}
+                if onto is None
+                else {"continued_drives": len(np.unique(onto.landmarks.serial.astype(str)))}
+            ),
         },
         shares=told,
         window=((EPOCH + timedelta(days=first)).isoformat(), (EPOCH + timedelta(days=last)).isoformat()),
     )
     figures = judge_cross_fitted(landmarks, p_30d, thresholds)
-    return Trained(facts, booster, reference_of(landmarks, p_30d, COLUMNS), figures)
+    own = np.arange(len(landmarks)) < len(landmarks) - (0 if onto is None else len(onto.landmarks))
+    looked = reference_of(landmarks.only(own), p_30d[own], COLUMNS)
+    return Trained(facts, booster, looked, figures, encode_landmarks(landmarks))
+
+
+def _check_past(onto: Foundation, until: date | None) -> None:
+    last = EPOCH + timedelta(days=int((onto.landmarks.day + onto.landmarks.follow).max()))
+    if until is not None and last > until:
+        raise NoFoundation(
+            f"Bundle {onto.name} knows what came until {last}, which is after {until}; say --alone, or a later --until."
+        )
 
 
 def judge_cross_fitted(
@@ -191,7 +245,7 @@ def judge_cross_fitted(
 
 def write(trained: Trained, folder: Path, card: str) -> None:
     """Save what was trained as a bundle."""
-    save(folder, trained.facts, trained.booster, card, trained.reference)
+    save(folder, trained.facts, trained.booster, card, trained.reference, trained.landmarks)
 
 
 def _grow(
@@ -252,6 +306,7 @@ def _thresholds(
     lately: Mapping[str, float],
     threads: int,
     crew: Crew,
+    before: Thresholds | None,
 ) -> Thresholds:
     serials = source.lifespans.serials
     end = int(source.lifespans.last.max(initial=0))
@@ -279,4 +334,6 @@ def _thresholds(
         died = failing(hazards(booster, x[mine], threads))
         p[mine] = calibration(died, identity[mine])[:, 2]
     dies, known = witnesses.outcome(30)
+    if before is not None and len(np.unique(crc(witnesses.serial[known]))) * RECENT / WINDOW < ENOUGH_WINDOWS:
+        return before
     return thresholds_of(p, crc(witnesses.serial), witnesses.day, dies & known, known)

@@ -30,6 +30,13 @@ def train(
     state: Annotated[
         Path | None, Parameter(help="a service's state directory, for its outcomes and drains")
     ] = None,
+    onto: Annotated[
+        Path | None,
+        Parameter(help="a bundle whose training is continued; with --state by default the one that ships"),
+    ] = None,
+    alone: Annotated[
+        bool, Parameter(negative="", help="learn from the files alone, though --state is given")
+    ] = False,
     track: Annotated[
         str | None, Parameter(help="MLflow store that numbers the bundle, such as sqlite:///runs.db")
     ] = None,
@@ -39,14 +46,23 @@ def train(
 ) -> int:
     """Train a bundle on drive histories (Backblaze-shaped parquet or CSV, with `failure` or a drives table).
 
-    Example: predrain train drives/2018.parquet --until 2018-04-30 --out bundle
+    With --state or --onto the training is continued: what another bundle was trained on is learned from again beside
+    the files, so that one's own months count from the first death on.
+
+    Example: predrain train /srv/history/*/part.parquet --state /var/lib/predrain --out bundle
     """
     from data.history import HistoryFiles
     from data.refusal import Refusal
     from models.card import card_of
+    from models.train import Foundation, write
     from models.train import train as run
-    from models.train import write
 
+    if alone and onto is not None:
+        print(
+            "predrain train: --alone and --onto exclude each other; see predrain train --help",
+            file=sys.stderr,
+        )
+        return 2
     if not history or (rows_a_part is not None and rows_a_part < 1):
         why = "--rows-a-part must be 1 or more" if history else "name at least one history file"
         print(f"predrain train: {why}; see predrain train --help", file=sys.stderr)
@@ -59,6 +75,8 @@ def train(
             )
         barred = frozenset(line.strip() for line in exclude.read_text().splitlines() if line.strip())
     words = told_by(outcomes, state)
+    continues = not alone and (onto is not None or state is not None)
+    foundation = Foundation.load(onto) if continues else None
     today = datetime.now(UTC).date()
     found = HistoryFiles(history, threads=threads).survey(until=until, today=today)
     for sentence in found.sentences():
@@ -73,6 +91,7 @@ def train(
             threads=threads,
             words=words,
             today=today,
+            onto=foundation,
             crew=crew,
             tell=lambda line: print(line, file=sys.stderr, flush=True),
         )

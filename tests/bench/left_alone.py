@@ -73,11 +73,11 @@ def measure(paths: Sequence[Path], scratch: Path, threads: int) -> tuple[Table, 
     landmarks = np.arange(first - FOLLOWED_DAYS, truth.end + 1, WEEK, dtype=np.int64)
     without_fates(paths[:1], readings, truth, landmarks)
     bundle = _train(paths, SPLIT, scratch / "alone", threads)
-    alone = _score(readings, bundle, QUARTERS[0][0] - timedelta(FOLLOWED_DAYS), SPLIT, threads)
-    books = {"frozen": _score(readings, bundle, QUARTERS[0][0], QUARTERS[-1][1], threads)}
+    alone = score_weekly(readings, bundle, QUARTERS[0][0] - timedelta(FOLLOWED_DAYS), SPLIT, threads)
+    books = {"frozen": score_weekly(readings, bundle, QUARTERS[0][0], QUARTERS[-1][1], threads)}
     books["in service"] = _serve(readings, bundle, truth, alone, threads)
     anew = [
-        _score(
+        score_weekly(
             readings,
             _train(paths, begin - timedelta(1), scratch / f"anew-{begin}", threads),
             begin,
@@ -86,12 +86,12 @@ def measure(paths: Sequence[Path], scratch: Path, threads: int) -> tuple[Table, 
         )
         for begin, end in QUARTERS
     ]
-    books["trained anew"] = _concatenate(anew)
+    books["trained anew"] = join_books(anew)
     table = Table(
         "quarter", "way", "failures", "bad", "warning or bad", "healthy months", "bad", "warning or bad"
     )
     for begin, end in QUARTERS:
-        known = _lives(truth, (end - EPOCH).days + 31)
+        known = list_lives(truth, (end - EPOCH).days + 31)
         for way in WAYS:
             book = books[way]
             low, high = (begin - EPOCH).days, (end - EPOCH).days
@@ -109,7 +109,7 @@ def _find_alert(book: Forecasts, truth: Truth, bundle: Bundle) -> str:
     first = (QUARTERS[0][0] - EPOCH).days
     for days in range(30, truth.end - first, 15):
         today = first + days
-        judged = calibration(book.only(book.day <= today), _lives(truth, today), bundle.reference.group)
+        judged = calibration(book.only(book.day <= today), list_lives(truth, today), bundle.reference.group)
         off = [
             f"{one.family} ({one.expected:.0f} expected, {one.observed} seen)"
             for one in judged
@@ -137,13 +137,13 @@ def _serve(readings: Path, bundle: Bundle, truth: Truth, book: Forecasts, thread
     begin, learned = QUARTERS[0][0], FleetExperience()
     while begin <= QUARTERS[-1][1]:
         today = (begin - EPOCH).days - 1
-        learned = learn_from_fleet(book, _lives(truth, today), bundle.facts.thresholds, today)
+        learned = learn_from_fleet(book, list_lives(truth, today), bundle.facts.thresholds, today)
         followed = learned.thresholds
         assert followed is not None
         print(f"{begin}: {followed}", file=sys.stderr)
         serving = bundle.update_rates(learned.models).with_thresholds(followed)
         end = min(begin + MONTH - timedelta(1), QUARTERS[-1][1])
-        book = _concatenate([book, _score(readings, serving, begin, end, threads)])
+        book = join_books([book, score_weekly(readings, serving, begin, end, threads)])
         begin = end + timedelta(1)
     return book.only(book.day >= (QUARTERS[0][0] - EPOCH).days)
 
@@ -155,7 +155,7 @@ def _train(paths: Sequence[Path], until: date, folder: Path, threads: int) -> Bu
     return Bundle.load(folder)
 
 
-def _score(readings: Path, bundle: Bundle, first: date, last: date, threads: int) -> Forecasts:
+def score_weekly(readings: Path, bundle: Bundle, first: date, last: date, threads: int) -> Forecasts:
     tables = [
         part.table for part in score([readings], bundle, first=first, last=last, every=WEEK, threads=threads)
     ]
@@ -173,7 +173,7 @@ def _score(readings: Path, bundle: Bundle, first: date, last: date, threads: int
     )
 
 
-def _concatenate(books: Sequence[Forecasts]) -> Forecasts:
+def join_books(books: Sequence[Forecasts]) -> Forecasts:
     return _sorted(
         Forecasts(*(np.concatenate([getattr(book, name) for book in books]) for name in Forecasts.__slots__))
     )
@@ -183,7 +183,7 @@ def _sorted(book: Forecasts) -> Forecasts:
     return book.only(np.lexsort([book.day, book.device.astype(str)]))
 
 
-def _lives(truth: Truth, until: int) -> Lifespans:
+def list_lives(truth: Truth, until: int) -> Lifespans:
     """What was known of each drive by the end of day `until`."""
     order = np.argsort(truth.serials.astype(str), kind="stable")
     died = truth.death <= until

@@ -15,6 +15,7 @@ import pytest
 
 from actions.cluster.keep import ConfigKeys
 from actions.cluster.lease_owner import parse_owner
+from actions.cluster.signed_keys import SignedKeys
 from actions.petitions import ANSWERS, REQUESTS
 from data.store.sqlite import SqliteStore
 from tests.actions.made_keep import SIGNING_KEY
@@ -81,6 +82,29 @@ class Machines:
         options = ["--config", str(self.config), "--state", str(self.folder / machine), "--json"]
         command = [str(PREDRAIN), "drain", *words, *options]
         return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+    def adopt(self, machine: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """`predrain ceph adopt` there, to its end."""
+        options = ["--config", str(self.config), "--state", str(self.folder / machine)]
+        command = [str(PREDRAIN), "ceph", "adopt", *words, *options]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+    def start_apply(self, machine: str, target: str) -> subprocess.Popen[bytes]:
+        """`predrain drain apply --wait` there, under way."""
+        options = ["--config", str(self.config), "--state", str(self.folder / machine)]
+        with (self.folder / f"{machine}.log").open("ab") as said:
+            command = [str(PREDRAIN), "drain", "apply", target, "--yes", "--wait", *options]
+            process = subprocess.Popen(command, stdout=said, stderr=said)
+        self.services.append(process)
+        return process
+
+    def states(self, machine: str) -> set[str]:
+        """Of every drain that the store there has."""
+        store = SqliteStore(self.folder / machine / "store.sqlite")
+        try:
+            return {drain.state.value for drain in store.drains()}
+        finally:
+            store.close()
 
     def answered(self, machine: str, *words: str) -> Any:
         """What it printed; it must have been done."""
@@ -162,3 +186,40 @@ def test_what_is_asked_beside_the_leader_it_does_and_when_it_is_killed_the_next_
     assert world.map() == world.before
     assert world.cluster.read_back("rep") == world.written
     assert machines.left() == []
+
+
+@pytest.mark.release
+@pytest.mark.slow
+def test_where_no_controller_runs_the_command_line_says_that_nothing_happens_and_goes_on_after_its_own_death(
+    machines: Machines,
+) -> None:
+    world = machines.world
+    asked = machines.asked("lone", "apply", "osd.2", "--yes")
+    assert (asked.returncode, "predrain up" in asked.stderr) == (3, True), asked.stderr
+    (drain,) = json.loads(asked.stdout)
+    cancelled = machines.asked("lone", "cancel", drain["id"])
+    assert (cancelled.returncode, "predrain up" in cancelled.stderr) == (3, True), cancelled.stderr
+    killed = machines.start_apply("lone", "osd.3")
+    world.cluster.wait(lambda: "draining" in machines.states("lone"), 120, "the command drains")
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    again = machines.asked("lone", "apply", "osd.3", "--yes", "--wait")
+    assert again.returncode == 0, again.stderr
+    assert world.empty(3)
+
+
+@pytest.mark.release
+def test_a_text_of_an_older_version_is_signed_once_a_person_has_seen_the_list(machines: Machines) -> None:
+    machines.world.cluster.command("config-key set", key="predrain/steps", val="7 elder")
+    shown = machines.adopt("desk")
+    assert shown.returncode == 3, shown.stderr
+    assert "predrain/steps: unsigned" in shown.stdout
+    assert "7 elder" in shown.stdout
+    assert machines.adopt("desk", "--seen", "0" * 16).returncode == 1
+    seen = shown.stdout.rpartition("--seen ")[2].strip()
+    signed = machines.adopt("desk", "--seen", seen)
+    assert signed.returncode == 0, (signed.stdout, signed.stderr)
+    kept = SignedKeys(ConfigKeys(machines.world.channel), SIGNING_KEY)
+    assert kept.read("steps") == "7 elder"
+    assert "is signed" in machines.adopt("desk").stdout
+    machines.world.cluster.command("config-key rm", key="predrain/steps")
