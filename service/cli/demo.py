@@ -16,7 +16,7 @@ def demo(
     once: Annotated[
         bool, Parameter(negative="", help="as fast as it can, print the table, exit with 0")
     ] = False,
-    cluster: Annotated[str, Parameter(help="cisco, echo, cnaf-sdds, cnaf-t1 or osg")] = "cisco",
+    cluster: Annotated[str, Parameter(help="cisco, cisco-18tb, echo, cnaf-sdds, cnaf-t1 or osg")] = "cisco",
     replay: Annotated[Path | None, Parameter(help="folder of real histories to replay instead")] = None,
     start: Annotated[date | None, Parameter(name="--from", help="first day shown")] = None,
     days: Annotated[int | None, Parameter(help="days to show")] = None,

@@ -33,6 +33,7 @@ def test_cisco_is_the_cluster_of_the_talk() -> None:
 
 SHAPES = {
     "cisco": (450, 45, 16_384),
+    "cisco-18tb": (450, 45, 16_384),
     "echo": (6_000, 300, 65_536),
     "cnaf-sdds": (291, 10, 7_680),
     "cnaf-t1": (312, 12, 5_632),

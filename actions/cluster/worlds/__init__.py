@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from actions.cluster.simulated.spec import ClusterSpec
-from actions.cluster.worlds.cisco import cisco
+from actions.cluster.worlds.cisco import cisco, cisco_18tb
 from actions.cluster.worlds.cnaf import cnaf_sdds, cnaf_t1
 from actions.cluster.worlds.echo import echo
 from actions.cluster.worlds.osg import osg
@@ -22,6 +22,7 @@ class UnknownWorld(Refusal):
 
 WORLDS: Mapping[str, Callable[[int], ClusterSpec]] = {
     "cisco": cisco,
+    "cisco-18tb": cisco_18tb,
     "echo": echo,
     "cnaf-sdds": cnaf_sdds,
     "cnaf-t1": cnaf_t1,
