@@ -84,7 +84,7 @@ def test_every_world_starts_whole_and_healthy(name: str) -> None:
 
 
 def test_an_unknown_world_is_refused_with_the_names_of_those_there_are() -> None:
-    with pytest.raises(UnknownWorld, match="cisco, echo"):
+    with pytest.raises(UnknownWorld, match="cisco, cisco-18tb, echo"):
         world("atlantis", 1)
 
 
