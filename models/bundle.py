@@ -9,7 +9,7 @@ Loading verifies all of it and refuses what does not fit with a sentence.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -294,7 +294,7 @@ def save(
 
 def read_landmarks(folder: Path) -> bytes | None:
     """What `models.landmark_file` wrote into a bundle; None where it has none. Raises CorruptBundle."""
-    return _verified(folder).get(LANDMARKS)
+    return _verified(folder, (LANDMARKS,)).get(LANDMARKS)
 
 
 def trees_hash(booster_text: str) -> str:
@@ -302,17 +302,20 @@ def trees_hash(booster_text: str) -> str:
     return hashlib.sha256(booster_text.split("\nparameters:")[0].encode()).hexdigest()
 
 
-def _verified(folder: Path) -> dict[str, bytes]:
+def _verified(folder: Path, optional: Sequence[str] = (REFERENCE,)) -> dict[str, bytes]:
+    """The files that a bundle has to have, and those of `optional` that it has."""
     sums = folder / SUMS
     if not sums.is_file():
         raise CorruptBundle(
             f"{folder} holds no bundle (no SHA256SUMS); name a folder made by `predrain train --out`."
         )
-    lines = (line.split("  ", 1) for line in sums.read_text(errors="replace").splitlines() if "  " in line)
+    lines = [line.split("  ", 1) for line in sums.read_text(errors="replace").splitlines()]
+    if any(len(line) != 2 for line in lines):
+        raise CorruptBundle(f"{sums} has a line that is no checksum; restore the bundle or train it anew.")
     wanted = {name: digest for digest, name in lines}
     texts: dict[str, bytes] = {}
-    optional = [name for name in OPTIONAL if name in wanted or (folder / name).exists()]
-    for name in (*FILES, *optional):
+    there = [name for name in optional if name in wanted or (folder / name).exists()]
+    for name in (*FILES, *there):
         path = folder / name
         if not path.is_file() or path.stat().st_size > SIZE_MAX:
             raise CorruptBundle(f"{path} is missing or too large; restore the bundle or train it anew.")

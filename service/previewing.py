@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from actions.policy import Policy
-from data.history import EPOCH
 from data.refusal import Refusal
 from data.scorebook import Forecasts, Scorebook
 from data.store.port import Store
-from service.scoring.fates import lives_of
 from service.scoring.forecasting import Forecaster
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from service.preview import Preview
 
 NICE = 10
-"""The replay gives way to the service."""
+"""The replay gives way to the service..."""
+DIES_FIRST = "1000"
+"""...and where memory runs out the kernel kills the replay, not the service (`oom_score_adj`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,9 @@ class PolicyPreviewer:
     def _make(
         self, basis: _Basis, thresholds: Thresholds, scorebook: Scorebook, store: Store, now: datetime
     ) -> None:
+        from data.history import EPOCH  # with numpy: a start without need not wait
+        from service.scoring.fates import lives_of
+
         made = PreviewState(basis.days, trouble="The replay failed; the service's log says where.")
         try:
             first = basis.today - timedelta(days=basis.days)
@@ -147,6 +152,8 @@ def _send_preview(
     from service.preview import preview_policy
 
     os.nice(NICE)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(DIES_FIRST)
     try:
         sender.send(preview_policy(book, lives, readings, policy, thresholds))
     except Refusal as refusal:

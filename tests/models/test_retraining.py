@@ -81,7 +81,7 @@ def test_train_takes_outcomes_from_a_file_and_from_a_services_store_and_register
     history = [str(path) for path in (DAILY, CHANGES, DRIVES)]
     plain, heard = str(tmp_path / "plain"), str(tmp_path / "heard")
     assert main(["train", *history, "--out", plain, "--threads", "1"]) == 0
-    asked = ["--outcomes", str(file), "--state", str(state), "--threads", "1"]
+    asked = ["--outcomes", str(file), "--state", str(state), "--alone", "--threads", "1"]
     track = f"sqlite:///{tmp_path / 'models.sqlite'}"
     assert main(["train", *history, "--out", heard, *asked, "--track", track]) == 0
     (version,) = Registry(track).versions()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -117,6 +119,21 @@ def test_a_service_makes_the_same_preview_beside_its_work_and_keeps_it(
     assert json.loads(msgspec.json.encode(made.preview)) == told
     assert ask_until_made(previewer, place) is made
     assert ask_until_made(previewer, place, Policy(failure_cost=20.0)).preview != made.preview
+
+
+@pytest.mark.slow
+def test_a_replay_that_the_kernel_kills_is_told_and_the_service_stays(
+    kept: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.previewing._send_preview", _die)
+    made = ask_until_made(PolicyPreviewer(), place)
+    assert made.preview is None
+    assert made.trouble is not None
+    assert "ended without a result" in made.trouble
+
+
+def _die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_service_that_has_forecast_nothing_says_why_it_has_no_preview(place: Place) -> None:
