@@ -340,7 +340,7 @@ def _changed(changes: Changes, day: int, counters: Counters, *, starts_anew: boo
         known = changes.get(name, ())
         if known and known[-1][1] == value and known[-1][0] != day:
             continue  # nearly always
-        if starts_anew:
+        if starts_anew and known and known[-1][1] != value:
             known = ()
         if len(known) > 1 and known[-1][0] == day:
             known = known[:-1]

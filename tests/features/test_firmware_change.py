@@ -63,6 +63,12 @@ def test_a_rise_before_the_new_firmware_is_not_forgotten() -> None:
     assert state.changes["pending"] == ((100, 0), (101, 16))
 
 
+def test_when_a_count_rose_is_told_though_the_firmware_was_changed_on_that_day() -> None:
+    state = watch((100, 0, OLD), (101, 16, OLD))
+    same = with_firmware(reading(101, {197: 16, 9: 1002}, hour=20), NEW, pending=16)
+    assert observe(state, same).changes["pending"] == ((100, 0), (101, 16))
+
+
 def test_a_rise_of_the_same_day_is_not_forgotten_with_the_new_firmware() -> None:
     state = watch((100, 0, OLD), (101, 16, OLD))
     later = with_firmware(reading(101, {197: 4096, 9: 1002}, hour=20), NEW)
