@@ -67,7 +67,7 @@ class Foundation:
     thresholds: Thresholds
 
     @classmethod
-    def load(cls, folder: Path | None = None) -> Foundation:
+    def load_bundle(cls, folder: Path | None = None) -> Foundation:
         """Of a bundle, by default the one that ships. Raises CorruptBundle, NoFoundation."""
         bundle = Bundle.load(folder)
         raw = read_landmarks(DEFAULT if folder is None else folder)

@@ -65,7 +65,7 @@ class PolicyPreviewer:
         self._basis: _Basis | None = None
         self._state = PreviewState(0)
 
-    def ask(
+    def request_preview(
         self,
         days: int,
         champion: Forecaster[Any],

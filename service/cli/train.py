@@ -76,7 +76,7 @@ def train(
         barred = frozenset(line.strip() for line in exclude.read_text().splitlines() if line.strip())
     words = told_by(outcomes, state)
     continues = not alone and (onto is not None or state is not None)
-    foundation = Foundation.load(onto) if continues else None
+    foundation = Foundation.load_bundle(onto) if continues else None
     today = datetime.now(UTC).date()
     found = HistoryFiles(history, threads=threads).survey(until=until, today=today)
     for sentence in found.sentences():

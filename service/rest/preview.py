@@ -67,7 +67,9 @@ def preview_policy(
     champion, scorebook = (house.lineup.champion if house.ready else None), house.scorer.scorebook
     if champion is None or scorebook is None:
         return caching.answer(request, _body(days, trouble=NOT_HERE if champion is None else NO_SCOREBOOK))
-    state = house.previews.ask(days, champion, scorebook, house.store, house.policy, house.clock.now())
+    state = house.previews.request_preview(
+        days, champion, scorebook, house.store, house.policy, house.clock.now()
+    )
     return caching.answer(
         request, _body(state.days, state.preview, state.made_at, running=state.running, trouble=state.trouble)
     )

@@ -83,7 +83,7 @@ def measure(paths: Sequence[Path], scratch: Path, threads: int) -> Table:
     strangers = crc(truth.serials) // 17 % 2 == 0
     shipped = _train(paths, SHIPPED_BY, ~strangers, truth, scratch / "shipped", threads, None)
     assert shipped is not None
-    foundation = Foundation.load(scratch / "shipped")
+    foundation = Foundation.load_bundle(scratch / "shipped")
     book = score_weekly(readings, shipped, *JUDGED, threads)
     table = Table(
         "drives",

@@ -81,7 +81,7 @@ def test_a_history_with_too_few_deaths_alone_is_learned_from_in_a_continued_trai
         in (tmp_path / "own" / "CARD.md").read_text()
     )
     assert trained.facts.thresholds == foundation.thresholds, "86 drives say nothing of one in 1,000"
-    again = Foundation.load(tmp_path / "own")
+    again = Foundation.load_bundle(tmp_path / "own")
     assert len(again.landmarks) == trained.facts.counts["landmarks"]
 
 
@@ -102,7 +102,7 @@ def test_a_training_with_until_continues_nothing_that_knows_more(foundation: Fou
 
 
 def test_the_bundle_that_ships_brings_its_landmarks() -> None:
-    shipped = Foundation.load()
+    shipped = Foundation.load_bundle()
     counts = Bundle.load().facts.counts
     assert len(shipped.landmarks) == counts["landmarks"]
     assert len(set(shipped.landmarks.serial.tolist())) == counts["drives"]
@@ -116,7 +116,7 @@ def test_a_bundle_without_landmarks_forecasts_and_is_no_foundation(
     Bundle.load(tmp_path / "bare")
     assert read_landmarks(tmp_path / "bare") is None
     with pytest.raises(NoFoundation, match="brings no landmarks"):
-        Foundation.load(tmp_path / "bare")
+        Foundation.load_bundle(tmp_path / "bare")
 
 
 def test_landmarks_that_were_changed_after_the_training_are_refused(
@@ -126,7 +126,7 @@ def test_landmarks_that_were_changed_after_the_training_are_refused(
     write(trained, tmp_path / "own", "")
     (tmp_path / "own" / LANDMARKS).write_bytes(encode_landmarks(foundation.landmarks))
     with pytest.raises(CorruptBundle, match=r"landmarks\.parquet"):
-        Foundation.load(tmp_path / "own")
+        Foundation.load_bundle(tmp_path / "own")
 
 
 def test_train_continues_from_the_bundle_that_is_named_and_not_beside_alone(

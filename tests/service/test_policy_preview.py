@@ -98,7 +98,7 @@ def ask_until_made(previewer: PolicyPreviewer, place: Place, policy: Policy | No
     ):
         until = time.monotonic() + 120
         while time.monotonic() < until:
-            state = previewer.ask(
+            state = previewer.request_preview(
                 85, place.forecaster, scorebook, store, policy or Policy(), SystemClock().now()
             )
             if not state.running:
