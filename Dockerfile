@@ -17,9 +17,16 @@ COPY . .
 ARG SOURCE_DATE_EPOCH=315532800
 RUN make deb
 
+# A package has a stage of its own, with a step that no other stage has: buildah 1.28 (Debian 12) mounts nothing of a
+# stage that comes from the cache whole, and the second of the two images would not find its package.
+FROM build AS collector-package
+RUN test -s dist/predrain-collector_*.deb
+FROM build AS service-package
+RUN test -s dist/predrain_*.deb
+
 # cephadm starts it privileged and as root (deploy/cephadm): smartctl needs the disks, and there is no user of Ceph's here.
 FROM ${BASE} AS collector
-RUN --mount=type=bind,from=build,source=/opt/predrain/dist,target=/dist \
+RUN --mount=type=bind,from=collector-package,source=/opt/predrain/dist,target=/dist \
     apt-get -o Acquire::Retries=3 update \
  && apt-get -o Acquire::Retries=3 install -y --no-install-recommends /dist/predrain-collector_*.deb \
  && rm -rf /var/lib/apt/lists/*
@@ -30,7 +37,7 @@ CMD ["collect", "--config", "/etc/predrain/collector.toml"]
 
 FROM ${BASE} AS service
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/predrain --create-home predrain
-RUN --mount=type=bind,from=build,source=/opt/predrain/dist,target=/dist \
+RUN --mount=type=bind,from=service-package,source=/opt/predrain/dist,target=/dist \
     apt-get -o Acquire::Retries=3 update \
  && apt-get -o Acquire::Retries=3 install -y --no-install-recommends /dist/predrain_*.deb python3-rados \
  && rm -rf /var/lib/apt/lists/*

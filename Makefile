@@ -104,7 +104,7 @@ test: begin-times .venv/.dev $(PAGE)/dist/index.html ## lint, all unit and prope
 	@.ci/apt --optional "tests on a real Kafka, PostgreSQL and Prometheus are skipped" --asleep $(SERVER_PACKAGES)
 	@if [ "$$(id -u)" = 0 ]; then .ci/apt --asleep $(CEPH_PACKAGES); \
 	  else echo "skipped: one drain on a throw-away Ceph cluster, which needs root (sudo make test-ceph)"; fi
-	@$(PARTS) --last --minutes 15 tests='$(PYTEST) -m "not ceph and not machine and (not system or core)"' \
+	@$(PARTS) --last --minutes 15 tests='$(PYTEST) -m "not ceph and not machine and not long and (not system or core)"' \
 	  $(LINT) $(PAGE_TESTS) ceph='[ "$$(id -u)" != 0 ] || CEPH_UNDER_TEST=pacific .venv/bin/pytest -m "ceph and core" tests/system/ceph'
 
 test-all: begin-times .venv/.dev $(PAGE)/dist/index.html ## every test but the nightly ones: all real servers, and Ceph of three releases (root)
@@ -147,8 +147,9 @@ train: .venv/.run ## train the bundle that ships, from PREDRAIN_DATA (or ../shar
 	@test -n "$(DATA)" || { echo "set PREDRAIN_DATA to the folder that holds drives/*.parquet" >&2; exit 1; }
 	$(PREDRAIN) train $(HISTORY) --exclude data/fleets/heldout_serials.txt --out models/bundles/default $(ARGS)
 
-sim: .venv/.dev ## random fault schedules on the simulated cluster (SEED=n replays one, RANDOM_SEEDS=n so many, HOURS=n cluster-hours)
-	@if [ -n "$(HOURS)" ]; then $(PY) -m tests.properties.hours $(HOURS) $(ARGS); else \
+sim: .venv/.dev ## simulated clusters: the adversary (SEEDS=n FROM=n), or random fault schedules (SEED=n replays one, RANDOM_SEEDS=n so many, HOURS=n cluster-hours)
+	@if [ -n "$(SEEDS)" ]; then $(PY) -m tests.properties.adversary --seeds $(SEEDS) --from $(or $(FROM),0) $(ARGS); \
+	elif [ -n "$(HOURS)" ]; then $(PY) -m tests.properties.hours $(HOURS) $(ARGS); else \
 	  PREDRAIN_SIM_SEED=$(SEED) PREDRAIN_SIM_SEEDS=$(RANDOM_SEEDS) .venv/bin/pytest tests/properties -n 2 --dist loadfile; fi
 
 chaos: .venv/.dev ## everything killed, frozen and cut off while 1,000 readings a second come, over Kafka and over HTTP (SEED=n, MINUTES=n, RATE=n, WAY=kafka|http)

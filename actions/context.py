@@ -4,17 +4,17 @@ process did.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from actions.cluster.port import Command
 from actions.cluster.view import ClusterView
 from actions.confirmation import ForecastPoint, WeighedDisk
-from actions.ledger import found, key_of, pinned, same, value_of
+from actions.ledger import is_pin, pinned
 from actions.policy import Policy
 from actions.states import ACTIVE
 from actions.survey import Survey, rests
+from data.clock import lately
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, OsdId, PgId
 from data.outlook import Outlook
@@ -34,16 +34,24 @@ class Memory:
     """
     mgr_id: str = ""
     dump_version: int = 0
+    shown: bool = False
+    """Whether every PG that our commands changed has reported since from where the map sends it."""
+    unseen: bool = True
+    """Whether there was a start, a new mgr or a command of ours that no PG's report shows: time must pass then."""
     changed: Mapping[PgId, int] = field(default_factory=dict)
     """PGs whose mapping our last commands changed, with the epoch that their reports must have reached."""
     moving: frozenset[PgId] = frozenset()
     """PGs whose mapping our commands changed, that have reported, and have not been at rest since."""
-    written: Mapping[str, tuple[str, frozenset[PgId]]] = field(default_factory=dict)
-    """What our last commands were to write, by the ledger's keys, each with the PGs that it would change."""
+    unreported: Mapping[PgId, tuple[int, ...]] = field(default_factory=dict)
+    """Of `changed`, those that the map sends elsewhere than they last reported, with their `up` by the map."""
+    down_since: Mapping[OsdId, datetime] = field(default_factory=dict)
+    """Since when each OSD that is down was seen down without a break."""
     attempts: Mapping[str, int] = field(default_factory=dict)
     """How often this process wrote each key of the ledger without ever seeing it in the map."""
     planned: Mapping[str, tuple[int, datetime]] = field(default_factory=dict)
     """Fingerprint of the map under which each drain was planned, and when."""
+    paced: Mapping[str, datetime] = field(default_factory=dict)
+    """When the budget of each drain was last judged."""
     new_mgr: bool = False
 
     @classmethod
@@ -57,18 +65,25 @@ class Memory:
         What would be trusted much later than a command of now was sent before the clock was set back; it is waited for
         as if it had been sent now. By how much `now` itself may be late, the view's age at most, does not count.
         """
-        undone = self._undone(view)
-        silent = {
-            pg: epoch
-            for pg, epoch in self.changed.items()
-            if pg not in undone and not _reported(view, pg, epoch)
-        }
+        silent = {pg: epoch for pg, epoch in self.changed.items() if not _reported(view, pg, epoch)}
+        shown = self.shown or (not silent and not self.unseen and self._are_placed(view))
+        unreported = self._find_unreported(view, silent)
+        silent = {pg: epoch for pg, epoch in silent.items() if pg in unreported}
         reported = (self.moving | self.changed.keys()) - silent.keys()
         moving = frozenset(pg for pg in reported if pg in view.pgs and not rests(view.pgs[pg]))
-        written = {key: write for key, write in self.written.items() if write[1] & silent.keys()}
         soon = now + _two_periods(policy)
         trusted_from = soon if self.trusted_from > soon + policy.view_age_max else self.trusted_from
-        memory = replace(self, changed=silent, moving=moving, written=written, trusted_from=trusted_from)
+        down_since = {osd.id: self.down_since.get(osd.id, now) for osd in view.osds.values() if not osd.up}
+        memory = replace(
+            self,
+            shown=shown,
+            unseen=self.unseen and view.as_of < trusted_from,
+            changed=silent,
+            moving=moving,
+            unreported=unreported,
+            trusted_from=trusted_from,
+            down_since=down_since,
+        )
         if view.mgr_id == self.mgr_id and view.dump_version >= self.dump_version:
             return replace(
                 memory,
@@ -77,46 +92,105 @@ class Memory:
             )
         later = max(memory.trusted_from, soon)
         return replace(
-            memory, mgr_id=view.mgr_id, dump_version=view.dump_version, trusted_from=later, new_mgr=True
+            memory,
+            mgr_id=view.mgr_id,
+            dump_version=view.dump_version,
+            trusted_from=later,
+            new_mgr=True,
+            shown=False,
+            unseen=True,
         )
 
-    def sent(self, pgs: Mapping[PgId, int], keys: Iterable[str], now: datetime, policy: Policy) -> Memory:
-        """After a command: its PGs must report, and the rest of the statistics must be younger than this."""
+    def sent(
+        self,
+        pgs: Mapping[PgId, int],
+        keys: Iterable[str],
+        now: datetime,
+        policy: Policy,
+        *,
+        known: bool = True,
+    ) -> Memory:
+        """After a command: its PGs must report, and the rest of the statistics must be younger than this.
+
+        known: whether the epoch after which they must report was told by the cluster.
+        """
         attempts = dict(self.attempts)
         for key in keys:
             attempts[key] = attempts.get(key, 0) + 1
         return replace(
             self,
+            shown=False,
+            unseen=self.unseen or not (pgs and known),
             changed={**self.changed, **pgs},
             attempts=attempts,
             trusted_from=max(self.trusted_from, now + _two_periods(policy)),
         )
 
-    def writing(
-        self, command: Command, pgs: frozenset[PgId], epoch: int, now: datetime, policy: Policy
-    ) -> Memory:
-        """After a command that was done, or may have been: `pgs` must report, if the map shows what it wrote."""
-        write = {key_of(command): (value_of(command), pgs)}
-        waits = self.sent(dict.fromkeys(pgs, epoch), (), now, policy)
-        return replace(waits, written={**self.written, **write})
+    def _find_unreported(self, view: ClusterView, silent: Mapping[PgId, int]) -> dict[PgId, tuple[int, ...]]:
+        """Of PGs that have not reported since our commands, those that have something to report, with their `up`.
 
-    def _undone(self, view: ClusterView) -> frozenset[PgId]:
-        """PGs of commands that, as the map shows by now, were not done or not kept by the mon: they may have nothing to
-        report, and while they are idle they do not.
+        A PG whose `up` is by the map what it last reported has nothing to report, and while it is idle it does not: the
+        command changed no placement, or the mon did not keep it. That is believed of a map that shows the command, and
+        of statistics that are younger than it.
         """
-        if view.as_of < self.trusted_from:
-            return frozenset()
-        undone = (pgs for key, (value, pgs) in self.written.items() if not same(key, found(view, key), value))
-        return frozenset(pg for pgs in undone for pg in pgs)
+        if not silent:
+            return {}
+        # numpy and the placement come with the first step, not with the first answer of a service that starts.
+        from actions.crush.choose import CannotPlace
+        from actions.foresight import placed
+
+        young = view.as_of >= self.trusted_from
+        try:
+            computed = placed(view, (), silent.keys())
+        except CannotPlace:
+            return {} if young else {pg: view.pgs[pg].up for pg in silent}
+        return {
+            pg: up
+            for pg, up in computed.items()
+            if up != view.pgs[pg].up or not young or view.epoch < silent[pg]
+        }
+
+    def _are_placed(self, view: ClusterView) -> bool:
+        """Whether each PG that our commands changed serves where the map sends it by now."""
+        from actions.crush.choose import CannotPlace
+        from actions.foresight import placed
+
+        try:
+            computed = placed(view, (), [pg for pg in self.changed if pg in view.pgs])
+        except CannotPlace:
+            return False
+        return bool(computed) and all(up == view.pgs[pg].up for pg, up in computed.items())
 
     def arrived(self, keys: Iterable[str]) -> Memory:
         """After these keys were seen in the map as they were written."""
         left = {key: count for key, count in self.attempts.items() if key not in set(keys)}
         return self if left == self.attempts else replace(self, attempts=left)
 
-    def settled(self, view: ClusterView) -> bool:
-        """Whether the view can already show what our last commands did."""
-        return not self.changed and view.as_of >= self.trusted_from
+    def note_decisions(
+        self, planned: Mapping[str, tuple[int, datetime]], paced: Mapping[str, datetime]
+    ) -> Memory:
+        """After a decision: under which maps drains were planned, and whose budgets were judged."""
+        if not planned and not paced:
+            return self
+        return replace(self, planned={**self.planned, **planned}, paced={**self.paced, **paced})
+
+    def is_pace_due(self, drain: str, now: datetime, policy: Policy) -> bool:
+        """Whether a drain's budget may be judged anew: looks that follow a step come sooner than a tick apart."""
+        judged = self.paced.get(drain)
+        return judged is None or not lately(judged, now, timedelta(seconds=policy.tick_seconds))
+
+    def is_trusted(self, view: ClusterView) -> bool:
+        """Whether all statistics are younger than our last command by two periods."""
+        return view.as_of >= self.trusted_from
+
+    def settled(self, view: ClusterView, pgs: Collection[PgId] | None = None) -> bool:
+        """Whether the view can already show what our last commands did to `pgs`, or to every PG (None).
+
+        A report of each PG that they changed shows it, from where the map sends the PG. Where one has nothing to
+        report, or a command changed no PG, time must pass.
+        """
+        waiting = self.changed.keys() if pgs is None else self.changed.keys() & set(pgs)
+        return not waiting and (self.shown or self.is_trusted(view))
 
 
 def _two_periods(policy: Policy) -> timedelta:
@@ -157,6 +231,25 @@ class Context:
     def others(self, drain: Drain) -> tuple[Drain, ...]:
         """Every other drain that holds part of the budget, or is paused while it does."""
         return tuple(other for other in self.drains if other.id != drain.id and engaged(other))
+
+    def list_claimants(self, drain: Drain) -> tuple[Drain, ...]:
+        """Every other drain whose writes still count: it may be cancelled, or its OSD stands empty because of it."""
+        return tuple(other for other in self.drains if other.id != drain.id and self.still_claims(other))
+
+    def still_claims(self, drain: Drain) -> bool:
+        """Whether a drain has written to the cluster, and may still be cancelled, has an OSD that stands empty, or was
+        cancelled and left pins for drains that stay.
+        """
+        paused = drain.state in (DrainState.PAUSED, DrainState.FAILED)
+        state = drain.resume_to if paused else drain.state
+        if engaged(drain) or state is DrainState.VERIFIED:
+            return True
+        if state is DrainState.CANCELLED:
+            return any(is_pin(key) for key in drain.ours)
+        osds = self.survey.view.osds
+        return state is DrainState.HANDED_OVER and any(
+            osd in osds and osds[osd].reweight == 0.0 for osd in drain.osds
+        )
 
     def draining(self) -> frozenset[OsdId]:
         """OSDs that some drain empties now: no target for anybody."""

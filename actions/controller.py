@@ -18,13 +18,14 @@ from actions.cluster.view import ClusterView
 from actions.context import Context, Memory
 from actions.copies import Copies
 from actions.decide import decide
+from actions.desired import follow_map
 from actions.disk_evidence import DiskEvidence
-from actions.flags import left_set, let_go
+from actions.flags import left_set
 from actions.folding import held_on, is_new, same_reasons
 from actions.guards import Pass, Refuse, judge
 from actions.journalled import LIFE, Journalled
 from actions.leading import Lead
-from actions.ledger import key_of, value_of
+from actions.ledger import is_pin, key_of, value_of
 from actions.leftovers import arrived, leftovers
 from actions.policy import Policy
 from actions.proposals import idle
@@ -258,8 +259,7 @@ class Controller:
             weighed=known.weighed, bytes_per_second=known.bytes_per_second, bundle_since=self.bundle_since,
             slow=self.slow, residences=self.residences,
         )  # fmt: skip
-        if decisions.planned:
-            self._memory = replace(self._memory, planned={**self._memory.planned, **decisions.planned})
+        self._memory = self._memory.note_decisions(decisions.planned, decisions.paced)
         return decisions
 
     def _carry_out(self, answer: Answer, view: ClusterView, drains: tuple[Drain, ...], now: datetime) -> int:
@@ -312,7 +312,7 @@ class Controller:
                 said.append(refused)
                 break
             before, pgs = self._memory, step.remapped_by(command)
-            self._memory = before.writing(command, pgs, epoch, now, self.policy)
+            self._memory = before.sent(dict.fromkeys(pgs, epoch), (), now, self.policy)
             try:
                 answer = self.cluster.apply(command)
             except ClusterUnreachable as trouble:
@@ -324,9 +324,9 @@ class Controller:
             said.append(answer.text or ("ok" if answer.ok else "refused"))
             if answer.ok:
                 epoch = max(epoch, answer.epoch or epoch + 1)
-                before = before.writing(command, pgs, epoch, now, self.policy)
             # What is refused counts as an attempt and is not waited for.
-            self._memory = before.sent({}, (key_of(command),), now, self.policy)
+            waits_for, known = dict.fromkeys(pgs, epoch) if answer.ok else {}, answer.epoch is not None
+            self._memory = before.sent(waits_for, (key_of(command),), now, self.policy, known=known)
         self._journal.write(step.drain.id, now, "", "", answered="; ".join(dict.fromkeys(said)), epoch=epoch)
         for command in left_set(step.commands[:sent]) if refused is not None else ():
             self._put_back(step.drain.id, command, now)
@@ -354,11 +354,16 @@ class Controller:
         """
         assert self._memory is not None
         settled = self._memory.settled(view)
-        if settled:  # the mon answers "set" also to pins that it drops seconds later
-            self._memory = self._memory.arrived(arrived(drains, view, self._memory.attempts))
+        if settled:
+            shown = arrived(drains, view, self._memory.attempts)
+            if not self._memory.is_trusted(
+                view
+            ):  # the mon answers "set" also to pins that it drops seconds later
+                shown = frozenset(key for key in shown if not is_pin(key))
+            self._memory = self._memory.arrived(shown)
         for id_, command in leftovers(drains, view, halted=halted) if settled or halted else ():
             self._put_back(id_, command, now)
-        freed = tuple(let_go(drain, view) for drain in drains) if settled else drains
+        freed = tuple(follow_map(drain, view, drains) for drain in drains) if settled else drains
         for drain, free in zip(drains, freed, strict=True):
             if free is not drain:
                 with suppress(RevisionConflict):  # the next look reads it again

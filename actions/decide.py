@@ -1,6 +1,4 @@
-"""The decision: from what is seen to what is done, as a pure function. One look, at most one small
-step a drain.
-"""
+"""The decision: from what is seen to what is done, as a pure function. One look, at most one small step a drain."""
 
 from __future__ import annotations
 
@@ -9,36 +7,39 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from actions import quarantine
-from actions.cluster.port import Command, CrushReweight, Reweight
-from actions.cluster.view import ClusterView
+from actions.cluster.port import CrushReweight, Reweight
+from actions.cluster.view import ClusterView, Pg
 from actions.confirmation import ForecastPoint, WeighedDisk
 from actions.context import Context, Memory, engaged
 from actions.crush.choose import CannotPlace
+from actions.desired import find_stray_upmaps, list_claims_for_others
 from actions.fate import slot_reused
-from actions.flight import Allowance, allowance, at_work
+from actions.flight import Allowance, allowance, at_work, list_own_pgs
 from actions.folding import held
 from actions.foresight import fingerprint
 from actions.guards import AUTOMATIC, Refuse, refusals
 from actions.guards.cluster import foreign_trouble
-from actions.ledger import booked, command_for, found, key_of, same, value_of
+from actions.guards.safety import refuse_short
+from actions.ledger import booked, found, key_of, value_of
 from actions.likeness import read_alike
 from actions.mechanics.batch import Batch, back
 from actions.mechanics.override import keep_again
 from actions.mechanics.restore import next_return
 from actions.mechanics.retire import returnable, to_retire
-from actions.messages import WORDS, describe_rest
+from actions.messages import WORDS, describe_rest, name_yielded
 from actions.moving import current_osd, farewell, next_batch, paced, progressed
-from actions.pacing import latency_seen
+from actions.pacing import Pace, latency_seen
 from actions.plan import plan, unlike, unplaceable
 from actions.policy import Mode, Policy
-from actions.proposals import no_longer_wanted, proposals
+from actions.proposals import proposals
 from actions.renewal import anew, map_changed, outdated, planned_before
 from actions.risk import most_endangered_first
 from actions.space import room
 from actions.states import BEGUN, COUNTED, ENDED, Event, after, can
 from actions.steps import Answer, Decisions, Hold, Step, Turn, Wait
-from actions.survey import Survey, survey
-from actions.throttle import THEIRS, lowered, returned, shared, to_give_back, unheld, wanted, yielded
+from actions.strategies import STRATEGIES
+from actions.survey import Survey, add_unreported, survey
+from actions.throttle import lower_settings, lowered, returned, shared, to_give_back, unheld, yielded
 from actions.weighing import with_weighed_disks
 from data.drain import Drain, DrainState, Intent, Plan, Progress
 from data.ids import DeviceId
@@ -78,7 +79,7 @@ def decide(
     takes days.
     """
     context = Context(
-        survey=surveyed if surveyed is not None else survey(view),
+        survey=add_unreported(surveyed if surveyed is not None else survey(view), memory.unreported),
         outlooks=outlooks, drains=tuple(drains), now=now, memory=memory, halted=halted, lease_held=lease_held,
         bad_since=bad_since or {}, forecasts=forecasts or {}, bytes_per_second=bytes_per_second,
         bundle_since=bundle_since, slow=slow or Slowness(), residences=residences or {}, weighed=weighed or {},
@@ -89,9 +90,8 @@ def decide(
     living = (drain for drain in drains if drain.state not in ENDED)
     ranked = most_endangered_first(view, living, outlooks, policy)
     answers: list[Answer] = [answer for drain in ranked for answer in desk.answer(drain)]
-    answers.extend(proposals(view, policy, context))
-    answers.extend(quarantine.proposals(view, policy, context))
-    return Decisions(tuple(answers), desk.planned)
+    answers += [*proposals(view, policy, context), *quarantine.proposals(view, policy, context)]
+    return Decisions(tuple(answers), desk.planned, desk.paced)
 
 
 @dataclass(slots=True)
@@ -103,6 +103,7 @@ class _Desk:
     context: Context
     allowance: Allowance
     planned: dict[str, tuple[int, datetime]]
+    paced: dict[str, datetime] = field(default_factory=dict)
     weighed: bool = False
     renewed: bool = False
     sent: dict[str, str] = field(default_factory=dict)
@@ -126,8 +127,8 @@ class _Desk:
             return (self._turn(drain, Event.REPLACED, "another device is in its place"),)
         if engaged(drain) and (rescue := self._rescue(drain)):
             return (rescue,)
-        if drain.intent is Intent.QUARANTINE:
-            return quarantine.answer(self.view, drain, self.policy, self.context, self.allowance)
+        if taken := self._take_over(drain):
+            return (taken,)
         match drain.state:
             case S.PROPOSED:
                 return self._proposed(drain)
@@ -144,28 +145,37 @@ class _Desk:
             case _:
                 return self._guarded(drain, self._draining)
 
+    def _take_over(self, drain: Drain) -> Turn | None:
+        """A quarantine ends where a drain of the same OSD holds all that it has set."""
+        heir = quarantine.find_heir(drain, self.context)
+        if heir is None or not quarantine.holds_all(heir, drain) or not can(drain, Event.TAKEN_OVER):
+            return None
+        return self._turn(replace(drain, ours={}), Event.TAKEN_OVER, f"taken over by drain {heir.id}")
+
     def _guarded(self, drain: Drain, go_on: Callable[[Drain], tuple[Answer, ...]]) -> tuple[Answer, ...]:
         """Hold with every refusal, wait for what was sent to show, or go on."""
         drain = progressed(self.view, drain, self.context)
         refused = refusals(self.view, drain, self.policy, self.context)
         if self.policy.mode is Mode.OBSERVE and drain.state is not S.CANCELLING:
             refused = (
-                Refuse("mode", "The mode is observe: nothing is moved. Set mode propose or act."),
+                Refuse("mode", "The mode is observe: nothing is changed. Set mode propose or act."),
                 *refused,
             )
         if refused and (fresh := self._planned_anew(drain, refused)):
             return (fresh,)
         if refused:
             return (Hold(held(drain, refused, self.context.now), refused),)
-        if not self.context.memory.settled(self.view):
+        if not self.context.memory.settled(self.view, list_own_pgs(drain)):
             return (Wait(drain, "what was sent last must show in the statistics"),)
+        if heir := quarantine.find_heir(drain, self.context):
+            return (Wait(drain, f"drain {heir.id} takes it over"),)
         return go_on(drain)
 
     def _uncomputed(self, drain: Drain, trouble: str) -> tuple[Answer, ...]:
         """Hold by the plan, until it can be made anew; a cancelled drain gives back what needs no placement."""
         if drain.state is S.CANCELLING and (wrong := to_give_back(self.view, drain, self.context)):
             return self._send(drain, back(wrong))
-        if drain.state is S.DRAINING and drain.intent is not Intent.QUARANTINE:
+        if drain.state is S.DRAINING and STRATEGIES[drain.intent].moves_data:
             drain = replace(drain, plan=unplaceable(self.view, drain, trouble))
             self._note_plan(drain)
         refused = (Refuse("plan", trouble),)
@@ -184,11 +194,8 @@ class _Desk:
         felt = latency_seen(self.view, at_work(drain))
         return f"epoch {self.view.epoch}: {describe_rest(self.view, drain, names)}{felt}"
 
-    # -- stages
-    # ----------------------------------------------------------------------------------------------------
-
     def _proposed(self, drain: Drain) -> tuple[Answer, ...]:
-        if moot := no_longer_wanted(self.view, drain, self.policy, self.context):
+        if moot := STRATEGIES[drain.intent].find_moot(self.view, drain, self.policy, self.context):
             return (self._turn(drain, Event.WITHDRAW, moot),)
         if self.policy.mode is not Mode.ACT or drain.asked_by != AUTOMATIC:
             return self._awaited(drain)
@@ -216,15 +223,13 @@ class _Desk:
     def _approved(self, drain: Drain) -> tuple[Answer, ...]:
         made = plan(self.view, drain, self.policy, self.context)
         self._note_plan(drain)
-        planned = replace(
-            drain,
-            plan=made,
-            progress=Progress(planned_pgs=len({move.pg for move in made.moves}), planned_bytes=made.bytes),
-        )
+        strategy = STRATEGIES[drain.intent]
+        counted = Progress(planned_pgs=len(strategy.list_planned_pgs(made)), planned_bytes=made.bytes)
+        planned = replace(drain, plan=made, progress=counted)
         if made.refusals:
             refused = refusals(self.view, planned, self.policy, self.context)
             return (Hold(held(planned, refused, self.context.now), refused),)
-        watched = [f"osd.{osd}/{what}" for osd in drain.osds for what in ("reweight", "crush_weight")]
+        watched = [f"osd.{osd}/{what}" for osd in drain.osds for what in strategy.noted]
         as_found = {key: found(self.view, key) for key in watched}
         started = after(planned, Event.START, self.context.now)
         saved, ours = quarantine.inherited(drain, self.context)
@@ -235,6 +240,8 @@ class _Desk:
         return (Turn(started, self._seen(planned), decided),)
 
     def _preparing(self, drain: Drain) -> tuple[Answer, ...]:
+        if not STRATEGIES[drain.intent].moves_data:
+            return (self._turn(drain, Event.PREPARED, "nothing else has to be held"),)
         return self._hold_settings(drain) or (
             self._turn(
                 drain, Event.PREPARED, f"balancer and throttles are as they must be{self._grip(drain)}"
@@ -244,21 +251,23 @@ class _Desk:
     def _draining(self, drain: Drain) -> tuple[Answer, ...]:
         if drain.state is S.HOLDING:
             return (self._turn(drain, Event.PASSED, "every guard passes again"),)
+        if not STRATEGIES[drain.intent].moves_data:
+            if well := quarantine.find_recovery(drain, self.policy, self.context):
+                return (self._turn(drain, Event.RECOVERED, well),)
+            return self._send(drain, quarantine.lower_affinity(self.view, drain, self.allowance))
         kept = keep_again(self.view, drain, self.context, self.allowance)
         if kept is not None:
             return self._send(drain, kept)
         osd = current_osd(self.view, drain, self.context)
         if osd is None and to_retire(self.view, drain) is None and not self._pins_to_return(drain):
-            filled = drain.intent is Intent.FILL
-            done = "it has its share" if filled else "no PG names it any more"
-            return (self._turn(drain, Event.EMPTIED, done),)
+            return (self._turn(drain, Event.EMPTIED, WORDS[drain.intent].emptied),)
         if relowered := self._hold_settings(drain):
             return relowered
         if drain.plan is None or map_changed(self.view, drain, self.context):
             fresh = self._replan(drain)
             if fresh is not None:
                 return (fresh,)
-        drain, pace, flying = paced(self.view, drain, self.policy, self.context)
+        drain, pace, flying = self._pace(drain)
         batch = (
             next_batch(self.view, drain, osd, pace, len(flying), self.context, self.allowance)
             if osd is not None
@@ -283,18 +292,17 @@ class _Desk:
         return (Turn(after(free, Event.COUNTED, self.context.now), self._seen(drain), decided),)
 
     def _cancelling(self, drain: Drain) -> tuple[Answer, ...]:
-        drain, pace, flying = paced(self.view, drain, self.policy, self.context)
-        starts = 0 if pace.holds else self.allowance.starts(pace.budget, len(flying))
+        if not STRATEGIES[drain.intent].moves_data:
+            starts = max(0, self.allowance.peering)
+        else:
+            drain, pace, flying = self._pace(drain)
+            starts = 0 if pace.holds else self.allowance.starts(pace.budget, len(flying))
         way = next_return(self.view, drain, self.policy, self.context, self.allowance, starts)
         if way.done:
-            ended = replace(
-                after(way.drain, Event.RESTORED, self.context.now, why=way.batch.decided), ours={}
-            )
+            over = after(way.drain, Event.RESTORED, self.context.now, why=way.batch.decided)
+            ended = replace(over, ours=list_claims_for_others(self.view, way.drain, self.context))
             return (Turn(ended, self._seen(drain), way.batch.decided),)
         return self._send(way.drain, way.batch)
-
-    # -- pieces
-    # ----------------------------------------------------------------------------------------------------
 
     def _rescue(self, drain: Drain) -> Answer | None:
         """Real trouble heals at the operator's speed: lowered throttles go back at once, whatever else holds, and
@@ -310,40 +318,30 @@ class _Desk:
         free = returned(self.view, drain)
         return None if free is drain else self._noted(free, "the throttles are as they were found")
 
+    def _pace(self, drain: Drain) -> tuple[Drain, Pace, tuple[Pg, ...]]:
+        if self.context.memory.is_pace_due(drain.id, self.context.now, self.policy):
+            self.paced[drain.id] = self.context.now
+        return paced(self.view, drain, self.policy, self.context)
+
     def _hold_settings(self, drain: Drain) -> tuple[Answer, ...]:
         """Balancer off, throttles down; kept with what they were before any drain touched them. What somebody else
         set since is theirs.
         """
         free = yielded(self.view, drain, self.context)
         if free is not drain:
-            theirs = ", ".join(
-                f"{key.removesuffix(THEIRS)} at {now}"
-                for key, now in free.ours.items()
-                if key not in drain.ours
-            )
-            return (self._noted(free, f"leave {theirs}: somebody else set it"),)
-        saved, ours = dict(drain.saved), dict(drain.ours)
-        commands: list[Command] = []
-        for key, (was, must) in wanted(self.view, drain, self.context).items():
-            if self.context.memory.attempts.get(key, 0) >= self.policy.pin_attempts:
-                continue  # the mon does not take it
-            given_back = key in ours and same(key, ours[key], was) and not same(key, was, must)
-            if drain.state is not S.PREPARING and not given_back:
-                continue
-            saved[key] = was
-            if {found(self.view, key), self.sent.get(key, must)} != {must}:
-                commands.append(command_for(key, must))
-            ours[key] = must
-        prepared = replace(drain, saved=saved, ours=ours)
+            return (self._noted(free, f"leave {name_yielded(free, drain)}: somebody else set it"),)
+        trouble = foreign_trouble(self.context)
+        prepared, commands = lower_settings(
+            self.view, drain, self.policy, self.context, self.sent, trouble=trouble
+        )
         if commands:
             names = ", ".join(f"{key_of(command)} {value_of(command)}" for command in commands)
-            return (self._step(prepared, Batch(tuple(commands), decided=f"hold {names}")),)
+            return (self._step(prepared, Batch(commands, decided=f"hold {names}")),)
         if prepared == drain:
             return ()
         decided = f"balancer and throttles are held by another drain already{self._grip(drain)}"
-        if drain.state is S.PREPARING:
-            return (self._turn(prepared, Event.PREPARED, decided),)
-        return (self._noted(prepared, decided),)
+        turned = drain.state is S.PREPARING
+        return (self._turn(prepared, Event.PREPARED, decided) if turned else self._noted(prepared, decided),)
 
     def _grip(self, drain: Drain) -> str:
         """What to add to a sentence where the throttle cannot be relied on."""
@@ -356,6 +354,8 @@ class _Desk:
             return (Hold(held(drain, refused, self.context.now), refused),)
         if not batch.commands:
             return (Wait(drain, batch.waits_for or "what is on its way must arrive"),)
+        if short := refuse_short(batch.pgs, self.context):
+            return (Hold(held(drain, (short,), self.context.now), (short,)),)
         if any(isinstance(command, Reweight | CrushReweight) for command in batch.commands):
             if self.weighed:  # each foresaw where its PGs go with the other's weight as it was
                 return (Wait(drain, "another drain changes a weight in this look"),)
@@ -364,7 +364,7 @@ class _Desk:
 
     def _step(self, drain: Drain, batch: Batch) -> Step:
         self.sent.update((key_of(command), value_of(command)) for command in batch.commands)
-        ready = booked(drain, self.view, batch.commands, batch.pgs)
+        ready = booked(drain, self.view, batch.commands, batch.pgs, self.context.list_claimants(drain))
         progress = replace(ready.progress, started=len(batch.pgs))
         ready = replace(
             ready, revision=drain.revision + 1, updated_at=self.context.now, held_by=(), progress=progress
@@ -372,9 +372,9 @@ class _Desk:
         return Step(ready, batch.commands, self._seen(drain), batch.decided, batch.pgs)
 
     def _pins_to_return(self, drain: Drain) -> bool:
-        if not self.policy.return_pins:
-            return False
-        return returnable(self.view, drain, self.context, self.allowance)
+        if drain.intent is Intent.REPLACE:
+            return bool(find_stray_upmaps(self.view, drain, self.context, self.allowance.room))
+        return self.policy.return_pins and returnable(self.view, drain, self.context, self.allowance)
 
     def _note_plan(self, drain: Drain) -> int:
         mark = fingerprint(self.view, drain, self.context.draining())

@@ -9,12 +9,22 @@ from actions.cluster.view import Pg
 from actions.context import Context, engaged
 from actions.ledger import pinned
 from actions.policy import Policy
-from actions.space import Room
+from actions.space import Room, remaining
 from actions.states import ENDED
 from actions.throttle import unheld
-from data.drain import Drain, DrainState
+from data.drain import Drain, DrainState, Mechanic
 from data.ids import OsdId, PgId
 
+WALKING = (Mechanic.UPMAP_WALK, Mechanic.REBUILD)
+_FORWARD = frozenset(
+    {
+        DrainState.PROPOSED,
+        DrainState.APPROVED,
+        DrainState.PREPARING,
+        DrainState.DRAINING,
+        DrainState.HOLDING,
+    }
+)
 _MOVING = frozenset({DrainState.DRAINING, DrainState.HOLDING, DrainState.CANCELLING})
 
 
@@ -35,6 +45,33 @@ def in_flight(drain: Drain, context: Context) -> tuple[Pg, ...]:
         or leaving & (set(pg.acting) - set(pg.up))
         or (cancelling and leaving & (set(pg.up) - set(pg.acting)))
     )
+
+
+def list_own_pgs(drain: Drain) -> frozenset[PgId]:
+    """PGs that a drain moves, has pinned, or no longer leads."""
+    plan = drain.plan
+    planned = {move.pg for move in plan.moves} | set(plan.stirred) if plan else set()
+    return frozenset(planned) | pinned(drain.ours).keys()
+
+
+def list_ready_pgs(drain: Drain, context: Context) -> frozenset[PgId]:
+    """PGs at rest that a drain which goes PG by PG has still to send; empty where it goes otherwise, or has none."""
+    if drain.plan is None or drain.plan.mechanic not in WALKING or drain.state not in _FORWARD:
+        return frozenset()
+    survey = context.survey
+    left = {move.pg for move in remaining(survey.view, drain)}
+    return frozenset(left - survey.restless.keys() - survey.broken.keys())
+
+
+def list_touched_pgs(drain: Drain, context: Context) -> frozenset[PgId]:
+    """PGs that the drain's next step may touch: those that are ready where there are any, else every one of its plan
+    and its pins, and of those that are not at rest every one that names its OSDs.
+    """
+    if ready := list_ready_pgs(drain, context):
+        return ready
+    leaving, survey = set(drain.osds), context.survey
+    unsafe = (*survey.restless.values(), *survey.broken.values())
+    return list_own_pgs(drain) | {pg.id for pg in unsafe if leaving & {*pg.up, *pg.acting}}
 
 
 def at_work(drain: Drain) -> frozenset[OsdId]:
@@ -101,8 +138,9 @@ def allowance(context: Context, policy: Policy, room: Room) -> Allowance:
     flying = {pg.id for drain in context.drains if engaged(drain) for pg in in_flight(drain, context)}
     moving = (drain for drain in context.drains if drain.state in _MOVING)
     loose = any(unheld(survey.view, at_work(drain)) for drain in moving)
+    unreported = len(context.memory.unreported)  # they may peer now
     return Allowance(
-        peering=0 if peers else policy.peering_max,
+        peering=0 if peers else max(0, policy.peering_max - unreported),
         flights=(1 if loose else policy.in_flight_max) - len(flying),
         per_target=policy.per_target_max,
         room=room,

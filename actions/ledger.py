@@ -8,8 +8,9 @@ where the mon had no value (it is on then) · `flag/norebalance`: `on` while a s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from actions.cluster.port import (
     Balancer,
@@ -33,6 +34,8 @@ Pairs = tuple[tuple[int, int], ...]
 ABSENT = "-"
 BEFORE = "~"
 """Ends the key under which `ours` keeps the value before the last write, until the map shows the write."""
+THEIRS = "!"
+"""Ends the key under which `ours` notes that somebody else set an option while we held it: hands off."""
 
 
 def upmap_key(pg: PgId) -> str:
@@ -169,11 +172,56 @@ def explained(drain: Drain, key: str, now: str) -> bool:
     return False
 
 
+def is_ours(drains: Iterable[Drain], key: str, now: str) -> bool:
+    """Whether what the map holds under a key is the doing of some of `drains` together, or the mon's tidying of it.
+
+    Several drains may send one PG on in turn. The list of pairs that each writes holds those of the others, so that it
+    is explained by all their books together where no single one explains it.
+    """
+    claims = [drain for drain in drains if key in drain.ours]
+    if any(explained(drain, key, now) for drain in claims):
+        return True
+    if not claims or not is_pin(key):
+        return False
+    values = (
+        book.get(name, "")
+        for drain in claims
+        for book in (drain.ours, drain.saved)
+        for name in (key, key + BEFORE)
+    )
+    return set(read_pairs(now)) <= {pair for value in values for pair in read_pairs(value)}
+
+
+def find_base(drains: Iterable[Drain], key: str, now: str) -> str | None:
+    """What others left under a key before the first of `drains` wrote it; None where none of them claims it.
+
+    All claims name the same value, unless somebody else wrote between two of them (the last writer then knows it), or
+    they are of version 0.1.0, where a drain took what another one had sent for what it found.
+    """
+    claims = [drain for drain in drains if key in drain.ours and key in drain.saved]
+
+    def rank_claim(drain: Drain) -> tuple[bool, bool, datetime, str]:
+        found = drain.saved[key]
+        sent = any(
+            other is not drain
+            and same(key, other.ours[key], found)
+            and not same(key, other.saved[key], found)
+            for other in claims
+        )
+        return sent, not explained(drain, key, now), drain.created_at, drain.id
+
+    return min(claims, key=rank_claim).saved[key] if claims else None
+
+
 def booked(
-    drain: Drain, view: ClusterView, commands: Collection[Command], pgs: Collection[PgId] = ()
+    drain: Drain,
+    view: ClusterView,
+    commands: Collection[Command],
+    pgs: Collection[PgId] = (),
+    others: Collection[Drain] = (),
 ) -> Drain:
     """The drain as it must be stored before `commands` are sent, which change the mapping of `pgs`. What was found
-    first is kept, never overwritten.
+    first is kept, never overwritten: what `others`, the drains under way beside it, had set is not taken for found.
     """
     saved = dict(drain.saved)
     ours = {
@@ -181,18 +229,25 @@ def booked(
         for key, value in drain.ours.items()
         if not key.endswith(BEFORE) or not same(key[:-1], drain.ours[key[:-1]], found(view, key[:-1]))
     }
+
+    def claim_key(key: str) -> str:
+        now = found(view, key)
+        inherited = find_base(others, key, now) if is_pin(key) and is_ours(others, key, now) else None
+        saved.setdefault(key, now if inherited is None else inherited)
+        return now
+
     for command in commands:
         key = key_of(command)
         if isinstance(command, SetFlag) and not command.on and key in ours:
             continue  # owned until the map is seen without it: the step may be cut short before this command
-        now = found(view, key)
-        saved.setdefault(key, now)
+        now = claim_key(key)
         ours[key] = value_of(command)
         if not same(key, now, ours[key]):
             ours[key + BEFORE] = now
     for pg in _unpinned(drain, view, commands, pgs):
         if (key := upmap_key(pg)) not in saved:
-            saved[key], ours[key] = found(view, key), ""
+            claim_key(key)
+            ours[key] = ""
     return replace(drain, saved=saved, ours=ours)
 
 

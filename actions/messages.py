@@ -10,52 +10,83 @@ from dataclasses import dataclass
 
 from actions.cluster.port import Reweight
 from actions.cluster.view import ClusterView
-from actions.ledger import key_of
+from actions.ledger import THEIRS, key_of
 from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId
 
 
 @dataclass(frozen=True, slots=True)
 class IntentWords:
-    """How drains of one intent are told. doing, done: their states `draining` and `drained`. counted: what is known at
-    the end."""
+    """How drains of one intent are told. done: what the disk is when nothing is left to move. emptied: what is seen
+    then. counted: what is known at the end. states: the states that are told in other words than their names."""
 
     noun: str
-    doing: str
     done: str
+    emptied: str
     counted: str
+    states: Mapping[DrainState, str]
 
 
-_DRAIN = IntentWords("drain", "draining", "drained", "every copy is counted elsewhere")
+_DRAIN = IntentWords("drain", "drained", "no PG names it any more", "every copy is counted elsewhere", {})
 WORDS: Mapping[Intent, IntentWords] = {
     Intent.REPLACE: _DRAIN,
     Intent.REMOVE: _DRAIN,
     Intent.FILL: IntentWords(
-        "fill", "filling", "filled", "the disk has its share, and every copy is counted"
+        "fill",
+        "filled",
+        "it has its share",
+        "the disk has its share, and every copy is counted",
+        {
+            DrainState.DRAINING: "filling",
+            DrainState.DRAINED: "filled",
+            DrainState.VERIFIED: "filled and verified",
+            DrainState.HANDED_OVER: "in service",
+            DrainState.CANCELLING: "being emptied again",
+        },
     ),
-    Intent.QUARANTINE: IntentWords("quarantine", "spared", "spared", "other copies lead its PGs"),
+    Intent.QUARANTINE: IntentWords(
+        "quarantine",
+        "spared",
+        "it leads no PG",
+        "other copies lead its PGs",
+        {
+            DrainState.DRAINING: "quarantined",
+            DrainState.DRAINED: "quarantined",
+            DrainState.VERIFIED: "quarantined",
+            DrainState.CANCELLING: "being released",
+            DrainState.CANCELLED: "released",
+        },
+    ),
 }
 
 
 def describe_state(state: DrainState, intent: Intent) -> str:
     """The state of a drain, fill or quarantine, in the words of its intent."""
-    told = {DrainState.DRAINING: WORDS[intent].doing, DrainState.DRAINED: WORDS[intent].done}
-    return told.get(state, state.value.replace("_", " "))
+    return WORDS[intent].states.get(state, state.value.replace("_", " "))
 
 
 def describe_rest(view: ClusterView, drain: Drain, names: str) -> str:
     """How many PGs are still to go, to come or to come back, and how many are on their way."""
     progress = drain.progress
+    left = progress.planned_pgs - progress.moved_pgs - progress.lost_pgs
+    if drain.intent is Intent.QUARANTINE:
+        return f"{names} leads {_pgs(left)} of its plan"
     on_way = f"{progress.in_flight} on their way"
     if drain.state is DrainState.CANCELLING:
         if drain.intent is not Intent.FILL and not any(_takes_pgs(view, drain, osd) for osd in drain.osds):
             return f"no PG comes back to {names}, which Ceph has down or out, {on_way}"
         way = "to go back from" if drain.intent is Intent.FILL else "to come back to"
         return f"{_pgs(_count_returning(view, drain))} {way} {names}, {on_way}"
-    left = progress.planned_pgs - progress.moved_pgs - progress.lost_pgs
     where = "to come to" if drain.intent is Intent.FILL else "left on"
     lost = f", {describe_lost(progress.lost_pgs)}" if progress.lost_pgs else ""
     return f"{_pgs(left)} {where} {names}{lost}, {on_way}"
+
+
+def name_yielded(free: Drain, drain: Drain) -> str:
+    """The settings that `free` leaves to somebody else and `drain` did not yet, with the values that they set."""
+    return ", ".join(
+        f"{key.removesuffix(THEIRS)} at {now}" for key, now in free.ours.items() if key not in drain.ours
+    )
 
 
 def describe_lost(pgs: int) -> str:

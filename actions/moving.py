@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
-from actions.flight import Allowance, at_work, in_flight, stirrable
+from actions.flight import WALKING, Allowance, at_work, in_flight, stirrable
 from actions.mechanics import affinity, override, retire, walk, weight
 from actions.mechanics.batch import Batch
+from actions.mechanics.restore import release_strays
 from actions.pacing import Pace, Tempo, pace, signal
 from actions.planning.filling import FULL
 from actions.policy import Policy
@@ -18,13 +19,13 @@ from actions.throttle import unheld
 from data.drain import Drain, DrainState, Intent, Mechanic
 from data.ids import OsdId
 
-_WALKING = (Mechanic.UPMAP_WALK, Mechanic.REBUILD)
-
 
 def progressed(view: ClusterView, drain: Drain, context: Context) -> Drain:
     """The drain with what has arrived counted: a PG has moved once its source is in neither `up` nor `acting`, and
     is lost when its source went without anybody in its place.
     """
+    if drain.intent is Intent.QUARANTINE:
+        return affinity.count_progress(view, drain)
     if drain.plan is None or not view.statistics_known or drain.state is DrainState.CANCELLING:
         return drain
     on_way = {
@@ -90,6 +91,7 @@ def paced(
         before=drain.progress.asked,
         started=drain.progress.started,
         why_one=unheld(view, working) or "",
+        due=context.memory.is_pace_due(drain.id, context.now, policy),
     )
     sent = len({pg.id for pg in flying} - find_lost_pgs(view, drain))  # Ceph rebuilds what is lost
     progress = replace(drain.progress, budget=now.budget, in_flight=sent, asked=now.asked.value)
@@ -114,7 +116,7 @@ def next_batch(
             view, osd, 0.0, allowance
         )  # whatever clients feel: this is what spares them
     ratio = "no signal" if now.ratio is None else f"{now.ratio:.2f}x"
-    if now.tempo is Tempo.PULL_BACK and plan.mechanic in _WALKING and flying:
+    if now.tempo is Tempo.PULL_BACK and plan.mechanic in WALKING and flying:
         return walk.pull_back(view, drain, context, allowance)
     if now.holds:
         return Batch(waits_for=f"clients wait {ratio} as long as an hour before: {now.tempo.value}")
@@ -148,11 +150,14 @@ def next_batch(
 def farewell(
     view: ClusterView, drain: Drain, now: Pace, flying: int, context: Context, allowance: Allowance
 ) -> Batch:
-    """What an emptied disk that goes for good still needs: CRUSH weight 0 with nothing moving, then its pins back."""
+    """What an emptied disk still needs: CRUSH weight 0 with nothing moving where it goes for good, then pins back."""
     osd = retire.to_retire(view, drain)
     if osd is not None:
         return retire.next_rung(view, drain, osd, context, allowance)
     if now.holds:
         return Batch(waits_for="clients wait longer than an hour before")
     starts = allowance.starts(now.budget, flying)
+    if drain.intent is Intent.REPLACE:
+        strays = release_strays(view, drain, context, allowance, starts)
+        return strays or Batch(waits_for="what is on its way must arrive")
     return retire.release(view, drain, context.survey, allowance, starts)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from actions.cluster.view import ClusterView
 from actions.policy import Policy
+from data.clock import lately
 from data.ids import OsdId
 
 
@@ -48,6 +50,26 @@ class Pace:
     def holds(self) -> bool:
         """Whether no PG may start now."""
         return self.tempo in (Tempo.HOLD, *_CUTS)
+
+
+_SOONER_SECONDS = 2.0
+"""Between two looks that follow a step: OSDs report to the mgr every five seconds."""
+_LOOKING_MAX = 0.1
+"""Share of the time that such looks may take, so that a mgr that needs seconds for a dump is not asked more often."""
+_SOON = timedelta(seconds=60)
+
+
+def find_look_seconds(
+    policy: Policy, took_seconds: float, stepped_at: datetime | None, now: datetime
+) -> float:
+    """How long to wait for the next look: less than a tick for a while after a step, so that a small PG which has
+    arrived is seen, and the next ones go.
+
+    took_seconds: how long the last look and what followed took. stepped_at: when commands were last sent, None: never.
+    """
+    if stepped_at is None or not lately(stepped_at, now, _SOON):
+        return policy.tick_seconds
+    return min(policy.tick_seconds, max(_SOONER_SECONDS, took_seconds / _LOOKING_MAX))
 
 
 def worst(view: ClusterView, osds: Collection[OsdId]) -> tuple[OsdId, float] | None:
@@ -91,12 +113,15 @@ def pace(
     before: str = "",
     started: int = 0,
     why_one: str = "",
+    due: bool = True,
 ) -> Pace:
     """The next budget, in [1, in_flight_max]. It grows only when it was used; an urgent disk may cost
     clients more.
 
     before: `asked` of the look before. started: PGs of the last step, which small ones may have left behind already
-    when one looks. why_one: why at most one PG may be on its way, whatever the latency.
+    when one looks. why_one: why at most one PG may be on its way, whatever the latency. due: whether a whole tick has
+    passed since the budget was last judged. A look in between, which follows a step, changes no budget: it only starts
+    nothing while clients wait.
     """
     asked = _asked(ratio, policy, urgent=urgent)
     most = 1 if why_one else policy.in_flight_max
@@ -104,6 +129,9 @@ def pace(
     match asked:
         case Tempo.BLIND:
             return Pace(asked, 1, ratio, asked, why_one)
+        case _ if not due:
+            tempo = Tempo.HOLD if asked in (Tempo.HOLD, *_CUTS) else Tempo.KEEP
+            return Pace(tempo, max(1, min(most, budget)), ratio, Tempo(before) if before else asked, why_one)
         case Tempo.GROW if not (again and max(in_flight, started) >= budget < most):
             tempo, now = Tempo.KEEP, budget
         case Tempo.GROW:

@@ -30,6 +30,8 @@ class Policy:
     drains_per_cluster: int = 4
     out_share_max: float = 0.02
     """Share of all OSDs that may be out or draining; one is always allowed."""
+    recovering_share_max: float = 0.05
+    """Share of all PGs that may lack copies, of PGs that no step touches, while data moves: about one of 20 hosts."""
     peering_max: int = 3
     """PGs that may peer at once because of us: what clients feel."""
     in_flight_max: int = 8

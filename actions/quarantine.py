@@ -2,6 +2,7 @@
 
 A quarantine is a drain that moves no data (`Intent.QUARANTINE`), under the same guards, journal and peering budget.
 It lasts while the OSD is slow: its state is `draining` with nothing left to do. A drain of the same OSD takes it over.
+`actions.decide` asks here only where a quarantine wants something else than a drain.
 """
 
 from __future__ import annotations
@@ -12,19 +13,15 @@ from dataclasses import replace
 from actions.cluster.view import ClusterView
 from actions.context import Context, engaged
 from actions.flight import Allowance
-from actions.folding import held
-from actions.guards import AUTOMATIC, Refuse, refusals
-from actions.guards.verdict import count
-from actions.ledger import ABSENT, BEFORE, booked, found, same
+from actions.guards import AUTOMATIC
+from actions.ledger import ABSENT, BEFORE, found, same
 from actions.mechanics import affinity
 from actions.mechanics.batch import Batch
-from actions.mechanics.restore import next_return
-from actions.planning.sparing import spared
 from actions.policy import Mode, Policy
 from actions.proposals import drafted
-from actions.states import BEGUN, ENDED, Event, after, can
-from actions.steps import Answer, Hold, Propose, Refusal, Step, Turn, Wait
-from data.drain import Drain, DrainState, Intent, Progress
+from actions.states import ENDED
+from actions.steps import Propose, Refusal
+from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId
 from data.slow import SlowOsd
 
@@ -53,34 +50,6 @@ def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Prop
     return tuple(answers)
 
 
-def answer(
-    view: ClusterView, drain: Drain, policy: Policy, context: Context, allowance: Allowance
-) -> tuple[Answer, ...]:
-    """What a quarantine does now."""
-    drain = _progressed(view, drain)
-    heir = _heir(drain, context)
-    if heir is not None and engaged(heir) and _has_all(heir, drain) and can(drain, Event.TAKEN_OVER):
-        given = replace(drain, ours={})
-        return (_turn(view, given, Event.TAKEN_OVER, f"taken over by drain {heir.id}", context),)
-    if drain.state in (S.PAUSED, S.FAILED):
-        return ()
-    if drain.state is S.PROPOSED:
-        return _proposed(view, drain, policy, context)
-    refused = refusals(view, drain, policy, context)
-    if policy.mode is Mode.OBSERVE and drain.state is not S.CANCELLING:
-        refused = (
-            Refuse("mode", "The mode is observe: nothing is changed. Set mode propose or act."),
-            *refused,
-        )
-    if refused:
-        return (Hold(held(drain, refused, context.now), refused),)
-    if not context.memory.settled(view):
-        return (Wait(drain, "what was sent last must show in the statistics"),)
-    if heir is not None:
-        return (Wait(drain, f"drain {heir.id} takes it over"),)
-    return _guarded(view, drain, policy, context, allowance)
-
-
 def inherited(drain: Drain, context: Context) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """(saved, ours) of affinities that standing quarantines of the drain's OSDs hold, for it to hold from now on."""
     saved: dict[str, str] = {}
@@ -104,49 +73,8 @@ def given_back(view: ClusterView, drain: Drain) -> dict[str, str]:
     }
 
 
-def _proposed(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> tuple[Answer, ...]:
-    if well := _recovered(drain, policy, context):
-        return (_turn(view, drain, Event.WITHDRAW, well, context),)
-    if policy.mode is not Mode.ACT or drain.asked_by != AUTOMATIC:
-        return ()
-    refused = refusals(view, drain, policy, context)
-    if refused:
-        holding = held(drain, refused, context.now)
-        return (Hold(holding, refused),) if holding is not drain else ()
-    kept = replace(drain, policy=policy.snapshot())
-    return (_turn(view, kept, Event.APPROVE, "approve: mode act, and every guard passes", context),)
-
-
-def _guarded(
-    view: ClusterView, drain: Drain, policy: Policy, context: Context, allowance: Allowance
-) -> tuple[Answer, ...]:
-    match drain.state:
-        case S.APPROVED:
-            made = spared(view, drain, policy)
-            drain = replace(drain, plan=made, progress=Progress(planned_pgs=len(made.stirred)))
-            if made.refusals:
-                refused = refusals(view, drain, policy, context)
-                return (Hold(held(drain, refused, context.now), refused),)
-            as_found = {key_of(osd): found(view, key_of(osd)) for osd in drain.osds}
-            drain = replace(drain, saved={**as_found, **drain.saved}, ours={**as_found, **drain.ours})
-            return (_turn(view, drain, Event.START, f"{BEGUN}{made.why}", context),)
-        case S.PREPARING:
-            return (_turn(view, drain, Event.PREPARED, "nothing else has to be held", context),)
-        case S.HOLDING:
-            return (_turn(view, drain, Event.PASSED, "every guard passes again", context),)
-        case S.CANCELLING:
-            way = next_return(view, drain, policy, context, allowance, max(0, allowance.peering))
-            if way.done:
-                given = replace(way.drain, ours={})
-                return (_turn(view, given, Event.RESTORED, way.batch.decided, context),)
-            return _sent(view, way.drain, way.batch, context)
-        case _:
-            if well := _recovered(drain, policy, context):
-                return (_turn(view, drain, Event.RECOVERED, well, context),)
-            return _sent(view, drain, _lowered(view, drain, allowance), context)
-
-
-def _lowered(view: ClusterView, drain: Drain, allowance: Allowance) -> Batch:
+def lower_affinity(view: ClusterView, drain: Drain, allowance: Allowance) -> Batch:
+    """The next step towards an OSD that leads no PG."""
     for osd in (osd for osd in drain.osds if osd in view.osds):
         batch = affinity.next_rung(view, osd, GOAL, allowance)
         if batch.commands or view.osds[osd].primary_affinity > GOAL:
@@ -154,7 +82,7 @@ def _lowered(view: ClusterView, drain: Drain, allowance: Allowance) -> Batch:
     return Batch(waits_for="it leads no PG; it stays so until it answers like its peers again")
 
 
-def _recovered(drain: Drain, policy: Policy, context: Context) -> str:
+def find_recovery(drain: Drain, policy: Policy, context: Context) -> str:
     """Why the quarantine may end; empty while the OSD is slow, or nothing is known of it, or a person asked for it."""
     if drain.asked_by != AUTOMATIC:
         return ""
@@ -191,8 +119,10 @@ def _asked(
     return Propose(replace(drain, spare_reads=intent is not Intent.QUARANTINE))
 
 
-def _heir(drain: Drain, context: Context) -> Drain | None:
-    """A drain that empties an OSD of this quarantine, or is about to."""
+def find_heir(drain: Drain, context: Context) -> Drain | None:
+    """A drain that empties an OSD of this quarantine, or is about to. None for whatever is no quarantine."""
+    if drain.intent is not Intent.QUARANTINE:
+        return None
     heirs = (
         other
         for other in context.drains
@@ -203,31 +133,6 @@ def _heir(drain: Drain, context: Context) -> Drain | None:
     return next(heirs, None)
 
 
-def _has_all(heir: Drain, drain: Drain) -> bool:
-    return all(key in heir.ours for key in drain.ours if not key.endswith(BEFORE))
-
-
-def _progressed(view: ClusterView, drain: Drain) -> Drain:
-    if drain.plan is None or not view.statistics_known or not drain.plan.stirred:
-        return drain
-    leading = {pg for osd in drain.osds if osd in view.osds for pg in affinity.led(view, osd)}
-    gone = sum(1 for pg in drain.plan.stirred if pg not in leading)
-    progress = replace(drain.progress, planned_pgs=len(drain.plan.stirred), moved_pgs=gone)
-    return drain if progress == drain.progress else replace(drain, progress=progress)
-
-
-def _seen(view: ClusterView, drain: Drain) -> str:
-    left = count(drain.progress.planned_pgs - drain.progress.moved_pgs, "PG")
-    return f"epoch {view.epoch}: {', '.join(f'osd.{osd}' for osd in drain.osds)} leads {left} of its plan"
-
-
-def _turn(view: ClusterView, drain: Drain, event: Event, decided: str, context: Context) -> Turn:
-    return Turn(after(drain, event, context.now, why=decided), _seen(view, drain), decided)
-
-
-def _sent(view: ClusterView, drain: Drain, batch: Batch, context: Context) -> tuple[Answer, ...]:
-    if not batch.commands:
-        return (Wait(drain, batch.waits_for or "what is on its way must arrive"),)
-    ready = booked(drain, view, batch.commands)
-    ready = replace(ready, revision=drain.revision + 1, updated_at=context.now, held_by=())
-    return (Step(ready, batch.commands, _seen(view, drain), batch.decided, batch.pgs),)
+def holds_all(heir: Drain, drain: Drain) -> bool:
+    """Whether the heir keeps all that the quarantine has set."""
+    return engaged(heir) and all(key in heir.ours for key in drain.ours if not key.endswith(BEFORE))

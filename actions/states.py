@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from data.drain import Drain, DrainState
+from actions.messages import describe_state
+from data.drain import Drain, DrainState, Intent
 from data.refusal import Refusal
 
 S = DrainState
@@ -120,6 +121,7 @@ TABLE: tuple[Row, ...] = (
 
 _ROWS = {(row.state, row.event): row for row in TABLE}
 
+_TOLD = (Intent.REPLACE, Intent.FILL, Intent.QUARANTINE)
 BEGUN, COUNTED = "begin: ", "verified: "
 """Begin what the journal says of a start, and of all copies counted elsewhere."""
 
@@ -171,6 +173,10 @@ def reference() -> str:
         f"{row.next.value if row.next else 'where it was'} |"
         for row in TABLE
     ]
+    told = [
+        f"| {state.value} | {' | '.join(describe_state(state, intent) for intent in _TOLD)} |"
+        for state in DrainState
+    ]
     return "\n".join(
         [
             "# States of a drain",
@@ -186,6 +192,17 @@ def reference() -> str:
             "",
             "`holding` ends by itself when the guards pass; `paused` and a halt do not.",
             "A resume leads back to the state that was left.",
+            "",
+            "## As people read them",
+            "",
+            "A fill and a quarantine go through the same states. Programs read `state`; people read `state_text`,",
+            "which REST, the command line, the page and the mgr module give.",
+            "A quarantine stays in `draining` while other OSDs lead its PGs, and ends by itself when the OSD answers",
+            "like its peers.",
+            "",
+            "| state | drain | fill | quarantine |",
+            "|---|---|---|---|",
+            *told,
             "",
         ]
     )

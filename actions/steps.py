@@ -88,3 +88,5 @@ class Decisions:
 
     answers: tuple[Answer, ...]
     planned: Mapping[str, tuple[int, datetime]] = field(default_factory=dict)
+    paced: Mapping[str, datetime] = field(default_factory=dict)
+    """Drains whose budget was judged, and when."""

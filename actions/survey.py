@@ -8,7 +8,7 @@ that the new view does not share with the old one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from actions.cluster.view import ClusterView, Pg
@@ -29,6 +29,24 @@ def at_rest(states: frozenset[str]) -> bool:
 def rests(pg: Pg) -> bool:
     """Whether the PG is at rest, and lies where the map wants it."""
     return at_rest(pg.states) and pg.up == pg.acting
+
+
+_RECOVERING = _MOVING | {
+    "degraded",
+    "undersized",
+    "recovering",
+    "recovery_wait",
+    "recovery_toofull",
+    "forced_recovery",
+    "inconsistent",
+    "repair",
+}
+
+
+@lru_cache(maxsize=4096)
+def is_recovering(states: frozenset[str]) -> bool:
+    """Whether the PG serves its clients and lacks no more than copies. A state that is not known says no."""
+    return states <= _RECOVERING and "active" in states
 
 
 @lru_cache(maxsize=4096)
@@ -72,6 +90,21 @@ class Survey:
         return whole(pg.acting, size) and self.alive(pg) == size
 
 
+_SENT = frozenset({"active", "remapped"})
+"""What a PG is taken for that the map has sent elsewhere and that has not reported since."""
+
+
+def add_unreported(found: Survey, unreported: Mapping[PgId, tuple[int, ...]]) -> Survey:
+    """The survey with PGs that have not reported since a command, each on its way to its `up` by the map."""
+    view = found.view
+    sent = {pg: replace(view.pgs[pg], up=up, states=_SENT) for pg, up in unreported.items() if pg in view.pgs}
+    if not sent:
+        return found
+    restless = {**found.restless, **sent}
+    incoming, incoming_pgs = _count_incoming(view, restless.values())
+    return replace(found, restless=restless, incoming=incoming, incoming_pgs=incoming_pgs)
+
+
 def survey(view: ClusterView, before: Survey | None = None) -> Survey:
     """One pass over the view's PGs; with `before`, only over those that are not the same objects as then."""
     restless: dict[PgId, Pg] = {}
@@ -92,10 +125,16 @@ def survey(view: ClusterView, before: Survey | None = None) -> Survey:
         size = sizes[pg.pool]
         if not whole(pg.up, size) or (pg.acting != pg.up and not whole(pg.acting, size)):
             broken[id_] = pg
+    incoming, incoming_pgs = _count_incoming(view, restless.values())
+    return Survey(view, restless, broken, incoming, incoming_pgs)
+
+
+def _count_incoming(view: ClusterView, pgs: Iterable[Pg]) -> tuple[dict[OsdId, int], dict[OsdId, int]]:
+    """Bytes and PGs on their way to each OSD."""
     incoming: dict[OsdId, int] = {}
     incoming_pgs: dict[OsdId, int] = {}
-    for pg in restless.values():
+    for pg in pgs:
         for osd in comers(pg.acting, pg.up, ordered=view.pools[pg.pool].erasure):
             incoming[OsdId(osd)] = incoming.get(OsdId(osd), 0) + pg.shard_bytes
             incoming_pgs[OsdId(osd)] = incoming_pgs.get(OsdId(osd), 0) + 1
-    return Survey(view, restless, broken, incoming, incoming_pgs)
+    return incoming, incoming_pgs

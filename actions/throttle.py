@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from actions.cluster.port import Command
 from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.knobs import BACKFILLS_CAP, Grip, above_cap, grip, lowered_to
-from actions.ledger import ABSENT, BEFORE, found, same
-from data.drain import Drain
+from actions.ledger import ABSENT, BEFORE, THEIRS, command_for, found, same
+from actions.policy import Policy
+from data.drain import Drain, DrainState
 from data.ids import OsdId
-
-THEIRS = "!"
-"""Ends the key under which `ours` notes that somebody else set an option while we held it: hands off."""
 
 
 def shared(key: str) -> bool:
@@ -46,6 +45,34 @@ def wanted(view: ClusterView, drain: Drain, context: Context) -> dict[str, tuple
         if not any(key + THEIRS in holder.ours for holder in holders):
             held[key] = (settings.get(f"osd/{name}", ABSENT), value)
     return held
+
+
+def lower_settings(
+    view: ClusterView,
+    drain: Drain,
+    policy: Policy,
+    context: Context,
+    sent: Mapping[str, str],
+    *,
+    trouble: bool,
+) -> tuple[Drain, tuple[Command, ...]]:
+    """The drain with its claims to all that it must hold, and the commands that hold it; `sent`: what this look's steps
+    write. Under `trouble` that is not ours options keep the operator's values, and are lowered when it is over.
+    """
+    saved, ours = dict(drain.saved), dict(drain.ours)
+    commands: list[Command] = []
+    for key, (was, low) in wanted(view, drain, context).items():
+        if context.memory.attempts.get(key, 0) >= policy.pin_attempts:
+            continue  # the mon does not take it
+        must = was if trouble and key.startswith("option/") else low
+        given_back = key in ours and same(key, ours[key], was) and not same(key, was, must)
+        if drain.state is not DrainState.PREPARING and not given_back:
+            continue
+        saved[key] = was
+        if {found(view, key), sent.get(key, must)} != {must}:
+            commands.append(command_for(key, must))
+        ours[key] = must
+    return replace(drain, saved=saved, ours=ours), tuple(commands)
 
 
 def lowered(view: ClusterView, drain: Drain, context: Context) -> dict[str, str]:

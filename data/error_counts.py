@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from data.reading import Smart
@@ -21,6 +22,20 @@ ERROR_COUNTERS: Final = (
 """Counters of `data.reading.Counters` that count errors or worn-out sectors."""
 ERROR_ATTRIBUTES: Final = (5, 10, 184, 187, 188, 196, 197, 198, 199)
 """ATA attributes that say the same."""
+
+ATA_COUNTERS: Final[Mapping[int, str]] = {
+    5: "reallocated",
+    187: "reported_uncorrectable",
+    188: "command_timeouts",
+    197: "pending",
+    198: "offline_uncorrectable",
+    199: "crc_errors",
+}
+"""SMART id of a SATA drive -> the counter that says the same."""
+SAS_COUNTERS: Final[Mapping[int, str]] = {5: "grown_defects", 187: "uncorrected_errors", 197: "pending"}
+"""SMART id of a SATA drive -> the counter of a SAS drive that means the same. A grown defect is a block that the drive
+gave up in service (SBC-4), as a reallocated sector is; a pending defect is in its background scan's list and not yet
+reassigned; an uncorrected error is a read, write or verification that failed in spite of all corrections (SPC-5)."""
 
 
 def count_errors(seen: Smart) -> dict[str, int]:

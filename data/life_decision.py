@@ -115,8 +115,9 @@ def osds_of_drains(drains: Sequence[Drain]) -> Mapping[DeviceId, tuple[OsdId, ..
 
 
 def settling_statements(outcomes: Iterable[Outcome]) -> Mapping[DeviceId, Outcome]:
-    """The last statement about the end of each disk, of statements in order of time; a suspicion settles nothing."""
-    return {one.device: one for one in outcomes if one.fate not in (Fate.SUSPECTED, Fate.UNVERIFIED)}
+    """The last statement of a person about the end of each disk, of statements in order of time. What a rule states
+    follows from the life of the disk and settles nothing."""
+    return {one.device: one for one in outcomes if one.fate is not Fate.UNVERIFIED and not one.is_by_rule}
 
 
 def places_of_disks(cluster: KnownCluster) -> Mapping[DeviceId, tuple[OsdPlace, ...]]:

@@ -9,6 +9,17 @@ from enum import StrEnum
 from data.ids import DeviceId
 
 
+class OutcomeRule(StrEnum):
+    """The source of a statement that no person made."""
+
+    OSD_DOWN = "rule:osd-down"
+    """The OSD of the disk went down while it was to keep data: the disk is suspected."""
+    OSD_LOST = "rule:osd-lost"
+    """No OSD ran on the disk again, and the disk is gone: it failed (data.failed_disks)."""
+    OSD_BACK = "rule:osd-back"
+    """An OSD runs after all on a disk that OSD_LOST said had failed: it did not."""
+
+
 class Fate(StrEnum):
     """SUSPECTED stands until a person or a rule confirms it."""
 
@@ -29,5 +40,10 @@ class Outcome:
     at: datetime
     fate: Fate
     source: str
-    """Who says so: a caller's name, or the rule."""
+    """Who says so: a caller's name, or an `OutcomeRule`."""
     note: str = ""
+
+    @property
+    def is_by_rule(self) -> bool:
+        """Whether no person said it."""
+        return self.source in set(OutcomeRule)

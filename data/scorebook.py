@@ -126,6 +126,13 @@ class Scorebook:
             *(np.concatenate([getattr(part, name) for part in parts]) for name in Forecasts.__slots__)
         )
 
+    def last_day(self, bundle: str) -> int | None:
+        """The last day, days since 1970-01-01, of which a bundle has lines; None where it has none."""
+        with self._lock, self._explained():
+            query = "SELECT max(day) FROM forecasts WHERE bundle = ?"
+            (day,) = self._connection.execute(query, (bundle,)).fetchone()
+            return None if day is None else int(day)
+
     def has_lines(self, bundle: str) -> bool:
         """Whether a bundle forecast anything."""
         with self._lock, self._explained():

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from data.error_counts import ERROR_COUNTERS
+from data.error_counts import ATA_COUNTERS, ERROR_COUNTERS, SAS_COUNTERS
 from data.history import EPOCH, LIMITS, believable_one
 from data.ids import DeviceId
 from data.reading import Counters, Protocol, Reading, Smart, Unreadable
@@ -53,6 +53,11 @@ IO_ERROR_HOURS: Final = 7 * 24
 """Hours for which I/O errors are remembered."""
 CHANGES: Final = 12
 """Changes remembered of each counter, the latest ones."""
+_COUNTERS: Final[Mapping[Protocol, Mapping[int, str]]] = {
+    Protocol.ATA: ATA_COUNTERS,
+    Protocol.SCSI: SAS_COUNTERS,
+}
+"""SMART id -> the decoded counter, which is read where a drive has no such attribute."""
 Changes = Mapping[str, tuple[tuple[int, int], ...]]
 
 
@@ -258,8 +263,16 @@ def _held(sizes: Sequence[int], days: NDArray[np.int64], day: int) -> NDArray[np
 
 
 def values_of(smart: Smart) -> dict[int, float]:
-    """SMART id -> believable decoded count; NaN where it is not reported. 9, 241, 242 come from decoded fields."""
+    """SMART id -> believable decoded count; NaN where it is not reported. 9, 241, 242 come from decoded fields.
+
+    What a SATA drive tells in its device statistics or its list of pending defects alone, and what means the same on a
+    SAS drive (SAS_COUNTERS), stands under the same ids.
+    """
     found = {n: float(a.raw) for n, a in smart.attributes.items() if n in LIMITS}
+    for n, name in _COUNTERS.get(smart.protocol, {}).items():
+        count = getattr(smart.counters, name)
+        if count is not None:
+            found.setdefault(n, float(count))
     if smart.power_on_hours is not None:
         found[9] = float(smart.power_on_hours)
     if smart.temperature_c is not None:

@@ -8,6 +8,6 @@ The face for the service (frozen):
 
 `before`: the devices' last outlooks (`store.latest_outlooks()`); from them `readings` and `span_hours` are counted
 on: how long a status has been borne out. `as_of` is the newest reading's time, so a silent drive's outlook ages.
-A drive that the model was not trained for (SSD, NVMe, SAS, unreadable, FAILED verdict) gets a rule's outlook.
+A drive that the model was not trained for (SSD, NVMe, unreadable, FAILED verdict) gets a rule's outlook.
 Importing this package is cheap; LightGBM and numpy come in with `models.bundle`.
 """

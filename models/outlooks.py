@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from data.ids import DeviceId
 from data.outlook import GRAVITY, Advice, Life, Outlook, Status, hold_severity, trust
+from data.reading import Protocol
 from features.schema import reported
 from features.state import DriveState, day_of, matrix
 from models.bundle import Bundle
-from models.explain import CODES, Explanation, explained
+from models.explain import CODES, Explanation, describe_beside_symptoms, explained
 from models.rules import Verdict, judge, judge_symptoms
 
 Told = tuple[Explanation, list[float], list[float], Life]
@@ -85,6 +86,8 @@ def _with_symptoms(why: Explanation, symptoms: Verdict) -> Explanation:
     if not silent or symptoms.advice is Advice.NOTHING:
         known |= set(CODES)
     more = tuple(reason for reason in symptoms.reasons if reason.code not in known)
+    if more and silent:
+        return replace(why, reasons=(*more, *describe_beside_symptoms(why)), advice=advice)
     return replace(why, reasons=(*why.reasons, *more), advice=advice)
 
 
@@ -140,7 +143,8 @@ def _told(bundle: Bundle, states: Sequence[DriveState], now: datetime) -> Iterat
     model = np.array([state.face.model if state.face else "" for state in states], dtype=object)
     forecast = bundle.forecast(x, model, reported(x))
     watched = np.array([day - state.first_day + 1 for state in states], dtype=np.int64)
-    why = explained(bundle, forecast, x, model, np.full(len(states), day), watched)
+    sas = np.array([state.face is not None and state.face.protocol is Protocol.SCSI for state in states])
+    why = explained(bundle, forecast, x, model, np.full(len(states), day), watched, sas)
     return zip(why, forecast.p_fail.tolist(), forecast.survival.tolist(), _lives(forecast.life), strict=True)
 
 

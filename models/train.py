@@ -29,7 +29,7 @@ from models.bundle import DEFAULT, Bundle, Facts, read_landmarks, save
 from models.calibrate import WINDOW, Calibration, Thresholds, thresholds_of
 from models.drift import Reference, reference_of
 from models.explain import shares
-from models.family import Rates, load_public_counts, normalize_model, rates_at, rates_of, whole_lives
+from models.family import Counts, Rates, load_public_counts, normalize_model, rates_at, rates_of, whole_lives
 from models.hazard import INTERVALS, Recipe, failing, hazards, person_periods
 from models.landmark_file import decode_landmarks, encode_landmarks
 from models.landmarks import WEEKLY, Landmarks, Thinning, crc, draw, joined
@@ -107,10 +107,12 @@ def train(
     words: Sequence[Word] = (),
     today: date | None = None,
     onto: Foundation | None = None,
+    lives: Counts | None = None,
     crew: Crew | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Trained:
     """Train on history files. words: what was said of drives' ends (data.endings). today: later days are errors.
+    lives: with `until`, counts of whole lives as they were known by then; without `until` those that ship are used.
     onto: what is learned from beside the files; a landmark of it counts as much as one of theirs, however long ago it
     was. crew: who works on the parts, by default `threads` threads.
 
@@ -148,7 +150,7 @@ def train(
     if until is None:
         rates = rates_of(landmarks, WEEKLY.step, whole_lives(), load_public_counts().counts)
     else:
-        rates = rates_of(landmarks, WEEKLY.step)
+        rates = rates_of(landmarks, WEEKLY.step, lives)
     x = select_columns(landmarks.x, COLUMNS, fill=True)
     rate = rates_at(rates, landmarks.model, landmarks.x[:, POSITION["hours"]])
     recent = replace(landmarks, weight=np.concatenate(recent_weight))

@@ -43,4 +43,7 @@ def serving(
         answering = Event()
         closing.callback(Server(built.house, built.known, listener, started=answering.set).serve_aside())
         answering.wait()
+        if acting:  # others on this state reach the controller here, as long as the command lasts
+            built.state.say_url(url_of(listener, settings.service))
+            closing.callback(built.state.url.unlink, missing_ok=True)
         yield url_of(listener, settings.service), built.once

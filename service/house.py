@@ -47,7 +47,7 @@ from service.scoring.forecasting import Forecaster
 from service.scoring.lineup import Lineup
 from service.scoring.scorer import Scorer
 from service.scoring.sender import Sender
-from service.scoring.worker import Worked
+from service.scoring.worked import Worked
 from service.settings import Settings
 from service.telling.cause import Scene
 from service.telling.channel import Channel, Deliveries
@@ -141,6 +141,7 @@ class House:
             ports.scorebook,
             self._reigns,
             settings.forecast.residence_limits,
+            shared=parts.shares,
         )
         elsewhere = None if parts.acts else self.timelines
         self._following = Following(
@@ -288,10 +289,12 @@ class House:
             self.changes.tell(Kind.STATUS)
         return changed
 
-    def watch(self) -> None:
-        """Judge the forecast by the drives in service and by what became of drives."""
-        if self.scorer.watch():
+    def watch(self) -> bool:
+        """Judge the forecast by the drives in service and by what became of drives; whether it could be."""
+        judged = self.scorer.watch()
+        if judged:
             self.changes.tell(Kind.STATUS)
+        return judged
 
     def family_survival(self, device: DeviceId) -> tuple[float, ...] | None:
         """How long drives of this device's family and age live, on the fixed grid; None where that is not known."""

@@ -63,6 +63,13 @@ class PolicyTable(BaseModel):
     out_share_max: float = Field(
         default=0.02, ge=0, le=1, description="Share of all OSDs that may be out or draining."
     )
+    recovering_share_max: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Share of all PGs that may lack copies elsewhere while data moves; above it recovery has the "
+        "cluster to itself.",
+    )
     peering_max: int = Field(default=3, ge=1, description="PGs that may peer at once because of predrain.")
     in_flight_max: int = Field(default=8, ge=1, description="PGs in flight at once, over all drains.")
     per_target_max: int = Field(default=2, ge=1, description="PGs on their way to one OSD.")

@@ -17,6 +17,10 @@ class Surface(StrEnum):
     TOKEN = "token"  # noqa: S105  (not a password)
 
 
+PERSON_HEADER = "X-Predrain-Person"
+"""Names the person who typed a command, percent-encoded, beside the token of the service's own file. Whoever can read
+that file may act in any case; every other token names its holder, whatever the header says.
+"""
 _COMMAND_LINE = f" ({Surface.COMMAND_LINE})"
 _SIGNED_IN = "oidc:"
 

@@ -18,9 +18,9 @@ from service.fleet import Sight
 UNHEARD = timedelta(days=7)
 """Without a cluster to ask, a disk counts as long as it was read within this (or within four stale times):
 long enough that a host's silence over a weekend still shows as disks that were not read."""
-BASE_RATE = "base-rate"
-"""Code of the reason that says how often drives of a model fail (models.explain)."""
-WITHOUT_SYMPTOM = frozenset({"model-lately", "no-symptom", BASE_RATE, "not-reported"})
+BACKGROUND = frozenset({"base-rate", "as-sata"})
+"""Codes of reasons that say what a chance rests on, and nothing of the disk itself (models.explain)."""
+WITHOUT_SYMPTOM = BACKGROUND | {"model-lately", "no-symptom", "not-reported"}
 """Codes of reasons that name no symptom (models.explain)."""
 
 

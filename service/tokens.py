@@ -13,6 +13,9 @@ from typing import Any
 
 from data.refusal import Refusal
 
+TOKEN_FILE = "token-file"  # noqa: S105  (a name)
+"""Name of the holder of the token in the state directory."""
+
 
 class Scope(StrEnum):
     """READ looks, INGEST delivers readings, ACT asks and approves, HAND takes steps for the mgr; ADMIN may do all."""
@@ -133,4 +136,4 @@ def read(path: Path) -> str:
 
 def gather(path: Path) -> Tokens:
     """The file's token, which may do all. Raises TokenFileOpen."""
-    return Tokens((), path).adding(read_or_make(path), Caller("token-file", frozenset({Scope.ADMIN})))
+    return Tokens((), path).adding(read_or_make(path), Caller(TOKEN_FILE, frozenset({Scope.ADMIN})))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from service.adapters import place_of_store
 from service.changes import Kind
-from service.lifecycle.keeping import keep_lives
+from service.draining.cadence import LookCadence
+from service.lifecycle.keeping import keep_lives, note_failures
 from service.loops import Loops
 from service.retention import TIDYING
 from service.state import StateDir
@@ -23,7 +24,10 @@ FOLLOW_SECONDS = 1.0
 TELL_SECONDS = 60.0
 TELLING = "telling"
 LIFE_SECONDS = 10.0
+FAILURE_SECONDS = 600.0
 WATCH_SECONDS = 6 * 3_600.0
+WATCH_AGAIN_SECONDS = 60.0
+"""After a look that came to nothing: no worker scores yet, or the scorebook is held."""
 RUNG_SECONDS = 20.0
 """A step sets flags, a weight and pins, and clears the flags: some ten commands, each of which a monitor commits."""
 HOUR_SECONDS = 3_600.0
@@ -37,7 +41,7 @@ class Turning:
         self._house = house
         self._loops = Loops(lambda: house.changes.tell(Kind.STATUS))
         self.faults = self._loops.faults
-        self._arrived = threading.Event()
+        self._arrived, self._cadence = threading.Event(), LookCadence(house.policy)
         self._marks = StoreMarks(house.log, house.store, house.clock, "predrain")
         self._pages = PageCheck(place_of_store(house.settings, StateDir(house.settings.service.state)))
 
@@ -47,12 +51,14 @@ class Turning:
         if scoring and parts.scores:
             begin("worker", self._work)
             begin("latency", self._listen)
-            begin("watch", self._watch)
             begin("marks", self._mark)
         if scoring:
             begin("retention", self._retain)
             begin("store", self._check_pages)
             begin("lives", self._live)
+            begin("failures", self._note_failures)
+        if scoring and parts.judges:
+            begin("watch", self._watch)
         if scoring and self._house.tells:
             begin("telling", self._tell)
         if parts.shares:
@@ -105,13 +111,20 @@ class Turning:
         keep_lives(self._house)
         self._loops.wait(LIFE_SECONDS)
 
+    def _note_failures(self) -> None:
+        note_failures(self._house)
+        self._loops.wait(FAILURE_SECONDS)
+
     def _control(self) -> None:
         self._house.step_controller()
-        self._loops.wait(self._house.policy.tick_seconds)
+        if (report := self._house.control.report) is not None:
+            self._cadence.note_look(report)
+        self._loops.wait(self._cadence.seconds)
 
     def _watch(self) -> None:
-        self._house.watch()
-        self._loops.wait(WATCH_SECONDS if self._house.scorer.ready else IDLE_SECONDS)
+        judged = self._house.watch()
+        unjudged_seconds = WATCH_AGAIN_SECONDS if self._house.ready else IDLE_SECONDS
+        self._loops.wait(WATCH_SECONDS if judged else unjudged_seconds)
 
     def _retain(self) -> None:
         # Held for the day, so that no other process does the same work again; who comes later asks every hour.

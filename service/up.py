@@ -175,7 +175,7 @@ def build(
         state = closing.enter_context(StateDir(settings.service.state))
         scorebook = None
         try:
-            if parts.scores:
+            if parts.judges:
                 scorebook = Scorebook(state.scorebook)
                 closing.callback(scorebook.close)
         except ScorebookUnusable as unusable:

@@ -45,7 +45,9 @@ class Working:
         self.store, self.clock, self.lineup, self.parts = store, clock, lineup, WORKING
         self._log, self._announcements, sender = log, Announcements(), Sender(name, clock)
         self._latencies = Latencies(log, store, clock, sender)
-        self._scorer = Scorer(log, store, clock, lineup, Gist(), self._announcements, sender, limits=limits)
+        self._scorer = Scorer(
+            log, store, clock, lineup, Gist(), self._announcements, sender, limits=limits, shared=True
+        )
         self.counts = {"worked": 0, "dead": 0, "outlooks": 0, "alerts": 0}
         self.counts |= {"latencies": 0, "latencies_dead": 0, "latencies_lost": 0}
         self.waited: timedelta | None = None

@@ -202,8 +202,13 @@ class Chooser:
             noted = item if leaf and kind == "osd" else osd
             decided = dead | (noted != ITEM_NONE)
             for attempt in np.flatnonzero(decided.any(axis=0)).tolist():
-                for position in range(count):
-                    here = np.flatnonzero((place == position) & decided[:, attempt])
+                waiting = decided[:, attempt] & (chosen[row, place] == _UNDEFINED)
+                if not waiting.any():
+                    if (chosen[row, place] != _UNDEFINED).all():
+                        break
+                    continue
+                for position in np.unique(place[waiting]).tolist():
+                    here = np.flatnonzero((place == position) & waiting)
                     here = here[chosen[row[here], position] == _UNDEFINED]
                     lost = here[dead[here, attempt]]
                     chosen[row[lost], position] = leaves[row[lost], position] = ITEM_NONE

@@ -13,7 +13,7 @@ import numpy as np
 
 from actions.cluster.view import Pool
 from actions.crush.choose import FULL_WEIGHT, Chooser, Ints
-from actions.crush.map import CrushMap
+from actions.crush.map import ITEM_NONE, CrushMap
 from actions.crush.place import placement_seeds, raw_sets
 from data.ids import OsdId, PgId, pg_id
 
@@ -24,7 +24,34 @@ class _Watch(Chooser):
     def __init__(self, crush: CrushMap, lowest: CrushMap, reweights: Mapping[int, int]) -> None:
         super().__init__(crush, reweights)
         self._lowest = Chooser(lowest, reweights)._weights
+        self._settled = self._find_settled(crush)
         self.seeds: set[int] = set()
+
+    def _find_settled(self, crush: CrushMap) -> Ints:
+        """For each bucket's row an OSD that stands for all of its OSDs, or ITEM_NONE where they must be drawn.
+
+        A bucket of OSDs that are all at override 1, and whose weights all stay, takes every PG at its first try. Which
+        of its OSDs takes the PG decides nothing for the PG's other members while no other bucket of a tree holds it.
+        """
+        settled = np.full(len(self._sizes), ITEM_NONE, dtype=np.int64)
+        if not _is_forest(crush):
+            return settled
+        stays = (self._weights == self._lowest).all(axis=1)
+        for id_, row in self._rows_of.items():
+            osds = crush.buckets[id_].items
+            if stays[row] and osds and min(osds) >= 0 and (self._reweights[list(osds)] >= FULL_WEIGHT).all():
+                settled[row] = osds[0]
+        return settled
+
+    def _leaf(
+        self, bucket: Ints, seeds: Ints, base: Ints, step: int, tries: int, avoided: Ints | None
+    ) -> Ints:
+        found = self._settled[self._row_by_negative[-bucket]]
+        drawn = np.flatnonzero(found == ITEM_NONE)
+        found[drawn] = super()._leaf(
+            bucket[drawn], seeds[drawn], base[drawn], step, tries, None if avoided is None else avoided[drawn]
+        )
+        return found
 
     def _straw2(self, rows: Ints, seeds: Ints, r: Ints) -> Ints:
         items, cost, drawn = self._straws(rows, seeds, r)
@@ -40,6 +67,22 @@ class _Watch(Chooser):
             self.seeds.update(seeds[doubtful[lost]].tolist())
         best: Ints = items[at, first]
         return best
+
+
+def _is_forest(crush: CrushMap) -> bool:
+    """Whether each bucket has at most one parent, and each OSD stands once under each root."""
+    inner = [item for bucket in crush.buckets.values() for item in bucket.items if item < 0]
+    if len(set(inner)) < len(inner):
+        return False
+    for root in crush.buckets.keys() - set(inner):
+        waiting, osds = [root], list[int]()
+        while waiting:
+            if (bucket := crush.buckets.get(waiting.pop())) is not None:
+                waiting += [item for item in bucket.items if item < 0]
+                osds += [item for item in bucket.items if item >= 0]
+        if len(set(osds)) < len(osds):
+            return False
+    return True
 
 
 def stirred(

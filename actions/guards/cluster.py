@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
+from actions.flight import list_own_pgs, list_ready_pgs, list_touched_pgs
 from actions.guards.verdict import Pass, Refuse, count
 from actions.policy import Policy
-from actions.survey import at_rest, serving_whole
+from actions.survey import at_rest, is_recovering, serving_whole
 from data.drain import Drain, Intent
 from data.ids import OsdId
 
@@ -40,32 +41,56 @@ def stale_view(view: ClusterView, drain: Drain, policy: Policy, context: Context
             f"Another mgr ({view.mgr_id or 'unnamed'}) answers; its first numbers are waited for.",
         )
     late = (context.now - memory.trusted_from).total_seconds()
-    if not memory.settled(view) and late > limit:
-        what = (
-            f"{count(len(memory.changed), 'PG')} did not report" if memory.changed else "no statistics came"
-        )
+    own = list_own_pgs(drain)
+    if not memory.settled(view, own) and late > limit:
+        silent = len(memory.changed.keys() & own)
+        what = f"{count(silent, 'PG')} did not report" if silent else "no statistics came"
         return Refuse(
             "stale-view",
             f"{what} since our last command, {late:.0f} s late, limit {limit:.0f} s.",
-            {"pgs": len(memory.changed), "late_seconds": late},
+            {"pgs": silent, "late_seconds": late},
         )
     return Pass(f"seen {max(age, 0):.0f} s ago")
 
 
 def unhealthy(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
-    """Degraded, inactive, unknown or peering PGs that are not our own doing."""
+    """Trouble that is not our own doing: where the next step would touch it, where a PG serves nobody, or where so much
+    of the cluster recovers that recovery must have it to itself.
+    """
     bad = [pg for pg in context.survey.restless.values() if not _excused(pg, context)]
-    down = sorted(osd.id for osd in view.osds.values() if not osd.up and osd.reweight > 0)
-    if not bad and not down:
-        return Pass("no PG is degraded, inactive or unknown")
+    touched = list_touched_pgs(drain, context)
+    beside = _find_down(view, drain, context)
+    stopped = [pg for pg in bad if pg.id in touched or not is_recovering(pg.states)]
+    share = len(bad) / max(1, len(view.pgs))
+    if not beside and not stopped and share <= policy.recovering_share_max:
+        elsewhere = f"; {count(len(bad), 'PG')} elsewhere not whole" if bad else ""
+        return Pass(f"no PG that the next step touches is degraded, inactive or unknown{elsewhere}")
     parts = []
+    down = beside or sorted(osd.id for osd in view.osds.values() if not osd.up and osd.reweight > 0)
     if down:
         parts.append(f"{_names(down)} {'is' if len(down) == 1 else 'are'} down")
     if bad:
-        worst = min(bad, key=lambda pg: (at_rest(pg.states), pg.id))
+        worst = min(stopped or bad, key=lambda pg: (at_rest(pg.states), pg.id))
         words = "+".join(sorted(worst.states)) or "unknown"
-        parts.append(f"{count(len(bad), 'PG')} not whole (PG {worst.id} is {words})")
-    return Refuse("unhealthy", f"{'; '.join(parts)}.", {"pgs": len(bad), "down": len(down)})
+        parts.append(f"{count(len(stopped or bad), 'PG')} not whole (PG {worst.id} is {words})")
+    if not (beside or stopped):
+        parts.append(f"that is {share:.1%} of all, limit {policy.recovering_share_max:.1%} while data moves")
+    return Refuse("unhealthy", f"{'; '.join(parts)}.", {"pgs": len(stopped or bad), "down": len(down)})
+
+
+def _find_down(view: ClusterView, drain: Drain, context: Context) -> list[OsdId]:
+    """OSDs that are down and in, of the drain itself or in a PG that its next step may touch."""
+    down = {osd.id for osd in view.osds.values() if not osd.up and osd.reweight > 0}
+    if not down:
+        return []
+    ready, leaving = list_ready_pgs(drain, context), set(drain.osds)
+    beside = {
+        osd
+        for pg in view.pgs.values()
+        if (pg.id in ready if ready else leaving & {*pg.up, *pg.acting})
+        for osd in (*pg.up, *pg.acting)
+    }
+    return sorted(osd for osd in down if osd in beside or osd in leaving)
 
 
 def foreign_trouble(context: Context) -> bool:
@@ -83,10 +108,13 @@ def _excused(pg: Pg, context: Context) -> bool:
 
 
 def whole(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
-    """No hole and no repeated OSD in any `up` or `acting`, whatever health says (ceph.md d)."""
-    broken = context.survey.broken
+    """No hole and no repeated OSD in `up` or `acting` of a PG that the next step touches, whatever health says
+    (ceph.md d).
+    """
+    touched = list_touched_pgs(drain, context)
+    broken = {id_: pg for id_, pg in context.survey.broken.items() if id_ in touched}
     if not broken:
-        return Pass("every PG has all its members, each once")
+        return Pass("every PG that the next step touches has all its members, each once")
     pg = broken[min(broken)]
     size = view.pools[pg.pool].size
     return Refuse(
@@ -129,15 +157,25 @@ def operator_flags(view: ClusterView, drain: Drain, policy: Policy, context: Con
 
 
 def autoscale(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
-    """While `pg_num` or `pgp_num` is on its way every plan is about PGs that will lie elsewhere."""
-    for pool in view.pools.values():
+    """While a pool changes its `pg_num` or `pgp_num`, every plan for its PGs is for PGs that will lie elsewhere."""
+    changing = {pool.id for pool in view.pools.values() if pool.changes}
+    if not changing:
+        return Pass("no pool changes its number of PGs")
+    leaving = set(drain.osds)
+    own = list_own_pgs(drain)
+    touched = {
+        pg.pool
+        for pg in view.pgs.values()
+        if pg.pool in changing and (pg.id in own or leaving & {*pg.up, *pg.acting})
+    }
+    for pool in (view.pools[id_] for id_ in sorted(touched)):
         for name, now, target in pool.changes:
             return Refuse(
                 "autoscale",
                 f"{name} of pool {pool.name} goes from {now} to {target}; wait for it.",
                 {"pool": pool.name, "what": name, "now": now, "target": target},
             )
-    return Pass("no pool changes its number of PGs")
+    return Pass("no pool of its PGs changes its number of PGs")
 
 
 def upgrade(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:

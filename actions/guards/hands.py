@@ -6,7 +6,7 @@ from __future__ import annotations
 from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.guards.verdict import Pass, Refuse, count
-from actions.ledger import BEFORE, explained, found, is_pin, read_pairs
+from actions.ledger import BEFORE, found, is_ours, is_pin
 from actions.policy import Policy
 from actions.throttle import shared
 from data.drain import Drain, Intent
@@ -61,7 +61,7 @@ def conflict(view: ClusterView, drain: Drain, policy: Policy, context: Context) 
         now = found(view, key)
         if key.endswith("/reweight") and _put_out_by_the_mon(view, key):
             continue
-        if not explained(drain, key, now) and not _set_by_another_drain(context, key, now):
+        if not is_ours((drain,), key, now) and not (is_pin(key) and is_ours(context.drains, key, now)):
             return Refuse(
                 "conflict",
                 f"{key} was set to {value or 'nothing'} by this drain and is now {now or 'nothing'}; "
@@ -78,14 +78,6 @@ def conflict(view: ClusterView, drain: Drain, policy: Policy, context: Context) 
                 {"key": key, "attempts": attempts},
             )
     return Pass("what this drain set still stands")
-
-
-def _set_by_another_drain(context: Context, key: str, now: str) -> bool:
-    """Two suspects may share a PG, one after the other: what the second pinned there is no stranger's."""
-    if not is_pin(key):
-        return False
-    books = (book for drain in context.drains for book in (drain.ours, drain.saved) if key in book)
-    return set(read_pairs(now)) <= {pair for book in books for pair in read_pairs(book[key])}
 
 
 def _put_out_by_the_mon(view: ClusterView, key: str) -> bool:

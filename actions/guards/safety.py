@@ -3,28 +3,34 @@
 # ruff: noqa: ARG001  (guards share one signature)
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from actions.cluster.view import ClusterView
 from actions.context import Context, engaged
 from actions.fate import doomed
+from actions.flight import list_own_pgs, list_touched_pgs
 from actions.guards.verdict import Pass, Refuse, count
 from actions.messages import WORDS, describe_limit
 from actions.policy import Policy
 from actions.space import cluster_after, promised_by_others, remaining, room, waiting
-from actions.survey import at_rest
+from actions.survey import serving_whole
 from data.drain import Drain, DrainState, Intent
+from data.ids import PgId
 
 
 def redundancy(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
-    """Every PG of the suspect has all its copies now, counted from `acting`: a change may not meet a PG
-    that is short.
+    """Every PG that the next step touches has all its copies now, counted from `acting`: a change may not meet a PG
+    that is short. A walk leaves those that are short alone until they are whole.
 
     `ok-to-stop` is not asked: it answers wrongly on some releases (ceph.md 6).
     """
-    survey = context.survey
+    survey, touched = context.survey, list_touched_pgs(drain, context)
     short = [
         pg
         for pg in survey.restless.values()
-        if any(osd in pg.up or osd in pg.acting for osd in drain.osds) and not survey.is_whole(pg)
+        if pg.id in touched
+        and any(osd in pg.up or osd in pg.acting for osd in drain.osds)
+        and not survey.is_whole(pg)
     ]
     if not short:
         together = doomed(view, remaining(view, drain))
@@ -43,6 +49,19 @@ def redundancy(view: ClusterView, drain: Drain, policy: Policy, context: Context
         f"{count(len(short), 'PG')} of the suspect short of copies "
         f"(PG {worst.id} has {survey.alive(worst)} of {pool.size}, serves from {pool.min_size}).",
         {"pgs": len(short), "alive": survey.alive(worst), "size": pool.size, "min_size": pool.min_size},
+    )
+
+
+def refuse_short(pgs: Collection[PgId], context: Context) -> Refuse | None:
+    """A refusal of a step that would change a PG which lacks a copy, also of one that no plan names."""
+    survey = context.survey
+    short = sorted(pg for pg in pgs if pg in survey.restless and not survey.is_whole(survey.restless[pg]))
+    if not short:
+        return None
+    return Refuse(
+        "redundancy",
+        f"The next step would change {count(len(short), 'PG')} short of copies ({short[0]}); the step waits for them.",
+        {"pgs": len(short)},
     )
 
 
@@ -127,7 +146,7 @@ def budget(view: ClusterView, drain: Drain, policy: Policy, context: Context) ->
 
 
 def safe_to_destroy(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
-    """Before hand-over: no PG names the OSD, and every PG is at rest with all its copies."""
+    """Before hand-over: no PG names the OSD, those that it held are at rest, and every other one has all its copies."""
     if drain.intent is Intent.FILL:
         return Pass("nothing is destroyed: the disk was filled")
     for osd in drain.osds:
@@ -138,15 +157,16 @@ def safe_to_destroy(view: ClusterView, drain: Drain, policy: Policy, context: Co
                 f"{count(len(held), 'PG')} still name osd.{osd}.",
                 {"osd": osd, "pgs": len(held)},
             )
+    own = list_own_pgs(drain)
     restless = [
         pg
         for pg in context.survey.restless.values()
-        if not at_rest(pg.states) or not context.survey.is_whole(pg)
+        if pg.id in own or not serving_whole(pg.states) or not context.survey.is_whole(pg)
     ]
     if restless:
         return Refuse(
             "safe-to-destroy",
-            f"{count(len(restless), 'PG')} {'is' if len(restless) == 1 else 'are'} not at rest; "
+            f"{count(len(restless), 'PG')} {'is' if len(restless) == 1 else 'are'} not whole; "
             "a copy on the old disk may still be wanted.",
             {"pgs": len(restless)},
         )

@@ -7,6 +7,7 @@ changes are known beforehand. Source: OSDMap::_apply_primary_affinity.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from actions.flight import Allowance
 from actions.guards.verdict import count
 from actions.mechanics.batch import Batch
 from actions.mechanics.override import rung_down, rung_up
+from data.drain import Drain
 from data.ids import OsdId, PgId, pg_seed
 
 _Draws = Mapping[PgId, Mapping[int, int]]
@@ -50,6 +52,16 @@ def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) 
     if goal > now:
         decided = f"primary affinity of osd.{osd} {now:.4f} > {affinity:.4f}, {count(len(pgs), 'PG')} led by it again"
     return Batch((PrimaryAffinity(osd, affinity),), pgs, decided)
+
+
+def count_progress(view: ClusterView, drain: Drain) -> Drain:
+    """A quarantine with the PGs counted that its OSDs lead no more."""
+    if drain.plan is None or not view.statistics_known or not drain.plan.stirred:
+        return drain
+    leading = {pg for osd in drain.osds if osd in view.osds for pg in led(view, osd)}
+    gone = sum(1 for pg in drain.plan.stirred if pg not in leading)
+    progress = replace(drain.progress, planned_pgs=len(drain.plan.stirred), moved_pgs=gone)
+    return drain if progress == drain.progress else replace(drain, progress=progress)
 
 
 def led(view: ClusterView, osd: OsdId) -> frozenset[PgId]:

@@ -28,6 +28,8 @@ from data.drain import Drain, Move
 from data.ids import OsdId, PgId, pg_seed
 
 FULL = 65536
+_CHUNK = 1024
+"""PGs that are placed at once when those that a rung takes back are sought."""
 _BESIDE = "another drain's step in this look is on the same PGs"
 
 
@@ -221,8 +223,7 @@ def give_back(
     own = {move.pg for move in drain.plan.moves} if drain.plan else set()
     own = {pg for pg in own | pinned(drain.saved).keys() if pg in view.pgs}
     now = view.osds[osd].reweight
-    final = _returned(view, osd, own, goal)
-    stirred = {pg for pg in own if final[pg] != view.pgs[pg].up}
+    stirred = _find_returning(view, osd, own, goal, starts)
     if stirred and starts < 1:
         return Batch(waits_for="the budget is in use")
     weight = rung_up(draws(view, osd, stirred), now, goal, starts)
@@ -251,6 +252,32 @@ def give_back(
         pgs,
         f"override of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(pgs), 'PG')} back",
     )
+
+
+def _find_returning(
+    view: ClusterView, osd: OsdId, own: Collection[PgId], goal: float, allowed: int
+) -> frozenset[PgId]:
+    """PGs that an override of `goal` takes to the OSD: of all PGs of the cluster, for CRUSH may have changed since the
+    plan, those with the lowest draws, more than `allowed` where there are so many. Each draws by itself, so that a
+    rung below the first of those that are left out changes no other PG.
+    """
+    low, high = (round(at * FULL) for at in (view.osds[osd].reweight, goal))
+    drawn = sorted((d, pg) for pg, d in draws(view, osd, view.pgs.keys()).items() if low <= d < high)
+    found: set[PgId] = set()
+    at, size = 0, _CHUNK
+    while at < len(drawn) and len(found) <= allowed:
+        end = min(at + size, len(drawn))
+        while end < len(drawn) and drawn[end][0] == drawn[end - 1][0]:
+            end += 1  # PGs of equal draw go together
+        chunk = [pg for _, pg in drawn[at:end]]
+        try:
+            final = placed(view, (), chunk, weights={osd: goal})
+        except CannotPlace:
+            final = _returned(view, osd, own, goal)
+            return frozenset(pg for pg in own if final[pg] != view.pgs[pg].up)
+        found.update(pg for pg in chunk if final[pg] != view.pgs[pg].up)
+        at, size = end, 2 * size
+    return frozenset(found)
 
 
 def _returned(

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from actions.cluster.port import Command
 from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
-from actions.crush.map import ITEM_NONE
+from actions.desired import find_desired_upmaps, find_stray_upmaps, has_both_osds
 from actions.flight import Allowance, in_flight
 from actions.ledger import (
     BEFORE,
-    explained,
+    THEIRS,
     found,
+    is_ours,
     is_pin,
     pinned,
     read_pairs,
@@ -27,21 +29,22 @@ from actions.ledger import (
     write_pairs,
 )
 from actions.mechanics import affinity
-from actions.mechanics.batch import Batch, back, pin, serving
+from actions.mechanics.batch import Batch, back, bound_for, pin, serving
 from actions.mechanics.override import give_back
 from actions.mechanics.override import next_rung as override_down
-from actions.mechanics.void import void_here
+from actions.mechanics.void import find_kept_pairs
 from actions.mechanics.weight import next_rung
 from actions.policy import Policy
-from actions.throttle import THEIRS, foreign, shared, to_give_back
+from actions.throttle import foreign, shared, to_give_back
 from actions.topology import applied
-from data.drain import Drain, DrainState
+from data.drain import Drain, Intent
 from data.ids import OsdId, PgId
 
+_DEAD_AFTER = timedelta(minutes=10)
+"""As long as Ceph itself waits by default before it takes an OSD that is down for gone (mon_osd_down_out_interval)."""
 _OTHERS = "left as found by others"
 _GONE = "left out, not in the map any more"
 _REFUSED = "left out, the mon does not take it"
-_CANCELLED = frozenset({DrainState.CANCELLING, DrainState.CANCELLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +68,17 @@ def _next_return(
     view: ClusterView, drain: Drain, policy: Policy, context: Context, allowance: Allowance, starts: int
 ) -> Return:
     open_keys = [key for key in drain.ours if not key.endswith(BEFORE) and not shared(key)]
-    later = {key for key in open_keys if _pinned_later(view, drain, context, key)}
-    drain, open_keys, given_up = _abandoned(
-        view, drain, context, policy, [key for key in open_keys if key not in later]
-    )
+    drain, open_keys, given_up = _abandoned(view, drain, context, policy, open_keys)
     given_up[_OTHERS] += [
         k for k in drain.ours if not k.endswith((BEFORE, THEIRS)) and foreign(view, drain, k, context)
     ]
     note = "".join(f"; {why}: {', '.join(keys)}" for why, keys in given_up.items() if keys)
     idle = not in_flight(drain, context)
     pins = {PgId(key[6:]) for key in open_keys if is_pin(key)}
-    for key in (k for k in open_keys if k.startswith("osd.")):
+    for key in (k for k in open_keys if k.endswith(("/reweight", "/crush_weight"))):
         osd, goal = OsdId(int(key.partition("/")[0][4:])), float(drain.saved[key])
+        if key.endswith("/reweight") and not view.osds[osd].up and view.osds[osd].reweight == 0.0:
+            return Return(drain, Batch(waits_for=f"osd.{osd} is down; in 10 minutes it is given up"))
         if key.endswith("/reweight"):
             if goal < view.osds[osd].reweight:
                 batch = override_down(view, osd, allowance, starts, goal)
@@ -84,10 +86,8 @@ def _next_return(
                     batch = Batch(full=f"where CRUSH would take the PGs of osd.{osd} is too full by now")
             else:
                 batch = give_back(view, drain, osd, goal, allowance, starts, idle=idle, pins=pins)
-        elif key.endswith("/crush_weight"):
-            batch = next_rung(view, osd, goal, allowance, starts, idle=idle, pins=pins)
         else:
-            continue
+            batch = next_rung(view, osd, goal, allowance, starts, idle=idle, pins=pins)
         if batch.unpin & allowance.taken:
             batch = Batch(waits_for="another drain's step on the same PGs")
         elif batch.unpin:
@@ -97,14 +97,14 @@ def _next_return(
     keys = [key for key in open_keys if is_pin(key) and PgId(key[6:]) not in allowance.taken]
     if keys:
         return Return(drain, _unpin(view, drain, context, allowance, keys, starts, note))
-    if later:
-        return Return(drain, Batch(waits_for="another cancelled drain gives PGs back that it pinned later"))
     rest = [key for key in open_keys if not is_pin(key)]
     rest += to_give_back(view, drain, context)
     if any(is_pin(key) for key in open_keys):
         return Return(drain, Batch(waits_for="another drain's step on the same PGs"))
     if not idle:
         return Return(drain, Batch(waits_for="data still flows back"))
+    if strays := release_strays(view, drain, context, allowance, starts, note):
+        return Return(drain, strays)
     for key in (key for key in rest if key.endswith("/affinity")):
         batch = affinity.next_rung(
             view, OsdId(int(key.partition("/")[0][4:])), float(drain.saved[key]), allowance
@@ -114,6 +114,19 @@ def _next_return(
         return Return(drain, back({key: drain.saved[key] for key in rest}, note))
     without = _without(view, drain, pinned(drain.ours))
     return Return(drain, Batch(decided=f"everything is as it was found{without}{note}"), done=True)
+
+
+def release_strays(
+    view: ClusterView, drain: Drain, context: Context, allowance: Allowance, starts: int, note: str = ""
+) -> Batch | None:
+    """Pins that an emptied drain left and that are not wanted any more go, as far as there is room; None: there are
+    none.
+    """
+    if drain.intent is Intent.QUARANTINE:
+        return None
+    strays = find_stray_upmaps(view, drain, context, allowance.room)
+    keys = [upmap_key(pg) for pg in strays if pg not in allowance.taken]
+    return _unpin(view, drain, context, allowance, keys, starts, note) if strays else None
 
 
 def _unpin(
@@ -129,29 +142,32 @@ def _unpin(
         return Batch(waits_for="the budget is in use")
     commands: list[Command] = []
     pgs: list[PgId] = []
-    full = ""
-    goals = _goals(view, drain, keys)
+    full = unknown = ""
+    goals = _goals(view, drain, context, keys)
     for key in keys:
         pg = view.pgs[PgId(key[6:])]
         if len(pgs) == starts or (pg.id in context.survey.restless and not _waits(pg)):
             continue
-        mine = view.osds.keys() & set(drain.osds)
-        back = [(OsdId(old), pg.shard_bytes) for old, _ in read_pairs(found(view, key)) if old in mine]
-        if not all(allowance.room.fits(osd, size) for osd, size in back):
-            full = (
-                f"PG {pg.id} stays where it is: {_names(osd for osd, _ in back)} has no room for it any more"
-            )
-            continue
-        allowance.send(pg.id, back)
         goal = read_pairs(goals[key])
         was = {new: old for old, new in read_pairs(found(view, key)) if (old, new) not in goal}
-        up = applied(
-            tuple(was.get(osd, osd) for osd in pg.up), goal
-        )  # even where CRUSH's choice cannot be computed
+        # Even where CRUSH's choice cannot be computed.
+        up = applied(tuple(was.get(osd, osd) for osd in pg.up), goal)
+        bound = bound_for(view, pg, up)
+        if silent := [osd for osd, _ in bound if allowance.room.fullness(osd) is None]:
+            unknown = f"{_names(silent)} tells no sizes yet"
+            continue
+        if not all(allowance.room.fits(osd, size) for osd, size in bound):
+            full = (
+                f"PG {pg.id} stays where it is: {_names(osd for osd, _ in bound)} has no room for it any more"
+            )
+            continue
+        allowance.send(pg.id, bound)
         commands.append(pin(pg.id, goal, serving(view, pg, up)))
         pgs.append(pg.id)
     if not pgs:
-        return Batch(full=full) if full and not context.survey.restless else Batch(waits_for="PGs are busy")
+        if full and not unknown and not context.survey.restless:
+            return Batch(full=full)
+        return Batch(waits_for=unknown or "PGs are busy")
     decided = f"upmaps of {', '.join(pgs)} as they were{_without(view, drain, pgs)}{note}"
     return Batch(tuple(commands), frozenset(pgs), decided)
 
@@ -165,16 +181,13 @@ def _names(osds: Iterable[OsdId]) -> str:
     return ", ".join(f"osd.{osd}" for osd in osds)
 
 
-def _goals(view: ClusterView, drain: Drain, keys: Iterable[str]) -> dict[str, str]:
-    """What each key becomes: as it was found, but for what the mon would refuse for ever or drop: pairs of OSDs that
-    are gone, and pins that are void as the map is now.
+def _goals(view: ClusterView, drain: Drain, context: Context, keys: Iterable[str]) -> dict[str, str]:
+    """What each key becomes: as it was found, but for what other drains want of a PG, and for what the mon would
+    refuse for ever or drop: pairs of OSDs that are gone, and pins that are void as the map is now.
     """
-    pins = {
-        PgId(key[6:]): tuple(pair for pair in read_pairs(drain.saved[key]) if _there(view, pair))
-        for key in keys
-        if is_pin(key)
-    }
-    pins |= dict.fromkeys(void_here(view, pins), ())
+    keys = tuple(keys)
+    pins = find_desired_upmaps(view, drain, context, [PgId(key[6:]) for key in keys if is_pin(key)])
+    pins = find_kept_pairs(view, pins)
     return {key: write_pairs(pins[PgId(key[6:])]) if is_pin(key) else drain.saved[key] for key in keys}
 
 
@@ -183,14 +196,10 @@ def _without(view: ClusterView, drain: Drain, pgs: Iterable[PgId]) -> str:
     gone = [
         f"{write_pairs((pair,))} of PG {pg}"
         for pg in pgs
-        for pair in read_pairs(drain.saved[upmap_key(pg)])
-        if not _there(view, pair)
+        for pair in read_pairs(drain.saved.get(upmap_key(pg), ""))
+        if not has_both_osds(view, pair)
     ]
     return f", without {', '.join(gone)}, for such an OSD is not in the map any more" if gone else ""
-
-
-def _there(view: ClusterView, pair: tuple[int, int]) -> bool:
-    return all(osd in view.osds or osd == ITEM_NONE for osd in pair)
 
 
 def _abandoned(
@@ -202,14 +211,14 @@ def _abandoned(
     ours = dict(drain.ours)
     todo: list[str] = []
     given_up: dict[str, list[str]] = {_OTHERS: [], _GONE: [], _REFUSED: []}
-    goals = _goals(view, drain, keys)
+    goals = _goals(view, drain, context, keys)
     for key in keys:
         now = found(view, key)
         if _vanished(view, key):
             why = _GONE
-        elif same(key, now, goals[key]) or _taken_back_since(drain, context, key, now):
+        elif same(key, now, goals[key]):
             continue
-        elif not explained(drain, key, now) or _dead(view, key):
+        elif not _is_ours(drain, context, key, now) or _dead(view, key, context):
             why = _OTHERS
         elif is_pin(key) and context.memory.attempts.get(key, 0) >= 2 * policy.pin_attempts:
             why = _REFUSED
@@ -222,29 +231,10 @@ def _abandoned(
     return (replace(drain, ours=ours) if ours != drain.ours else drain), todo, given_up
 
 
-def _pinned_later(view: ClusterView, drain: Drain, context: Context, key: str) -> bool:
-    """Whether a PG stands where another drain sent it on after this one, and that one is being cancelled, too: what it
-    puts back is what this drain set.
-    """
-    if not is_pin(key) or explained(drain, key, now := found(view, key)):
-        return False
-    return any(
-        other.state is DrainState.CANCELLING and key in other.ours and explained(other, key, now)
-        for other in context.others(drain)
-    )
-
-
-def _taken_back_since(drain: Drain, context: Context, key: str, now: str) -> bool:
-    """Whether this drain gave a PG back already, and an earlier one that is cancelled has then done so as well."""
-    return (
-        is_pin(key)
-        and same(key, drain.ours[key], drain.saved[key])
-        and any(
-            other.id != drain.id and other.state in _CANCELLED and same(key, other.saved[key], now)
-            for other in context.drains
-            if key in other.saved
-        )
-    )
+def _is_ours(drain: Drain, context: Context, key: str, now: str) -> bool:
+    """Whether a drain of ours set what stands: this one, or for a PG others, too, which may have sent it on."""
+    others = (other for other in context.drains if other.id != drain.id) if is_pin(key) else ()
+    return is_ours((drain, *others), key, now)
 
 
 def _vanished(view: ClusterView, key: str) -> bool:
@@ -254,9 +244,13 @@ def _vanished(view: ClusterView, key: str) -> bool:
     return kind.startswith("osd.") and OsdId(int(kind[4:])) not in view.osds
 
 
-def _dead(view: ClusterView, key: str) -> bool:
-    """An OSD that is down and out is not put in again by a cancel."""
-    if not key.startswith("osd."):
+def _dead(view: ClusterView, key: str, context: Context) -> bool:
+    """An OSD that is down and out, and not only for a moment, is not put in again by a cancel. Its CRUSH weight and
+    affinity are given back all the same: a new disk under its id would begin with what we left.
+    """
+    if not key.endswith("/reweight"):
         return False
     osd = view.osds[OsdId(int(key.partition("/")[0][4:]))]
-    return not osd.up and osd.reweight == 0.0
+    if osd.up or osd.reweight > 0.0:
+        return False
+    return context.now - context.memory.down_since.get(osd.id, context.now) >= _DEAD_AFTER

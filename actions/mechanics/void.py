@@ -21,14 +21,26 @@ def void(view: ClusterView, after: Placement) -> frozenset[PgId]:
     return _against(view, {pg: up for pg, up in after.items() if view.upmap_items.get(pg)})
 
 
-def void_here(view: ClusterView, pins: Mapping[PgId, Pairs]) -> frozenset[PgId]:
-    """PGs whose `pins`, set now, the mon would drop. None where the map cannot be computed: it will judge them."""
+def find_kept_pairs(view: ClusterView, pins: Mapping[PgId, Pairs]) -> dict[PgId, Pairs]:
+    """What the mon would keep of each PG's `pins`, set now. All of them where the map cannot be computed.
+
+    A pair goes when CRUSH does not choose its source; all pairs of a PG go when its set would not be one of the rule's,
+    or a target is out or has no CRUSH weight. Source: OSDMap::check_pg_upmaps.
+    """
     asked = {pg: pairs for pg, pairs in pins.items() if pairs and pg in view.pgs}
     try:
         raw = placed(view, (), asked, pinned=False)
     except CannotPlace:
-        return frozenset()
-    return _against(view, {pg: applied(raw[pg], pairs) for pg, pairs in asked.items()})
+        return dict(pins)
+    against = _against(view, {pg: applied(raw[pg], pairs) for pg, pairs in asked.items()})
+    in_use = {osd.id for osd in view.osds.values() if osd.reweight > 0 and osd.crush_weight > 0}
+    kept = dict(pins)
+    for pg, pairs in asked.items():
+        if pg in against or not all(target in in_use for _, target in pairs):
+            kept[pg] = ()
+        else:
+            kept[pg] = tuple(pair for pair in pairs if pair[0] in raw[pg])
+    return kept
 
 
 def _against(view: ClusterView, after: Placement) -> frozenset[PgId]:

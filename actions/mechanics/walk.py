@@ -34,8 +34,8 @@ def next_pins(
     for id_, moves in routes.items():
         if len(chosen) >= starts:
             break
-        if id_ in context.survey.restless or id_ in allowance.taken:
-            continue  # it moves or peers already, for whatever reason
+        if id_ in context.survey.restless or id_ in context.survey.broken or id_ in allowance.taken:
+            continue  # it moves or peers already, for whatever reason, or is not whole
         if any(
             allowance.arriving.get(m.target, 0) + arriving.get(m.target, 0) >= allowance.per_target
             for m in moves

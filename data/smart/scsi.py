@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from data.reading import Counters, Identity, Protocol, Smart
 from data.smart import logs
+from data.smart.background_scan import count_unreadable_blocks
 from data.smart.values import (
     LARGEST,
     JsonObject,
@@ -79,7 +80,7 @@ def _counters(document: JsonObject) -> Counters:
     log = member(document, "scsi_error_counter_log")
     used = percent(document, "scsi_percentage_used_endurance_indicator")
     return Counters(
-        pending=count(member(document, "scsi_pending_defects"), "count"),
+        pending=_count_pending_defects(document),
         grown_defects=_grown_defects(document),
         non_medium_errors=_non_medium(document),
         uncorrected_errors=_uncorrected(log),
@@ -90,6 +91,12 @@ def _counters(document: JsonObject) -> Counters:
         bytes_written=_bytes(member(log, "write")),
         bytes_read=_bytes(member(log, "read")),
     )
+
+
+def _count_pending_defects(document: JsonObject) -> int | None:
+    """By the drive's own list (SBC-4, 6.4.8), and of a drive that keeps none by what its background scan found."""
+    listed = count(member(document, "scsi_pending_defects"), "count")
+    return listed if listed is not None else count_unreadable_blocks(document)
 
 
 def _grown_defects(document: JsonObject) -> int | None:

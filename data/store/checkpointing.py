@@ -8,10 +8,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Column, Connection, Select, and_, select
 
 from data.ids import DeviceId
-from data.store import schema
+from data.reading import Reading
+from data.store import documents, schema
 from data.store.database import Database
 from data.store.port import Checkpoint
 from data.store.schema import instant, microseconds
@@ -39,18 +40,52 @@ def read_unsaved(
 ) -> Mapping[DeviceId, tuple[datetime, ...]]:
     """Return when each of `devices` was read since its checkpoint (ever, where it has none), where it was."""
     kept, saved = schema.readings, schema.checkpoints
-    later = or_(saved.c.through.is_(None), kept.c.taken_at > saved.c.through)
-    wanted = (
-        select(kept.c.device, kept.c.taken_at)
-        .outerjoin_from(kept, saved, kept.c.device == saved.c.device)
-        .where(database.among(kept.c.device, devices), later)
-        .order_by(kept.c.device, kept.c.taken_at)
-    )
-    rows = database.read(lambda connection: connection.execute(wanted).all())
+    wanted = _select_since(database, devices, kept.c.taken_at)
+    with_checkpoint = select(saved.c.device).where(database.among(saved.c.device, devices))
+
+    def find_times(connection: Connection) -> list[Any]:
+        others = set(devices).difference(connection.execute(with_checkpoint).scalars())
+        ever = select(kept.c.device, kept.c.taken_at).where(database.among(kept.c.device, others))
+        return [
+            *connection.execute(wanted),
+            *(connection.execute(ever.order_by(*kept.primary_key)) if others else ()),
+        ]
+
+    rows = database.read(find_times)
     return {
         device: tuple(instant(row.taken_at) for row in of_device)
         for device, of_device in groupby(rows, itemgetter(0))
     }
+
+
+def read_readings_since(
+    database: Database, devices: Collection[DeviceId]
+) -> Mapping[DeviceId, tuple[Reading, ...]]:
+    """Return the readings of each of `devices` that has a checkpoint and was read since, oldest first."""
+    kept = schema.readings
+    wanted = _select_since(database, devices, kept.c.document)
+    rows = database.read(lambda connection: connection.execute(wanted).all())
+    return {
+        device: database.set_aside.read_all(
+            kept.name, [row.document for row in of_device], documents.READING.read
+        )
+        for device, of_device in groupby(rows, itemgetter(0))
+    }
+
+
+def _select_since(database: Database, devices: Collection[DeviceId], column: Column[Any]) -> Select[Any, Any]:
+    """Select device and `column` of the readings that were taken after the checkpoint of each of `devices`.
+
+    The comparison stands alone in the join, so that of each device's index only the end is read.
+    """
+    kept, saved = schema.readings, schema.checkpoints
+    after = and_(kept.c.device == saved.c.device, kept.c.taken_at > saved.c.through)
+    return (
+        select(kept.c.device, column)
+        .select_from(saved.join(kept, after))
+        .where(database.among(saved.c.device, devices))
+        .order_by(kept.c.device, kept.c.taken_at)
+    )
 
 
 def drop_overtaken(database: Database, connection: Connection, readings: Sequence[Mapping[str, Any]]) -> None:

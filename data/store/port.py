@@ -134,6 +134,10 @@ class Store(Protocol):
         """When each of `devices` was read since its checkpoint (ever, where it has none), where it was."""
         ...
 
+    def find_later_readings(self, devices: Collection[DeviceId]) -> Mapping[DeviceId, tuple[Reading, ...]]:
+        """The readings of each of `devices` after its checkpoint, oldest first; none of a device that has none."""
+        ...
+
     def add_latency(self, windows: Iterable[Windows]) -> None:
         """Keep what hosts told of their OSDs, keyed by (osd, window_start)."""
         ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime
@@ -107,6 +106,10 @@ class SqlStore(LifeChangeRows, ClusterEventRows, AuditRows):
         """When each of `devices` was read since its checkpoint (ever, where it has none), where it was."""
         return checkpointing.read_unsaved(self._database, devices)
 
+    def find_later_readings(self, devices: Collection[DeviceId]) -> Mapping[DeviceId, tuple[Reading, ...]]:
+        """The readings of each of `devices` after its checkpoint, oldest first; none of a device that has none."""
+        return checkpointing.read_readings_since(self._database, devices)
+
     def add_latency(self, windows: Iterable[Windows]) -> None:
         """Keep what hosts told of their OSDs, keyed by (osd, window_start)."""
         latencies.add(self._database, windows)
@@ -190,7 +193,7 @@ class SqlStore(LifeChangeRows, ClusterEventRows, AuditRows):
     def add_outcome(self, outcome: Outcome) -> None:
         """Append a statement about a device's end. The same statement twice has one effect."""
         document = bodies.OUTCOME.write(outcome)
-        row = {"at": microseconds(outcome.at), "digest": _digest(document), "document": document}
+        row = {"at": microseconds(outcome.at), "digest": documents.digest(document), "document": document}
         insert = self._database.insert(schema.outcomes).on_conflict_do_nothing()
         self._database.write(
             lambda connection: connection.execute(
@@ -326,7 +329,7 @@ class SqlStore(LifeChangeRows, ClusterEventRows, AuditRows):
         """Rows of the journal."""
         documents_ = [bodies.JOURNAL_ENTRY.write(entry) for entry in entries]
         return [
-            {"drain": entry.drain, "digest": _digest(document), "document": document}
+            {"drain": entry.drain, "digest": documents.digest(document), "document": document}
             for entry, document in zip(entries, documents_, strict=True)
         ]
 
@@ -380,7 +383,9 @@ class SqlStore(LifeChangeRows, ClusterEventRows, AuditRows):
     def _whole_documents(self, rows: Select[Any, Any], table: Table, body: Body[T]) -> tuple[T, ...]:
         """As `_documents`, of rows of (document, digest): one that is not what was written is left out, too."""
         found = self._database.read(lambda connection: connection.execute(rows).all())
-        changed = {one for one, digest in found if not isinstance(one, bytes) or _digest(one) != digest}
+        changed = {
+            one for one, digest in found if not isinstance(one, bytes) or documents.digest(one) != digest
+        }
 
         def read(document: bytes) -> T:
             if document in changed:
@@ -388,10 +393,6 @@ class SqlStore(LifeChangeRows, ClusterEventRows, AuditRows):
             return body.read(document)
 
         return self._database.set_aside.read_all(table.name, [document for document, _ in found], read)
-
-
-def _digest(document: bytes) -> bytes:
-    return hashlib.sha256(document).digest()
 
 
 def _in_order(keys: Sequence[str], rows: Sequence[Row]) -> Sequence[Row]:

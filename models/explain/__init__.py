@@ -5,6 +5,6 @@ numbers and dates. What costs time (contributions, forecasts of a quieter future
 """
 
 from models.explain.facts import FACTS, percent, shares
-from models.explain.reasons import CODES, Explanation, explained
+from models.explain.reasons import CODES, Explanation, describe_beside_symptoms, explained
 
-__all__ = ["CODES", "FACTS", "Explanation", "explained", "percent", "shares"]
+__all__ = ["CODES", "FACTS", "Explanation", "describe_beside_symptoms", "explained", "percent", "shares"]

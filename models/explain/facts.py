@@ -6,27 +6,22 @@ A fact holds by a condition on the feature vector, so history and live stream te
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from data.error_counts import ATA_COUNTERS
 from data.history import EPOCH
 from features.schema import LONG_AGO, NAMES, NAMES_IN_ORDER, POSITION, WINDOWS
 
 Row = Sequence[float]
+Words = Mapping[int, str]
+"""SMART id -> what the counter is called."""
 Matrix = NDArray[np.float32]
 
-COUNTER_FIELD: Final[Mapping[int, str]] = {
-    5: "reallocated",
-    187: "reported_uncorrectable",
-    188: "command_timeouts",
-    197: "pending",
-    198: "offline_uncorrectable",
-    199: "crc_errors",
-}
 SLUG: Final[Mapping[int, str]] = {
     5: "reallocated",
     187: "uncorrectable",
@@ -35,6 +30,14 @@ SLUG: Final[Mapping[int, str]] = {
     198: "offline-uncorrectable",
     199: "crc",
 }
+SAS_WORDS: Final[Words] = {
+    **NAMES, 5: "grown defects", 187: "uncorrected errors", 197: "pending defects",
+}  # fmt: skip
+SAS_TERMS: Final[Mapping[str, tuple[str, str]]] = {
+    "reallocated": ("grown-defects", "grown_defects"),
+    "reported_uncorrectable": ("uncorrected-errors", "uncorrected_errors"),
+}
+"""Counter of a SATA drive -> the code and the counter of a SAS drive (data.error_counts.SAS_COUNTERS)."""
 HOT: Final = 45.0
 """Degrees Celsius above which a week's mean is worth saying."""
 
@@ -48,8 +51,16 @@ class Fact:
     columns: tuple[int, ...]
     """Features whose contributions speak for it."""
     holds: Callable[[Matrix], NDArray[np.bool_]]
-    sentence: Callable[[Row, int, int], str]
-    """In words, of one drive's features measured on a day (days since 1970-01-01), and days since its first reading."""
+    sentence: Callable[[Row, int, int, Words], str]
+    """In words, of one drive's features measured on a day (days since 1970-01-01), days since its first reading, and
+    what counters are called."""
+
+    def for_sas(self) -> Fact:
+        """The same fact under the name that SAS drives have for the counter."""
+        slug, counter = SAS_TERMS.get(self.counter or "", ("", self.counter))
+        return replace(
+            self, code=f"{slug}-{self.code.rpartition('-')[2]}" if slug else self.code, counter=counter
+        )
 
 
 def percent(p: float) -> str:
@@ -70,9 +81,9 @@ def _date(day: int, ago: int) -> str:
     return f"{EPOCH + timedelta(days=day - min(ago, round(LONG_AGO))):%d %b}"
 
 
-def _rose(n: int) -> Callable[[Row, int, int], str]:
-    def sentence(row: Row, day: int, _watched: int) -> str:
-        what, level = NAMES[n], _count(row, f"smart_{n}")
+def _rose(n: int) -> Callable[[Row, int, int, Words], str]:
+    def sentence(row: Row, day: int, _watched: int, words: Words) -> str:
+        what, level = words[n], _count(row, f"smart_{n}")
         gained, net = _count(row, f"smart_{n}_up_30d"), _count(row, f"smart_{n}_net_30d")
         rises, last = _count(row, f"smart_{n}_rises_30d"), _date(day, _count(row, f"smart_{n}_since_rise"))
         change = f"{level - gained:,} to {level:,}" if gained == net else f"by {gained:,}, {level:,} now"
@@ -92,20 +103,20 @@ def _rose(n: int) -> Callable[[Row, int, int], str]:
     return sentence
 
 
-def _tell_heat(row: Row, _day: int, _watched: int) -> str:
+def _tell_heat(row: Row, _day: int, _watched: int, _words: Words) -> str:
     celsius = row[POSITION["celsius_7d"]]
     return f"{celsius:.0f} degrees Celsius on average over 7 days (told above {HOT:.0f})."
 
 
-def _crc_rose(row: Row, _day: int, _watched: int) -> str:
+def _crc_rose(row: Row, _day: int, _watched: int, _words: Words) -> str:
     return (
         f"CRC errors rose by {_count(row, 'smart_199_up_30d'):,} in 30 days, to {_count(row, 'smart_199'):,}."
     )
 
 
-def _still(n: int) -> Callable[[Row, int, int], str]:
-    def sentence(row: Row, day: int, watched: int) -> str:
-        what = f"{NAMES[n][0].upper()}{NAMES[n][1:]}: {_count(row, f'smart_{n}'):,}"
+def _still(n: int) -> Callable[[Row, int, int, Words], str]:
+    def sentence(row: Row, day: int, watched: int, words: Words) -> str:
+        what = f"{words[n][0].upper()}{words[n][1:]}: {_count(row, f'smart_{n}'):,}"
         if watched <= 1:
             return f"{what}, seen for the first time."
         if watched <= WINDOWS[-1]:
@@ -126,14 +137,14 @@ def _counter_facts(n: int) -> list[Fact]:
     return [
         Fact(
             f"{SLUG[n]}-rose",
-            COUNTER_FIELD[n],
+            ATA_COUNTERS[n],
             mine,
             lambda x: x[:, up] > 0,
             _crc_rose if n == 199 else _rose(n),
         ),
         Fact(
             f"{SLUG[n]}-old",
-            COUNTER_FIELD[n],
+            ATA_COUNTERS[n],
             mine,
             lambda x: (x[:, level] > 0) & ~(x[:, up] > 0),
             _still(n),
@@ -150,8 +161,8 @@ def _facts() -> tuple[Fact, ...]:
             "pending",
             (fallen,),
             lambda x: x[:, fallen] > 0,
-            lambda row, _day, _watched: (
-                f"Pending sectors were {_count(row, 'pending_fallen'):,} higher before: some were rewritten."
+            lambda row, _day, _watched, words: (
+                f"{words[197].capitalize()} were {_count(row, 'pending_fallen'):,} higher before: some were rewritten."
             ),
         ),
         Fact(

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.outlook import Advice, Reason, Status
-from features.schema import POSITION
+from features.schema import NAMES, POSITION
 from models.explain.base_rate import CODE as BASE_RATE
 from models.explain.base_rate import tell_base_rate
 from models.explain.clearing import clearing
-from models.explain.facts import FACTS, Fact, Matrix, Row, holding, percent
+from models.explain.facts import FACTS, SAS_WORDS, Fact, Matrix, Row, holding, percent
 from models.family import years
 from models.lately import times_lately
 
@@ -34,10 +34,17 @@ CODES: Final = (
     "no-symptom",
     BASE_RATE,
     "not-reported",
+    *dict.fromkeys(fact.for_sas().code for fact in FACTS if fact.for_sas() != fact),
+    "as-sata",
 )
 """Every code that a model's outlook can carry; rules add their own (models.rules.CODES)."""
 OFTEN: Final = 1.25
 """How many times as often as forecast a model must have died lately for it to be told of its flagged drives."""
+_NO_SYMPTOM: Final = "No symptom."
+_NO_OTHER: Final = "Its counters show no symptom."
+_AS_SATA: Final = Reason(
+    "as-sata", "No SAS disk was learned from: its error counts are weighed as those of SATA hard disks."
+)
 _AT: Final = {fact.code: column for column, fact in enumerate(FACTS)}
 _SECTORS: Final = ("pending", "uncorrectable", "reallocated", "offline-uncorrectable")
 _RISEN: Final = frozenset(_AT[f"{what}-rose"] for what in _SECTORS)
@@ -70,11 +77,14 @@ def explained(
     model: NDArray[np.object_],
     day: NDArray[np.int64],
     watched: NDArray[np.int64],
+    sas: NDArray[np.bool_] | None = None,
 ) -> list[Explanation]:
     """One explanation a drive. x: (drives, features), each measured on its `day`.
 
     watched: (drives,) days since its first reading, that day included: nothing is said of the time before.
+    sas: (drives,) which are SAS drives, whose counters have other names; None: none is.
     """
+    is_sas = [False] * len(x) if sas is None else sas.tolist()
     holds = holding(x)
     held_by = holds.sum(axis=1)
     silent = held_by == 0
@@ -102,13 +112,18 @@ def explained(
         else:
             held = [column for column, does in enumerate(holds[row].tolist()) if does]
             facts = _telling(held, pushes.get(row))
-            reasons = _told(facts, x[row].tolist(), int(day[row]), int(watched[row]), bundle.facts.shares)
+            reasons = _told(
+                facts, x[row].tolist(), int(day[row]), int(watched[row]), bundle.facts.shares, sas=is_sas[row]
+            )
             found.append(_advised(Status(word), held, reasons, clears[row]))
     for row in flagged.tolist():
         often = times_lately(bundle.facts.lately, str(model[row]))
         if often >= OFTEN:
             why = _model_lately(f"{often:.1f}", bundle.facts.window[1])
             found[row] = replace(found[row], reasons=(*found[row].reasons, why))
+    for row, as_sata in enumerate(is_sas):
+        if as_sata:
+            found[row] = replace(found[row], reasons=(*found[row].reasons, _AS_SATA))
     return found
 
 
@@ -168,21 +183,34 @@ def _telling(held: Sequence[int], pushes: Sequence[float] | None) -> list[Fact]:
 
 
 def _told(
-    facts: list[Fact], row: Row, day: int, watched: int, shares: Mapping[str, float]
+    facts: list[Fact], row: Row, day: int, watched: int, shares: Mapping[str, float], *, sas: bool
 ) -> tuple[Reason, ...]:
-    reasons = [Reason(fact.code, fact.sentence(row, day, watched), fact.counter) for fact in facts]
-    first = reasons[0]
-    if first.code.endswith("-rose") and first.code in shares:
+    words = SAS_WORDS if sas else NAMES
+    told = [fact.for_sas() for fact in facts] if sas else facts
+    reasons = [Reason(fact.code, fact.sentence(row, day, watched, words), fact.counter) for fact in told]
+    first, code = reasons[0], facts[0].code
+    if code.endswith("-rose") and code in shares:
         # What such disks did is said once, of the most telling fact.
-        did = f" {percent(shares[first.code])} of disks with such a rise die within 30 days."
+        disks = "SATA disks" if sas else "disks"
+        did = f" {percent(shares[code])} of {disks} with such a rise die within 30 days."
         reasons[0] = Reason(first.code, first.sentence + did, first.counter)
     return tuple(reasons)
+
+
+def describe_beside_symptoms(why: Explanation) -> tuple[Reason, ...]:
+    """The reasons of a drive whose counters show nothing, where something else speaks against it."""
+    return tuple(
+        replace(reason, sentence=_NO_OTHER + reason.sentence.removeprefix(_NO_SYMPTOM))
+        if reason.code == "no-symptom"
+        else reason
+        for reason in why.reasons
+    )
 
 
 @cache
 def _silent(status: Status, chance: str, clears: str) -> Explanation:
     sentence = (
-        f"No symptom. {chance.capitalize()} within 30 days from model and age alone; "
+        f"{_NO_SYMPTOM} {chance.capitalize()} within 30 days from model and age alone; "
         "about 4 in 10 failures give no sign."
     )
     advice = advised(status, ())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from data.error_counts import SAS_COUNTERS
 from data.outlook import Advice, Life, Reason, Status
 from data.reading import Protocol
 from features.state import DriveState, Face, Probe
@@ -62,7 +63,7 @@ class Verdict:
 
 
 def judge(state: DriveState) -> Verdict | None:
-    """The rules' verdict, or None for a readable hard disk on SATA, which the model judges."""
+    """The rules' verdict, or None for a readable hard disk that reports error counts, which the model judges."""
     face = state.face
     probe = state.unreadable
     if probe is not None and probe.probes >= UNREADABLE_PROBES:
@@ -94,6 +95,10 @@ def _collect_signs(state: DriveState, face: Face) -> tuple[Sign, ...]:
 
 
 def _is_forecast(face: Face) -> bool:
+    if face.protocol is Protocol.SCSI:
+        return bool(face.rotation_rpm) and any(
+            getattr(face.counters, name) is not None for name in SAS_COUNTERS.values()
+        )
     return face.protocol is Protocol.ATA and not is_ssd(face)
 
 

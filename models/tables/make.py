@@ -13,6 +13,7 @@ import csv
 import json
 import re
 import sys
+from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -52,27 +53,37 @@ def write_public_counts(source: Path) -> None:
 
 def write_lives(folder: Path) -> None:
     """Write lives.json: model -> [[deaths, drive-years], ...] by year of age."""
+    counted = count_lives(folder)
+    rounded = {model: [[int(d), round(y, 2)] for d, y in ages] for model, ages in sorted(counted.items())}
+    Path(__file__).with_name("lives.json").write_text(json.dumps(rounded, indent=1) + "\n")
+
+
+def count_lives(folder: Path, until: date | None = None) -> dict[str, list[list[float]]]:
+    """Deaths and drive-years by year of age of each model. until: as they were known on that day; of the table that
+    tells calendar years alone, the years that were over by then count.
+    """
     sql = duckdb.connect(":memory:")
+    last = date.max if until is None else until
     table, lives = (folder / f"{name}.parquet" for name in ("lifetable_st4000dm000", "lifetimes_2016_2025"))
     counted: dict[str, list[list[float]]] = {"ST4000DM000": [[0, 0.0] for _ in range(AGES)]}
     for month, days, failed in sql.execute(
-        "SELECT age_month, sum(drive_days), sum(failed) FROM read_parquet(?) GROUP BY 1 ORDER BY 1",
-        [str(table)],
+        "SELECT age_month, sum(drive_days), sum(failed) FROM read_parquet(?) WHERE year < ? GROUP BY 1 ORDER BY 1",
+        [str(table), last.year],
     ).fetchall():
         age = min(int((month + 0.5) * 30 / YEAR), AGES - 1)
         counted["ST4000DM000"][age][0] += int(failed)
         counted["ST4000DM000"][age][1] += float(days) / YEAR
     for model, days, failed in sql.execute(
-        "SELECT model::VARCHAR, end_date - installed, event = 'failed' FROM read_parquet(?) ORDER BY ALL",
-        [str(lives)],
+        "SELECT model::VARCHAR, least(end_date, ?) - installed, event = 'failed' AND end_date <= ? "
+        "FROM read_parquet(?) WHERE installed < ? ORDER BY ALL",
+        [last, last, str(lives), last],
     ).fetchall():
         ages = counted.setdefault(model, [[0, 0.0] for _ in range(AGES)])
         for age in range(AGES):
             ages[age][1] += min(max(days / YEAR - age, 0.0), 1.0 if age < AGES - 1 else 99.0)
         if failed:
             ages[min(int(days / YEAR), AGES - 1)][0] += 1
-    rounded = {model: [[int(d), round(y, 2)] for d, y in ages] for model, ages in sorted(counted.items())}
-    Path(__file__).with_name("lives.json").write_text(json.dumps(rounded, indent=1) + "\n")
+    return counted
 
 
 if __name__ == "__main__":

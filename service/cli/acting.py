@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from actions.cluster.lease_owner import LeaseOwner
 from data.drain import DrainState
 from service.cli.client import Client, Json
 from service.cli.connect import Reach
-from service.draining.acting import START, ActingController, ActingPlace, describe_acting_controller
+from service.draining.acting import (
+    START,
+    ActingController,
+    ActingPlace,
+    describe_acting_controller,
+    name_process,
+)
 
 NEEDS_CONTROLLER = frozenset(
     {
@@ -53,10 +62,25 @@ def report_nobody(drains: list[Json], client: Client, where: Reach) -> bool:
         acting = acting_in(one, client)
         if acting is not None and acting.place is ActingPlace.NOWHERE and one["state"] in NEEDS_CONTROLLER:
             waiting = True
-            state = one.get("state_words") or one["state"]
+            state = one.get("state_text") or one["state"]
             kept = f"it is written down that {one['id']} is {state}, and nothing more was done"
             print(f"predrain: {kept}. {describe_here(acting, where)}", file=sys.stderr)
     return waiting
+
+
+@contextmanager
+def tell_forwarding(named: str, one: Json, client: Client) -> Iterator[None]:
+    """Say on stderr that another controller is asked, and how long its answer took. named: the drain as it was typed.
+    one: the drain as `client` answered it.
+    """
+    acting = acting_in(one, client)
+    if acting is None or acting.place is not ActingPlace.ELSEWHERE or acting.owner is None:
+        yield
+        return
+    begun, asked = time.monotonic(), f"{named}: asked the controller on {name_process(acting.owner)}"
+    print(f"predrain: {asked}, which holds the lease", file=sys.stderr)
+    yield
+    print(f"predrain: {named}: accepted after {time.monotonic() - begun:.1f} s", file=sys.stderr)
 
 
 def options_of(where: Reach) -> str:

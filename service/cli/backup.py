@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from service.backup.manifest import PUBLIC_KEY
-from service.cli.options import HERE, Where, person, tebibytes
+from service.cli.options import HERE, Where, tebibytes
+from service.cli.person import name_account
 from service.settings import SYSTEM_FILE, Settings
 from service.state import StateDir
 
@@ -76,7 +77,7 @@ def restore(
     from service.backup.signing import Authority, Trust
 
     authority = Authority(key, frozenset(Trust(one) for one in trust))
-    made = restored(file, StateDir(state), authority, by=f"cli:{person()}", clock=SystemClock())
+    made = restored(file, StateDir(state), authority, by=f"cli:{name_account()}", clock=SystemClock())
     print(
         f"{state}: {len(made.files)} files, as of {made.made_at:%Y-%m-%d %H:%M} UTC, from predrain {made.predrain}"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import urllib.parse
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -10,7 +11,9 @@ from typing import Any, TypeAlias
 from data.refusal import Refusal
 from service import tokens
 from service.access.certificate import own
+from service.cli.person import name_typist
 from service.client.wire import Answer, Problem, Unreachable, Untrusted, Wire
+from service.requester import PERSON_HEADER
 from service.settings import Settings
 from service.state import StateDir
 
@@ -57,11 +60,14 @@ class Client:
     tls: ssl.SSLContext | None = None
     own: bool = False
     """Whether the service is this command's own and ends with it."""
+    person: str = ""
+    """The person whom the service shall name, where the token is its own file's."""
     _wire: Wire = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         # Who typed the command may repeat it; a halt must not wait for a service that is not there.
-        object.__setattr__(self, "_wire", Wire(self.url, self.token, tls=self.tls, waits=()))
+        said = {PERSON_HEADER: urllib.parse.quote(self.person)} if self.person else {}
+        object.__setattr__(self, "_wire", Wire(self.url, self.token, tls=self.tls, waits=(), headers=said))
 
     @classmethod
     def of(cls, settings: Settings) -> Client:
@@ -77,7 +83,7 @@ class Client:
                 f"{state.token} cannot be read: {error.strerror}; run as the service's user"
             ) from error
         chain = settings.service.tls_certificate if url.startswith("https://") else None
-        return cls(url, token, None if chain is None else own(chain))
+        return cls(url, token, None if chain is None else own(chain), person=name_typist())
 
     def get(self, path: str) -> Json:
         """GET below /api/v1."""

@@ -118,6 +118,7 @@ def _drains(channel: Channel, settings: Settings) -> list[dict[str, Any]] | None
     from actions.cluster.port import ClusterUnreachable, Damaged
     from actions.cluster.signed_keys import SignedKeys
     from actions.copies import read
+    from actions.messages import describe_state
     from service.signing_key import find_signing_key
     from service.state import StateDir
 
@@ -129,7 +130,13 @@ def _drains(channel: Channel, settings: Settings) -> list[dict[str, Any]] | None
     except (ClusterUnreachable, Damaged):
         return None
     return [
-        {"id": one.id, "state": one.state.value, "osds": list(one.osds), "held_by": list(one.held_by)}
+        {
+            "id": one.id,
+            "state": one.state.value,
+            "state_text": describe_state(one.state, one.intent),
+            "osds": list(one.osds),
+            "held_by": list(one.held_by),
+        }
         for one in drains
     ]
 
@@ -197,7 +204,7 @@ def _rows(seen: Glance, drains: list[dict[str, Any]] | None) -> Iterator[tuple[s
     if drains is None:
         yield "drains", "not known here"
     else:
-        yield "drains", "\n".join(f"{one['id']}: {one['state']}" for one in drains) or "none"
+        yield "drains", "\n".join(f"{one['id']}: {one['state_text']}" for one in drains) or "none"
 
 
 _MOST_SHOWN = 8

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -15,9 +16,13 @@ from cyclopts import Parameter
 from actions.cluster.channel import Channel
 from data.refusal import Refusal
 from service.cli.client import Client, NotRunning
-from service.cli.options import Where, person
+from service.cli.options import Where
+from service.cli.person import name_typist
 from service.settings import CephTable, Settings
-from service.state import StateDir
+from service.state import StateDir, StateInUse
+
+IN_USE_SECONDS = 15.0
+"""How long a command waits for another one that holds the state directory and does not answer: most end in seconds."""
 
 
 class NoClusterNamed(Refusal):
@@ -60,22 +65,41 @@ class Reach(Where):
         acting: the controller of our own works meanwhile. Raises NotRunning, NoClusterNamed and what is in the way.
         """
         settings = self.settings()
-        if self.recorded is None:
+        with ExitStack() as closing:
+            if self.recorded is not None:
+                yield closing.enter_context(self._own(settings, acting=acting))
+            else:
+                yield self._join(settings, closing, acting=acting)
+
+    def _join(self, settings: Settings, closing: ExitStack, *, acting: bool) -> Client:
+        """The process that holds this state and answers, else one of our own, which waits for a command to end that
+        holds it. Raises StateInUse."""
+        ends = time.monotonic() + IN_USE_SECONDS
+        while True:
             try:
                 running = Client.of(settings)
                 running.get("halt")
             except NotRunning as silent:
-                settings = _clustered(settings, silent)
+                clustered = _clustered(settings, silent)
             else:
-                yield running
-                return
+                return running
+            try:
+                return closing.enter_context(self._own(clustered, acting=acting))
+            except StateInUse:
+                if time.monotonic() > ends:
+                    raise
+                time.sleep(0.2)
+
+    @contextmanager
+    def _own(self, settings: Settings, *, acting: bool) -> Iterator[Client]:
+        """A service of this command's own."""
         from service.here import serving
         from service.live import make_live_cluster, recorded
         from service.signing_key import find_key_file, find_signing_key
 
         found, state = None, StateDir(settings.service.state)
         key = find_key_file(settings.ceph, state)
-        caller = person() + ("" if key is None else f", key {key.name}")
+        caller = name_typist() + ("" if key is None else f", key {key.name}")
         with tempfile.TemporaryDirectory(prefix="predrain-") as scratch:
             if self.recorded is not None:
                 apart = settings.service.model_copy(update={"state": Path(scratch)})

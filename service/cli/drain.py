@@ -11,13 +11,14 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from data.drain import DrainState
-from service.cli.acting import acting_in, describe_here, options_of, report_nobody
+from service.cli.acting import acting_in, describe_here, options_of, report_nobody, tell_forwarding
 from service.cli.client import Answered, Client, Json
 from service.cli.connect import Reach
 from service.cli.explained import print_drain
+from service.cli.naming import find_drain_id
 from service.cli.options import AsJson, print_json, tebibytes, terminal
 from service.cli.planned import print_plan
-from service.cli.watching import DONE, OVER, quote_drain_id, state_words, watch_drain
+from service.cli.watching import DONE, OVER, quote_drain_id, read_state_text, watch_drain
 from service.draining.acting import ActingPlace
 from service.telling.cause import CLUSTER_KEYS
 
@@ -66,7 +67,7 @@ def listing(*, where: Reach = HERE, as_json: AsJson = False) -> int:
         told = "; ".join(one["held_by"]) or one["ended_why"] or one["reason"]
         table.add_row(
             one["id"],
-            state_words(one),
+            read_state_text(one),
             tebibytes(progress["moved_bytes"]),
             tebibytes(progress["planned_bytes"]),
             told,
@@ -184,7 +185,7 @@ def asked(
     else:
         for one in drains:
             hint = "" if yes else f"; see its plan, then approve it: predrain drain explain {one['id']}"
-            print(f"{one['id']}: {state_words(one)}{hint}")
+            print(f"{one['id']}: {read_state_text(one)}{hint}")
     return 3 if refused else code
 
 
@@ -201,7 +202,7 @@ def _begin(client: Client, target: str, body: Json, *, yes: bool) -> Json:
         if one["intent"] != body["intent"] or one["state"] not in GOES_ON:
             raise
         print(
-            f"predrain: {target}: goes on with drain {one['id']}, which is {state_words(one)}",
+            f"predrain: {target}: goes on with drain {one['id']}, which is {read_state_text(one)}",
             file=sys.stderr,
         )
     return _approved(client, one) if yes and one["state"] == "proposed" else one
@@ -258,11 +259,11 @@ def approve(
 
     Exits with 3 when no controller runs that would act on it.
 
-    Example: predrain drain approve osd.217-20180412-120000
+    Example: predrain drain approve osd.217
     """
 
-    def ask(client: Client) -> Json:
-        one = client.get(f"drains/{quote_drain_id(drain)}")
+    def ask(client: Client, id_: str) -> Json:
+        one = client.get(f"drains/{quote_drain_id(id_)}")
         if seen:
             one["etag"] = seen
         approved = _approved(client, one)
@@ -270,13 +271,13 @@ def approve(
             print_plan(approved["id"], approved["plan"])
         return approved
 
-    return _act(where, drain, "approve", ask, as_json, wait=wait)
+    return act_on_drain(where, drain, "approve", ask, as_json, wait=wait)
 
 
 def pause(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
     """Hold a drain until it is resumed; PGs in flight arrive.
 
-    Example: predrain drain pause osd.217-20180412-120000
+    Example: predrain drain pause osd.217
     """
     return _wish(where, drain, "pause", as_json)
 
@@ -286,7 +287,7 @@ def resume(drain: str, /, *, wait: Waiting = False, where: Reach = HERE, as_json
 
     Exits with 3 when no controller runs that would act on it.
 
-    Example: predrain drain resume osd.217-20180412-120000
+    Example: predrain drain resume osd.217
     """
     return _wish(where, drain, "resume", as_json, wait=wait)
 
@@ -296,7 +297,7 @@ def cancel(drain: str, /, *, wait: Waiting = False, where: Reach = HERE, as_json
 
     Exits with 3 when no controller runs that would put them back.
 
-    Example: predrain drain cancel osd.217-20180412-120000 --wait
+    Example: predrain drain cancel osd.217 --wait
     """
     return _wish(where, drain, "cancel", as_json, wait=wait)
 
@@ -306,10 +307,10 @@ def done(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
 
     Exits with 1 while a guard refuses.
 
-    Example: predrain drain done osd.217-20180412-120000
+    Example: predrain drain done osd.217
     """
     with where.service() as client:
-        left = client.post(f"drains/{quote_drain_id(drain)}/hand_over").body
+        left = client.post(f"drains/{quote_drain_id(find_drain_id(client, drain))}/hand_over").body
     if as_json:
         print_json(left)
         return 0
@@ -329,9 +330,10 @@ def explain(
 ) -> int:
     """Where a drain stands, what every guard says, and the end of its journal.
 
-    Example: predrain drain explain osd.217-20180412-120000
+    Example: predrain drain explain osd.217
     """
     with where.service() as client:
+        drain = find_drain_id(client, drain, ended=True)
         whole = client.get(f"drains/{quote_drain_id(drain)}")
         acting = acting_in(whole, client)
         whole["journal"] = client.get(f"drains/{quote_drain_id(drain)}/journal?limit={lines}")["items"]
@@ -343,30 +345,31 @@ def explain(
 
 
 def _wish(where: Reach, drain: str, wish: str, as_json: bool, *, wait: bool = False) -> int:
-    def ask(client: Client) -> Json:
-        return client.post(f"drains/{quote_drain_id(drain)}/{wish}").body
+    def ask(client: Client, id_: str) -> Json:
+        return client.post(f"drains/{quote_drain_id(id_)}/{wish}").body
 
-    return _act(where, drain, wish, ask, as_json, wait=wait)
+    return act_on_drain(where, drain, wish, ask, as_json, wait=wait)
 
 
-def _act(
-    where: Reach, drain: str, wish: str, ask: Callable[[Client], Json], as_json: bool, *, wait: bool
+def act_on_drain(
+    where: Reach, named: str, wish: str, ask: Callable[[Client, str], Json], as_json: bool, *, wait: bool
 ) -> int:
     """Ask for something about one drain, with `wait` until it is over; what it already is, it is not asked again."""
     from actions.petitions import Wish, is_granted
 
     with where.service(acting=wait) as client:
-        granted = wait and is_granted(
-            Wish(wish), DrainState(client.get(f"drains/{quote_drain_id(drain)}")["state"])
-        )
-        one = client.get(f"drains/{quote_drain_id(drain)}") if granted else ask(client)
+        drain = find_drain_id(client, named)
+        one = client.get(f"drains/{quote_drain_id(drain)}")
+        if not (wait and is_granted(Wish(wish), DrainState(one["state"]))):
+            with tell_forwarding(named, one, client):
+                one = ask(client, drain)
         if wait:
             one = watch_drain(client, drain, quiet=as_json)
         command = f"predrain drain {wish} {drain} --wait{options_of(where)}" if wait else ""
         code = _conclude(
             client, where, [one], frozenset({"cancelled"}) if wish == "cancel" else DONE, command
         )
-    print_json(one) if as_json else print(f"{one['id']}: {state_words(one)}")
+    print_json(one) if as_json else print(f"{one['id']}: {read_state_text(one)}")
     return code
 
 

@@ -11,7 +11,7 @@ from actions.messages import describe_estimate, describe_hours, describe_lost
 from service.cli.client import Json
 from service.cli.options import line, tebibytes, terminal
 from service.cli.planned import print_plan
-from service.cli.watching import state_words
+from service.cli.watching import read_state_text
 
 
 def print_drain(whole: Json, acting: str | None) -> None:
@@ -20,7 +20,7 @@ def print_drain(whole: Json, acting: str | None) -> None:
     console.print(
         Text.assemble(
             (whole["id"], "bold"),
-            f" is {state_words(whole)}: {whole['reason']}{_asker(whole)}",
+            f" is {read_state_text(whole)}: {whole['reason']}{_asker(whole)}",
         )
     )
     console.print(

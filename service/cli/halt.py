@@ -11,7 +11,8 @@ from cyclopts import Parameter
 from data.outside_text import HALT_WHY, clean_text
 from data.refusal import Refusal
 from service.cli.client import Answered, Client
-from service.cli.options import HERE, AsJson, Where, person, print_json
+from service.cli.options import HERE, AsJson, Where, print_json
+from service.cli.person import name_account
 from service.cli.recording import record_done
 
 
@@ -30,7 +31,7 @@ def halt(
 
     Example: predrain halt --why "switch maintenance"
     """
-    return _set(where, why or f"halted by {person()}", as_json)
+    return _set(where, why or f"halted by {name_account()}", as_json)
 
 
 def unhalt(*, where: Where = HERE, as_json: AsJson = False) -> int:
@@ -88,6 +89,6 @@ def _store(where: Where, why: str | None) -> str | None:
         store.set_halt(why)
         halted = store.halt_reason()
         with suppress(StoreRefusal):  # the halt stands, whether or not it is among the events
-            record_halt(store, why, person(), SystemClock().now())
+            record_halt(store, why, name_account(), SystemClock().now())
     record_done(settings, "halt" if why else "unhalt", {"why": why})
     return halted

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -87,11 +85,3 @@ def tebibytes(count: int | None) -> str:
 def share(part: float | None) -> str:
     """A fullness or probability in whole percents."""
     return "unknown" if part is None else f"{part:.0%}"
-
-
-def person() -> str:
-    """Who types; the number of an account that has no name (in a container, or while the directory is away)."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}"

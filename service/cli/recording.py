@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from service.cli.options import person
+from service.cli.person import name_account
 
 if TYPE_CHECKING:
     from data.store.port import Store
@@ -19,7 +19,9 @@ def record(store: Store, what: str, said: Mapping[str, Any]) -> None:
     from service.access.acts import describe_act
     from service.access.audit import THIS_MACHINE, Audit, Call
 
-    Audit(store, SystemClock()).write(Call(f"cli:{person()}", THIS_MACHINE, describe_act(what, said), "done"))
+    Audit(store, SystemClock()).write(
+        Call(f"cli:{name_account()}", THIS_MACHINE, describe_act(what, said), "done")
+    )
 
 
 def record_done(settings: Settings, what: str, said: Mapping[str, Any]) -> None:

@@ -11,7 +11,8 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from data.refusal import Refusal
-from service.cli.options import HERE, AsJson, Where, person, print_json
+from service.cli.options import HERE, AsJson, Where, print_json
+from service.cli.person import name_account
 
 if TYPE_CHECKING:
     from service.access.book import Book, Credential
@@ -158,7 +159,7 @@ def _book(where: Where) -> Iterator[Book]:
 
 
 def _us() -> str:
-    return f"cli:{person()}"
+    return f"cli:{name_account()}"
 
 
 def _standing(one: Credential, now: datetime) -> str:

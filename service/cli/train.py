@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from service.cli.crew import Dask, RowsAPart, crew_of
+from service.cli.options import Where
 
 if TYPE_CHECKING:
     from data.endings import Word
@@ -30,6 +31,9 @@ def train(
     state: Annotated[
         Path | None, Parameter(help="a service's state directory, for its outcomes and drains")
     ] = None,
+    config: Annotated[
+        Path | None, Parameter(help="that service's settings file, where its store is a database")
+    ] = None,
     onto: Annotated[
         Path | None,
         Parameter(help="a bundle whose training is continued; with --state by default the one that ships"),
@@ -46,8 +50,8 @@ def train(
 ) -> int:
     """Train a bundle on drive histories (Backblaze-shaped parquet or CSV, with `failure` or a drives table).
 
-    With --state or --onto the training is continued: what another bundle was trained on is learned from again beside
-    the files, so that one's own months count from the first death on.
+    With --state, --config or --onto the training is continued: what another bundle was trained on is learned from
+    again beside the files, so that one's own months count from the first death on.
 
     Example: predrain train /srv/history/*/part.parquet --state /var/lib/predrain --out bundle
     """
@@ -74,8 +78,8 @@ def train(
                 f"There is no file {exclude}; --exclude wants a list of serial numbers, one a line."
             )
         barred = frozenset(line.strip() for line in exclude.read_text().splitlines() if line.strip())
-    words = told_by(outcomes, state)
-    continues = not alone and (onto is not None or state is not None)
+    words = read_statements(outcomes, state, config)
+    continues = not alone and any(given is not None for given in (onto, state, config))
     foundation = Foundation.load_bundle(onto) if continues else None
     today = datetime.now(UTC).date()
     found = HistoryFiles(history, threads=threads).survey(until=until, today=today)
@@ -109,22 +113,21 @@ def train(
     return 3 if found.refused else 0
 
 
-def told_by(outcomes: Path | None, state: Path | None) -> tuple[Word, ...]:
+def read_statements(outcomes: Path | None, state: Path | None, config: Path | None) -> tuple[Word, ...]:
     """What was said of drives' ends, in a file and in a service's store. Raises UnreadableHistory, Refusal."""
     from data.endings import read_words
 
     words = read_words(outcomes) if outcomes is not None else ()
-    if state is None:
+    if state is None and config is None:
         return words
-    from data.store.sqlite import SqliteStore
+    from service.adapters import standing_store
     from service.scoring.fates import words_of
-    from service.state import StateDir, StateUnusable
+    from service.state import StateUnusable
 
-    file = StateDir(state).store
-    if not file.is_file():
-        raise StateUnusable(f"{state} holds no store; --state wants the state directory of a service.")
-    store = SqliteStore(file)
-    try:
+    settings = Where(state, config).settings()
+    with standing_store(settings) as store:
+        if store is None:
+            raise StateUnusable(
+                f"{settings.service.state} holds no store; --state wants the state directory of a service."
+            )
         return (*words, *words_of(store))
-    finally:
-        store.close()

@@ -7,7 +7,8 @@ import urllib.parse
 
 from rich.progress import BarColumn, Progress, TextColumn
 
-from service.cli.client import Client, Json
+from data.refusal import Refusal
+from service.cli.client import Client, Json, NotRunning
 from service.cli.options import tebibytes, terminal
 
 DONE, OVER = frozenset({"verified", "handed_over"}), frozenset({"cancelled", "failed"})
@@ -16,15 +17,19 @@ PATIENCE_SECONDS = 60.0
 """How long a drain that holds is watched before the command gives up waiting."""
 
 
+class ServiceEnded(Refusal):
+    """The service that a command watched a drain through has ended."""
+
+
 def watch_drain(client: Client, drain: str, *, quiet: bool) -> Json:
-    """The drain once it is done, over, or has not moved for a while although it should."""
+    """The drain once it is done, over, or has not moved for a while although it should. Raises ServiceEnded."""
     last, shown, since = None, "", time.monotonic()
     console = terminal(stderr=True, quiet=quiet)
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]}", markup=False)
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         row = bar.add_task(drain, total=None, now="")
         while True:
-            one = client.get(f"drains/{quote_drain_id(drain)}")
+            one = _look_again(client, drain)
             progress = one["progress"]
             now = (one["state"], progress["moved_pgs"], progress["in_flight"])
             if now != last:
@@ -42,19 +47,31 @@ def watch_drain(client: Client, drain: str, *, quiet: bool) -> Json:
             time.sleep(1.0)
 
 
+def _look_again(client: Client, drain: str) -> Json:
+    """The drain now. Raises ServiceEnded."""
+    try:
+        return client.get(f"drains/{quote_drain_id(drain)}")
+    except NotRunning as silent:
+        raise ServiceEnded(
+            f"{drain}: the process that was asked, perhaps a command in another terminal that acted on drains, answers "
+            f"no more ({silent}). What was asked is written down; give the same command again, and it acts where no "
+            "controller runs"
+        ) from silent
+
+
 def _progress_line(one: Json) -> str:
     progress = one["progress"]
     moved, of = tebibytes(progress["moved_bytes"]), tebibytes(progress["planned_bytes"])
     held = f"; held: {one['held_by'][0]}" if one["held_by"] else ""
     return (
-        f"{state_words(one)}, {progress['moved_pgs']} of {progress['planned_pgs']} PGs, {moved} of {of}, "
+        f"{read_state_text(one)}, {progress['moved_pgs']} of {progress['planned_pgs']} PGs, {moved} of {of}, "
         f"{progress['in_flight']} in flight{held}"
     )
 
 
-def state_words(one: Json) -> str:
+def read_state_text(one: Json) -> str:
     """The state of a drain as people read it: a fill is filling, not draining."""
-    return str(one.get("state_words") or one["state"])
+    return str(one.get("state_text") or one["state"])
 
 
 def quote_drain_id(drain: str) -> str:

@@ -224,7 +224,7 @@ class Drain:
     plan: Plan | None
     left_hours: float | None
     took_hours: float | None
-    state_words: str = ""
+    state_text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

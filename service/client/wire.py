@@ -61,7 +61,8 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class Wire:
-    """To one service. Thread-safe. `tls`: whom to trust; who the system trusts when not given."""
+    """To one service. Thread-safe. `tls`: whom to trust; who the system trusts when not given. `headers`: sent with
+    every request."""
 
     def __init__(
         self,
@@ -72,11 +73,12 @@ class Wire:
         seconds: float = 30.0,
         waits: Sequence[float] = WAITS,
         sleep: Callable[[float], object] = time.sleep,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"{url} is no address of a service; it begins with http:// or https://")
         self.url, self._token, self._seconds = url.rstrip("/"), token, seconds
-        self._waits, self._sleep = waits, sleep
+        self._waits, self._sleep, self._headers = waits, sleep, dict(headers or {})
         handlers: list[urllib.request.BaseHandler] = [_NoRedirects(), urllib.request.ProxyHandler({})]
         if url.startswith("https://"):
             handlers.append(urllib.request.HTTPSHandler(context=tls or ssl.create_default_context()))
@@ -117,7 +119,8 @@ class Wire:
 
     def _once(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Answer:
         content = None if method in ("GET", "DELETE") else json.dumps({} if body is None else body).encode()
-        said = {"Accept": "application/json", "Content-Type": "application/json", **headers}
+        said = {"Accept": "application/json", "Content-Type": "application/json"}
+        said |= {**self._headers, **headers}
         if self._token:
             said["Authorization"] = f"Bearer {self._token}"
         request = urllib.request.Request(f"{self.url}{BASE}{path}", content, said, method=method)  # noqa: S310

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from data.device_id import device_id
+from data.error_counts import ATA_COUNTERS
 from data.history import EPOCH, History, HistoryFiles
 from data.ids import DeviceId, HostName, OsdId
 from data.lifespan import Lifespans, sources_of
@@ -23,16 +24,6 @@ from data.refusal import Refusal
 
 SYMPTOMS = (5, 187, 188, 197, 198)
 """A failure is silent when these are all zero the day before it (the protocol's definition)."""
-
-COUNTER_OF = {
-    5: "reallocated",
-    187: "reported_uncorrectable",
-    188: "command_timeouts",
-    197: "pending",
-    198: "offline_uncorrectable",
-    199: "crc_errors",
-}
-
 
 DOOMED_AT_MOST = 20
 """One slot in so many may hold a drive that will die: histories of a large fleet hold hundreds of them."""
@@ -127,7 +118,7 @@ class Fleet:
             protocol=Protocol.ATA,
             identity=Identity(model=drive.model, serial=drive.serial, rotation_rpm=5900),
             passed=True,
-            counters=Counters(**{name: self._count(number, row) for number, name in COUNTER_OF.items()}),
+            counters=Counters(**{name: self._count(number, row) for number, name in ATA_COUNTERS.items()}),
             attributes={
                 number: Attribute(name=f"smart_{number}", raw=count)
                 for number in self._history.raw

@@ -15,13 +15,12 @@ import numpy as np
 from actions.cluster.simulated import ClusterSpec, SimulatedCluster
 from data.drain import Drain, DrainState
 from data.ids import OsdId
-from data.outcome import Fate, Outcome
 from data.outlook import Status
 from service.demo.clock import SimulatedClock
 from service.demo.fleet import Drive, Fleet, at_hour
 from service.demo.ledger import Ledger
 from service.house import House
-from service.lifecycle.keeping import keep_lives
+from service.lifecycle.keeping import keep_lives, note_failures
 
 READING_HOURS = (1, 7, 13, 19)
 """Each disk is read daily at one of these; one that is not good, at each of them."""
@@ -150,6 +149,7 @@ class World:
         while house.step_worker().taken:
             pass
         keep_lives(house)
+        note_failures(house)
 
     def _follow(self, house: House | None) -> set[DrainState]:
         """Note drains that were verified and order the swap; the states of all drains."""
@@ -180,7 +180,6 @@ class World:
             moved = max(
                 (_share(drain) for drain in house.store.drains() if drain.device == drive.device), default=0.0
             )
-            house.conclude(Outcome(drive.device, when, Fate.FAILED, "the operator", "the disk died"))
         self.ledger.died(drive, when, silent=self.fleet.silent(drive), share_moved=moved)
         self.fleet.died_of[osd] = drive
         self.cluster.fail_osd(osd)

@@ -11,13 +11,11 @@ from actions.leading import passes
 from actions.report import TickReport
 from data.cluster_event import CONTROLLER_SUBJECT, ClusterEvent, ClusterEventKind, tell_halt
 from data.ids import DeviceId, OsdId
-from data.outcome import Fate, Outcome
+from data.outcome import Fate, Outcome, OutcomeRule
 from data.residence import Residence
 from data.store.port import Store
 from service.draining.acting import ActingController, name_process
 from service.scoring.residents import note_listed
-
-DOWN_RULE = "rule:osd-down"
 
 
 @dataclass(slots=True)
@@ -34,7 +32,7 @@ class ClusterNotes:
     """Whether the store may hold notes of where the cluster has disks."""
 
     def __post_init__(self) -> None:
-        self._down = {one.device for one in self.store.outcomes() if one.source == DOWN_RULE}
+        self._down = {one.device for one in self.store.outcomes() if one.source == OutcomeRule.OSD_DOWN}
 
     def note_hosts(self, view: ClusterView, residences: Mapping[DeviceId, Residence]) -> None:
         """Keep where the cluster has the disks that several hosts claim, for the worker that files their readings."""
@@ -44,7 +42,8 @@ class ClusterNotes:
         self._listed = bool(listed)
 
     def note_suspects(self, view: ClusterView, now: datetime, *, writes: bool) -> None:
-        """A disk whose OSD is down may be dead: that is noted once, until a person or a rule says what it was.
+        """A disk whose OSD went down while it was in may be dead. It is noted once, until a person or a rule says
+        what it was. An OSD that was taken out first, or has no weight, was emptied by hand: its disk is not suspected.
 
         writes: whether this controller is the one that writes; another one only remembers what is down.
         """
@@ -55,9 +54,11 @@ class ClusterNotes:
                 self._down.discard(osd.device)
             elif osd.device not in self._down:
                 self._down.add(osd.device)
-                if writes:
+                if writes and osd.reweight > 0 and osd.crush_weight > 0:
                     note = f"osd.{osd.id} is down in epoch {view.epoch}"
-                    self.store.add_outcome(Outcome(osd.device, now, Fate.SUSPECTED, DOWN_RULE, note))
+                    self.store.add_outcome(
+                        Outcome(osd.device, now, Fate.SUSPECTED, OutcomeRule.OSD_DOWN, note)
+                    )
 
     def note_events(
         self, report: TickReport, acting: ActingController, now: datetime, *, writes: bool

@@ -61,7 +61,7 @@ class Control:
     observer: ActingObserver = field(init=False)
     _slow: SlowOsds = field(init=False)
     _elsewhere: Elsewhere | None = field(init=False, default=None)
-    _report: TickReport | None = None
+    report: TickReport | None = None
     _notes: ClusterNotes = field(init=False)
     _said: tuple[str | None, ...] = ()
     """What a person said of a halt while the controller looks."""
@@ -122,17 +122,17 @@ class Control:
         differs = (
             changed
             or spread
-            or self._report is None
+            or self.report is None
             or report.answers
-            or report.trouble != self._report.trouble
+            or report.trouble != self.report.trouble
         )
-        self._report = report = replace(report, halted=self._said[-1]) if self._said else report
+        self.report = report = replace(report, halted=self._said[-1]) if self._said else report
         self._notes.note_events(report, self.observer.find_acting_controller(), now, writes=self._writes())
         return bool(differs) or _differ(before, report.view)
 
     def halted(self) -> str | None:
         """Why nothing may move: what the last look found, or the store says by now."""
-        return self.store.halt_reason() or (self._report.halted if self._report is not None else None)
+        return self.store.halt_reason() or (self.report.halted if self.report is not None else None)
 
     def halt(self, why: str | None) -> None:
         """Halt, or lift the halt (None), in the store and in the cluster; `unreached` says where it did not come to. A
@@ -156,8 +156,8 @@ class Control:
             if why is None or self.store.unwritten_halt() != why:
                 raise
         self._beyond, self._said = self._not_by_hand(why), (why,)
-        if self._report is not None:
-            self._report = replace(self._report, halted=why)
+        if self.report is not None:
+            self.report = replace(self.report, halted=why)
 
     @property
     def halt_in_cluster(self) -> bool:
@@ -197,7 +197,7 @@ class Control:
 
     def says(self) -> str:
         """`running`, or `holding: ` and why nothing moves at all."""
-        report = self._report
+        report = self.report
         if report is None:
             return "holding: the cluster has not been looked at yet"
         if (why := self.halted()) is not None:
@@ -220,7 +220,7 @@ class Control:
 
     def refusing(self) -> Mapping[str, int]:
         """How many drains and bad disks each guard held back at the last look, by its code; 0 for the others."""
-        answers = self._report.answers if self._report is not None else ()
+        answers = self.report.answers if self.report is not None else ()
         held = [answer.refusals for answer in answers if isinstance(answer, Hold | Refusal)]
         counted = Counter(code for refusals in held for code in {one.code for one in refusals})
         return {guard.code: counted[guard.code] for guard in GUARDS}

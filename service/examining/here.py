@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from service.storage.audit_ends import Contradiction, NotedRestore
 
 LEAST_FREE_BYTES = 1024**3
 _JOURNAL_LINES = 10_000
+_MODELS_NAMED = 3
 _MINUTE = "%Y-%m-%d %H:%M"
 UNIT = "predrain.service"
 UNIT_FOLDERS = (Path("/etc/systemd/system"), Path("/usr/lib/systemd/system"), Path("/lib/systemd/system"))
@@ -268,6 +270,34 @@ def _page(_settings: Settings, _: Clock) -> Iterator[Finding]:
         yield Finding("page", "note", "not built; run make setup in the checkout")
 
 
+def _base_rates(settings: Settings, _: Clock) -> Iterator[Finding]:
+    """Whether the shipped counts of failures know the models of the hard disks here."""
+    from data.reading import Smart
+    from models.family import load_public_counts, normalize_model
+    from service.adapters import untouched_store
+
+    with untouched_store(settings) as store:
+        seen = [one.seen for one in store.latest_readings().values()] if store is not None else []
+    identities = [one.identity for one in seen if isinstance(one, Smart)]
+    models = Counter(normalize_model(one.model or "") for one in identities if one.rotation_rpm)
+    if not models:
+        return
+    public = load_public_counts()
+    known_until = f"the public counts of failures, which end on {public.until},"
+    foreign = Counter({name: count for name, count in models.items() if name not in public.models})
+    if not foreign:
+        yield Finding("base rates", "ok", f"{known_until} hold every model of the hard disks here")
+        return
+    most = ", ".join(f"{name or 'no name'}: {count:,}" for name, count in foreign.most_common(_MODELS_NAMED))
+    yield Finding(
+        "base rates",
+        "note",
+        f"{known_until} lack the models of {foreign.total():,} of {models.total():,} hard disks ({most}): the chances"
+        " of their quiet disks are typical of the maker, and may be several times too high or too low until this fleet"
+        " has counted its own",
+    )
+
+
 LOOKS = (
     ("state", _state),
     ("room", _room),
@@ -278,5 +308,6 @@ LOOKS = (
     ("audit", _audit),
     ("memory", _memory),
     ("bundle", _bundle),
+    ("base rates", _base_rates),
     ("page", _page),
 )

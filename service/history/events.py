@@ -50,7 +50,7 @@ def make_event(known: KnownChange, places: CurrentPlaces) -> HistoryEvent | None
             why = ": ".join(part for part in (fate, known.note) if part)
             return HistoryEvent(
                 known.at, kind, _host(None, known.device, None, places), known.device,
-                places.osds.get(known.device), why=why, by=known.source,
+                places.osds.get(known.device), why=why, by="" if known.is_by_rule else known.source,
             )  # fmt: skip
 
 

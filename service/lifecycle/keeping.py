@@ -1,15 +1,17 @@
-"""The scheduled part of the life cycle: time passes for every disk, and what is new is written down."""
+"""The scheduled part of the life cycle: time passes for every disk, what is new is written down, and failures are."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from data.failed_disks import find_failed_disks
 from service.changes import Kind
 
 if TYPE_CHECKING:
     from service.house import House
 
 RECORDING: Final = "lives"
+FAILURES: Final = "failures"
 _KINDS: Final = (Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS)
 
 
@@ -35,3 +37,22 @@ def keep_lives(house: House) -> None:
     with house.store.alone(RECORDING) as mine:
         if mine:
             house.lives.record()
+
+
+def note_failures(house: House) -> None:
+    """Write down which disks failed, by what the cluster did with them: from these statements the forecast learns.
+
+    Of processes that share a store one writes. Raises what the store raises.
+    """
+    store = house.store
+    with store.alone(FAILURES) as mine:
+        if not mine:
+            return
+        failed = find_failed_disks(
+            store.outcomes(), house.lives.shown, store.drains(), store.read_cluster_events, house.clock.now()
+        )
+        for one in failed:
+            store.add_outcome(one)
+    if failed:
+        house.lives.hear(store.outcomes())
+        house.changes.tell(Kind.DEVICES)

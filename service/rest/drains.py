@@ -57,7 +57,7 @@ class DrainBody(Body):
     device: str | None
     osds: list[OsdId]
     state: DrainState
-    state_words: str
+    state_text: str
     """The state as it is told of a drain, a fill or a quarantine."""
     intent: Intent
     asked_by: str
@@ -345,7 +345,7 @@ def _row(house: House, drain: Drain) -> dict[str, Any]:
         "device": drain.device,
         "osds": list(drain.osds),
         "state": drain.state,
-        "state_words": describe_state(drain.state, drain.intent),
+        "state_text": describe_state(drain.state, drain.intent),
         "intent": drain.intent,
         "asked_by": drain.asked_by,
         "requester": requester_body(drain.asked_by),

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import urllib.parse
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
+from data.outside_text import CALLER, clean_identifier
 from service.access.book import Book, Ended, Kind
 from service.access.limits import Buckets
 from service.access.sessions import Session, Sessions
+from service.requester import PERSON_HEADER, Requester, Surface
 from service.rest import problems
 from service.rest.caller_classes import OVER_BUDGET_STATE
 from service.rest.door import LOOPBACK_NAMES, host_name, too_many
 from service.rest.forwarding import is_forwarded
-from service.tokens import Caller, Scope, Tokens
+from service.tokens import TOKEN_FILE, Caller, Scope, Tokens
 
 if TYPE_CHECKING:
     from service.access.oidc import Provider  # what it stands on is imported only where it is used
@@ -167,9 +170,18 @@ def holder(request: Request, token: str) -> Caller:
     # A session's secret is a cookie's and nothing else; a one-time token is good for one route only.
     if kept is not None and kept.kind is Kind.TOKEN:
         found = kept.caller()
+    elif found is not None and found.name == TOKEN_FILE:
+        found = replace(found, name=_name_person(request) or found.name)
     if found is None:
         raise _unknown("The token is not known to this service; it may be of an earlier start.")
     return found
+
+
+def _name_person(request: Request) -> str:
+    """The person who typed the command that sent this, as journals name one; empty where none is said."""
+    said = urllib.parse.unquote(request.headers.get(PERSON_HEADER, ""))
+    person = clean_identifier(said, CALLER.limit)
+    return Requester(Surface.COMMAND_LINE, person).name if person else ""
 
 
 def may_read_unnamed(request: Request) -> bool:

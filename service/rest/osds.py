@@ -25,7 +25,7 @@ from service.rest.guarding import Reader
 from service.rest.listing import Listing, MadeOf, differing
 from service.rest.outlooks import Cursor
 from service.rest.within import in_turn, kept
-from service.tally import BASE_RATE
+from service.tally import BACKGROUND
 
 router = APIRouter(tags=["osds"])
 SLOW_RULE = "rule:slow"
@@ -37,7 +37,7 @@ class OsdDrainBody(Body):
 
     id: str
     state: DrainState
-    state_words: str
+    state_text: str
     intent: Intent
     moved_bytes: int
     planned_bytes: int
@@ -191,7 +191,9 @@ def row(
         life_p50_days=life.p50_days if life else None,
         life_p90_days=life.p90_days if life else None,
         # Nearly all disks are quiet: that their model has a rate is told on a disk's own page.
-        why=[reason.sentence for reason in outlook.reasons if reason.code != BASE_RATE] if outlook else [],
+        why=[reason.sentence for reason in outlook.reasons if reason.code not in BACKGROUND]
+        if outlook
+        else [],
         prescription=outlook.prescription if outlook else None,
         advice=outlook.advice if outlook else None,
         rule_score=outlook.rule_score if outlook else None,
@@ -209,7 +211,7 @@ def _drain(drain: Drain) -> OsdDrainBody:
     return OsdDrainBody(
         id=drain.id,
         state=drain.state,
-        state_words=describe_state(drain.state, drain.intent),
+        state_text=describe_state(drain.state, drain.intent),
         intent=drain.intent,
         moved_bytes=progress.moved_bytes,
         planned_bytes=progress.planned_bytes,

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from actions.messages import WORDS, describe_state
 from data.drain import Drain
 from data.ids import OsdId
 from data.life_cycle import DiskLife, LifeState
@@ -121,9 +122,15 @@ def _name(alert: Alert) -> str:
     return f"{alert.outlook.as_of.isoformat()} {alert.outlook.device}"
 
 
+def _describe_drain(drain: Drain) -> str:
+    return (
+        f"{WORDS[drain.intent].noun.capitalize()} {drain.id} is {describe_state(drain.state, drain.intent)}."
+    )
+
+
 def _alert(alert: Alert, osd: OsdId | None, drain: Drain | None, life: DiskLife | None) -> AlertBody:
     outlook = alert.outlook
-    doing = f"Drain {drain.id} is {drain.state}." if drain else outlook.prescription
+    doing = _describe_drain(drain) if drain else outlook.prescription
     if life is not None and not life.is_living:
         doing = describe_life(life.change)
     return AlertBody(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -24,10 +24,16 @@ from service.scoring.latest import Latest
 from service.scoring.lineup import Lineup
 from service.scoring.sender import Sender
 from service.scoring.shadow import Shadow
-from service.scoring.worker import NAMED_LIMITS, Worked, Worker
+from service.scoring.shared_forecasts import copy_forecasts, read_states
+from service.scoring.worked import Worked
+from service.scoring.worker import NAMED_LIMITS, Worker
 
 if TYPE_CHECKING:
     from service.scoring.watch import Health
+
+
+RELEARN = timedelta(minutes=10)
+"""After so long a process takes over what another one has learned from the fleet."""
 
 
 class NotReady(Refusal):
@@ -38,7 +44,8 @@ class Scorer:
     """One worker under the bundle that is promoted now. One thread steps; any may look.
 
     reigns: told since when the champion reigns in place of another (None: it is the first), before its first
-    outlook. Without a scorebook no bundle is compared with another.
+    outlook. Without a scorebook no bundle is compared with another. shared: other processes score, too, or alone: what
+    they forecast is judged and learned from here, and what any of them has learned is taken over.
     """
 
     def __init__(
@@ -53,8 +60,10 @@ class Scorer:
         scorebook: Scorebook | None = None,
         reigns: Callable[[datetime | None], None] = lambda _: None,
         limits: ResidenceLimits = NAMED_LIMITS,
+        *,
+        shared: bool = False,
     ) -> None:
-        self._limits = limits
+        self._limits, self._shared = limits, shared
         self._log, self._store, self._clock, self._sender = log, store, clock, sender
         self._fleet, self._announcements, self._reigns = fleet, announcements, reigns
         self.lineup, self.scorebook = lineup, scorebook
@@ -62,6 +71,7 @@ class Scorer:
         """What the last `watch` found."""
         self._shadow = Shadow(scorebook) if scorebook is not None else None
         self._unwatched: str | None = None
+        self._learned_at: datetime | None = None
         self._scoring: tuple[Forecaster[Any] | None, Forecaster[Any] | None] = (None, None)
         self._worker: Worker[Any] | None = None
 
@@ -109,7 +119,11 @@ class Scorer:
             return False
         self.lineup.follow()
         champion = self.lineup.champion
-        if champion is None or self._scoring == (champion, self.lineup.challenger):
+        if champion is None:
+            return False
+        if self._scoring == (champion, self.lineup.challenger):
+            if self._shared and (self._learned_at is None or self._clock.now() - self._learned_at >= RELEARN):
+                self._learn_experience()
             return False
         self._learn_experience()
         self._reign(champion)
@@ -125,15 +139,24 @@ class Scorer:
         return self._worker.step()
 
     def watch(self) -> bool:
-        """Judge the forecast by the drives that are scored here and by what became of drives; whether it could be."""
-        from service.scoring.watch import look
+        """Judge the forecast by what became of drives, and by the drives that are scored here (where others score, by
+        all drives); whether it could be."""
+        from service.scoring.watch import COMPARED, look
 
-        worker, champion = self._worker, self.lineup.champion
-        if worker is None or champion is None:
-            return False
-        states, now = worker.states(), self._clock.now()
+        elsewhere = not self.ready and self._shared and self.scorebook is not None
         try:
-            found = look(champion, self.lineup.challenger, states, self.scorebook, self._store, now)
+            if elsewhere:
+                self.lineup.follow()
+            champion, now = self.lineup.champion, self._clock.now()
+            if champion is None or not (self.ready or elsewhere):
+                return False
+            if elsewhere and succession.reign(self._store) is None:
+                return False
+            if self._shared and self.scorebook is not None:
+                copy_forecasts(self._store, self.scorebook, champion, (now - COMPARED).astimezone(UTC).date())
+            states = self._worker.states() if self._worker is not None else read_states(self._store, champion)
+            challenger = None if elsewhere else self.lineup.challenger
+            found = look(champion, challenger, states, self.scorebook, self._store, now)
         except Refusal as refusal:
             self._unwatched = str(refusal)
             return False
@@ -149,6 +172,7 @@ class Scorer:
         for one in (self.lineup.champion, self.lineup.challenger):
             if one is not None:
                 one.learn_experience(load_experience(self._store, one.fingerprint))
+        self._learned_at = self._clock.now()
 
     def _reign(self, champion: Forecaster[Any]) -> None:
         """Write a new champion down before its first outlook, so that no proposal rests on it too soon."""

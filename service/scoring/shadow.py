@@ -44,11 +44,11 @@ class Shadow:
             if isinstance(reading.seen, Smart)
         }
         try:
-            self._scorebook.write(self.champion, _lines(outlooks, models))
+            self._scorebook.write(self.champion, make_lines(outlooks, models))
             if self.challenger is not None:
                 patient = Patient(self.challenger)
                 for scene in scenes:
-                    lines = _lines(patient.outlooks(scene, {}), models)
+                    lines = make_lines(patient.outlooks(scene, {}), models)
                     self._scorebook.write(self.challenger.fingerprint, lines)
             self.trouble = None
         except Refusal as refusal:
@@ -57,7 +57,8 @@ class Shadow:
             self.trouble = str(refusal)
 
 
-def _lines(outlooks: Sequence[Outlook], models: Mapping[DeviceId, str]) -> list[Line]:
+def make_lines(outlooks: Sequence[Outlook], models: Mapping[DeviceId, str]) -> list[Line]:
+    """A line for each outlook that gives chances. models: of the devices, as their readings name them."""
     return [
         Line(
             one.device,

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final, Generic
 
 import structlog
@@ -46,6 +46,7 @@ from service.scoring.latest import Latest
 from service.scoring.residents import Residents, RoutedReadings
 from service.scoring.sender import Sender
 from service.scoring.shadow import Scene, Shadow
+from service.scoring.worked import Worked, sum_worked
 
 GROUP = "worker"
 NAMED_LIMITS: Final = ResidenceLimits()
@@ -54,26 +55,12 @@ CHECKPOINT_READINGS = 10_000
 STEP = 500
 """Readings that are taken at once where so many wait. The more at once, the less for each, up to some hundreds: all of
 a day are forecast in one go. A step needs 20 kB for each of them for a moment, which Python does not give back."""
+REBUILT = 500
+"""Devices that a start asks the store for at once: two questions for each of them took most of its time."""
 LOOK_BACK = timedelta(days=8)
 STOOD_STILL = timedelta(seconds=5)
 """After a step of this length another worker may have announced the same: Kafka gives a silent share away in 10 s."""
 EVER = datetime.min.replace(tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Worked:
-    """What one step did."""
-
-    taken: int = 0
-    """Records that left the log."""
-    dead: int = 0
-    """Of them, those that went to the dead letters."""
-    outlooks: int = 0
-    alerts: int = 0
-    moved: int = 0
-    """Disks of which it was settled in which host they live."""
-    waited: timedelta = timedelta(0)
-    """Since the newest of the readings came in."""
 
 
 class Worker(Generic[State]):
@@ -98,10 +85,10 @@ class Worker(Generic[State]):
         self._states: dict[DeviceId, State] = {}
         self._newest: dict[DeviceId, datetime] = {}
         self._unsaved: dict[DeviceId, int] = {}
-        """Devices whose checkpoint is behind, by how many readings."""
+        """Devices whose checkpoint is behind, by how many readings; `_behind` counts those of all devices."""
         self._refiled: set[DeviceId] = set()
         """Devices whose history changed hands since they were read: it is read anew with their next reading."""
-        self._share, self._began = 0, EVER
+        self._share, self._began, self._behind = 0, EVER, 0
         self._latest: Sequence[Reading] = ()
         """Of the last step, whose outlooks may have come after those of whoever took the drives over."""
         self._whole = False
@@ -126,17 +113,20 @@ class Worker(Generic[State]):
         for left in self._residents.load(latest, whole=True):
             self._store.forget_newest(left)
             del latest[left]
-        for device, newest in latest.items():
-            state, through = self._restored(self._store.checkpoints([device]).get(device))
-            new = [one for one in self._store.readings(device, through) if one.taken_at > through]
-            if state is None and not new:
-                new = [newest]  # all of its history was too old to be kept
-            if new:
-                state, through = self._forecaster.fold(state, new), new[-1].taken_at
-            assert state is not None
-            self._states[device], self._newest[device] = state, through
-            self._count({device: len(new)})
-            self._save_checkpoints()
+        for first in range(0, len(latest), REBUILT):
+            some = list(islice(latest, first, first + REBUILT))
+            checkpoints, later = self._store.checkpoints(some), self._store.find_later_readings(some)
+            for device in some:
+                state, through = self._restored(checkpoints.get(device))
+                # where all of a history was too old to be kept, its newest reading is left
+                ever = () if state is not None else self._store.readings(device) or (latest[device],)
+                new = ever or later.get(device, ())
+                if new:
+                    state, through = self._forecaster.fold(state, new), new[-1].taken_at
+                assert state is not None
+                self._states[device], self._newest[device] = state, through
+                self._count({device: len(new)})
+                self._save_checkpoints()
         self._whole = True
         return len(self._states)
 
@@ -151,6 +141,7 @@ class Worker(Generic[State]):
             self._forget()
             if self._latest:
                 self._again()
+            self._correct_announcements()
             self._share = share  # last: what fails is done by the next step
         self._save_checkpoints()
         due = self._residents.list_settled(self._clock.now())
@@ -184,16 +175,7 @@ class Worker(Generic[State]):
         readings = self._hosts.mark_shared(readings)
         self._store.add_readings(readings)
         states, outlooks, scenes = self._score(readings)
-        news = self._announcements.news(outlooks)
-        self._store.add_cluster_events([tell_alert(one) for one in news])
-        # After the events, which are keyed: between this look and the announcement nothing waits for a server.
-        if news and self._clock.now() - self._began > STOOD_STILL:
-            recall_announcements(self._log, self._announcements)
-            news = self._announcements.news(outlooks)
-        # Announcements go before outlooks: after a crash the store would call the outlook old, and nobody be told.
-        told = [alert.outlook for alert in news]
-        self._log.append(Topic.OUTLOOKS, [Record(one.device, self._sender.seal(one)) for one in told])
-        self._announcements.take(news)  # at once: if the store fails now, nothing is announced again
+        told = self._announce(outlooks)
         taken += readings
         self._latest = sorted(taken, key=lambda reading: reading.taken_at)
         self._store.save_outlooks(outlooks)
@@ -204,7 +186,33 @@ class Worker(Generic[State]):
         self._count(Counter(reading.device for reading in readings))
         if self._shadow is not None:
             self._shadow.take(readings, outlooks, scenes)
-        return Worked(outlooks=len(outlooks), alerts=len(news))
+        return Worked(outlooks=len(outlooks), alerts=told)
+
+    def _announce(self, outlooks: Sequence[Outlook]) -> int:
+        """Tell people those of `outlooks` that are news; returns how many. The caller saves the outlooks after this.
+
+        The order is for a crash: once the store held the outlook, it would be called old, and nobody would be told.
+        """
+        news = self._announcements.news(outlooks)
+        if not news:
+            return 0
+        self._store.add_cluster_events([tell_alert(one) for one in news])
+        # After the events, which are keyed: between this look and the announcement nothing waits for a server.
+        if self._clock.now() - self._began > STOOD_STILL:
+            recall_announcements(self._log, self._announcements)
+            news = self._announcements.news(outlooks)
+        announced = [alert.outlook for alert in news]
+        self._log.append(Topic.OUTLOOKS, [Record(one.device, self._sender.seal(one)) for one in announced])
+        self._announcements.take(news)  # at once: if the store fails now, nothing is announced again
+        return len(news)
+
+    def _correct_announcements(self) -> None:
+        """Announce the outlooks in the store that are graver than what a frozen worker announced too late.
+
+        It cannot be left to that worker, which may have been killed since.
+        """
+        newest = self._store.latest_outlooks(self._announcements.last())
+        self._announce(sorted(newest.values(), key=lambda outlook: outlook.as_of))
 
     def _keep(self, routed: RoutedReadings) -> None:
         """Remember where disks live, and end the histories apart whose claims are over."""
@@ -261,7 +269,7 @@ class Worker(Generic[State]):
         """Others may have read on where we stopped."""
         self._states.clear()
         self._newest.clear()
-        self._unsaved.clear()
+        self._unsaved, self._behind = {}, 0
         self._whole = False
         self._residents.forget()
         recall_announcements(self._log, self._announcements)
@@ -307,6 +315,7 @@ class Worker(Generic[State]):
         for device, count in behind.items():
             if count:
                 self._unsaved[device] = self._unsaved.get(device, 0) + count
+                self._behind += count
 
     def _save_checkpoints(self) -> None:
         """Once many readings are in no checkpoint, save those devices' states.
@@ -314,14 +323,14 @@ class Worker(Generic[State]):
         Not before the log has said that the devices are still ours: a late reading that another one took meanwhile is
         in no state of ours, and nobody would find it missing in a checkpoint.
         """
-        if sum(self._unsaved.values()) < CHECKPOINT_READINGS:
+        if self._behind < CHECKPOINT_READINGS:
             return
         self._store.save_checkpoints(
             Checkpoint(device, self._forecaster.layout, self._newest[device], self._forecaster.pack(state))
             for device in self._unsaved
             if (state := self._states.get(device)) is not None
         )
-        self._unsaved.clear()
+        self._unsaved, self._behind = {}, 0
 
     def _judge(
         self, records: Sequence[Delivered]
@@ -385,15 +394,6 @@ class Worker(Generic[State]):
                 if one.as_of < reading.taken_at:
                     return one
         return None
-
-
-def sum_worked(parts: Sequence[Worked]) -> Worked:
-    """Outlooks and alerts of all parts of a step."""
-    return Worked(
-        outlooks=sum(one.outlooks for one in parts),
-        alerts=sum(one.alerts for one in parts),
-        moved=sum(one.moved for one in parts),
-    )
 
 
 def _repeats(readings: Sequence[Reading]) -> bool:

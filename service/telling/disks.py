@@ -13,7 +13,7 @@ from datetime import timedelta
 from urllib.parse import quote
 
 from actions.guards import AUTOMATIC
-from actions.messages import WORDS, describe_lost
+from actions.messages import WORDS, describe_lost, describe_state
 from actions.policy import Mode
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, HostName, OsdId
@@ -106,6 +106,8 @@ def doing(drain: Drain | None, mode: Mode) -> str:
             return f"{name} is about to begin."
         case DrainState.DRAINING if drain.held_by:
             return f"{name} stands still. {drain.held_by[0]}"
+        case DrainState.DRAINING | DrainState.DRAINED if drain.intent is Intent.QUARANTINE:
+            return f"{name} stands: other OSDs lead {drain.progress.moved_pgs} of {drain.progress.planned_pgs} PGs."
         case DrainState.DRAINING | DrainState.DRAINED:
             where = "here" if filled else "away"
             lost = f"; {describe_lost(drain.progress.lost_pgs)}" if drain.progress.lost_pgs else ""
@@ -117,7 +119,7 @@ def doing(drain: Drain | None, mode: Mode) -> str:
         case DrainState.FAILED:
             return f"{name} failed: {drain.ended_why}"
         case DrainState.CANCELLING | DrainState.CANCELLED:
-            return f"{name} was cancelled."
+            return f"{name} is {describe_state(drain.state, drain.intent)}."
         case DrainState.VERIFIED | DrainState.HANDED_OVER:
             return f"{name} is done: the disk is {'filled' if filled else 'empty'}."
 

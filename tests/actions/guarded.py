@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.guards import AUTOMATIC, GUARDS, Pass, Refuse
 from actions.policy import Policy
 from data.drain import Drain, DrainState
-from tests.actions.made import POLICY, a_context, a_drain, bad_outlook, calm_view, changed_osd, device
+from data.ids import OsdId, PgId
+from tests.actions.made import (
+    POLICY,
+    a_context,
+    a_drain,
+    a_plan,
+    bad_outlook,
+    calm_view,
+    changed_osd,
+    changed_pg,
+    device,
+)
 
 
 def verdict(code: str, view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
@@ -46,3 +59,43 @@ def chancy(within_30d: float, **changes: object) -> tuple[ClusterView, Drain, Po
 def unsized() -> tuple[ClusterView, Drain, Policy, Context]:
     view = changed_osd(calm_view(), 0, used_bytes=None)
     return world(view, automatic(), outlooks={device(0): bad_outlook(0)})
+
+
+def first_pg(view: ClusterView, osd: int = 0) -> PgId:
+    return min(pg.id for pg in view.pgs.values() if osd in pg.up)
+
+
+def other_pg(view: ClusterView, osd: int = 0) -> PgId:
+    return min(pg.id for pg in view.pgs.values() if osd not in pg.up)
+
+
+def planned(view: ClusterView, state: DrainState = DrainState.DRAINING) -> Drain:
+    drain = a_drain(state=state)
+    return replace(drain, plan=a_plan(view, drain))
+
+
+def with_states(
+    *states: str, mine: bool = False, elsewhere: int = 0
+) -> tuple[ClusterView, Drain, Policy, Context]:
+    """A PG of the suspect in these states, one that the drain has pinned (`mine`), or so many that it has nothing to
+    do with.
+    """
+    view = calm_view()
+    pgs = [pg.id for pg in view.pgs.values() if 0 not in pg.up][:elsewhere] or [first_pg(view)]
+    drain = a_drain(ours={f"upmap/{pgs[0]}": "0>3"}) if mine else a_drain()
+    for pg in pgs:
+        view = changed_pg(view, pg, states=frozenset(states))
+    return world(view, drain)
+
+
+def a_member_down(*, beside: bool) -> tuple[ClusterView, Drain, Policy, Context]:
+    """An OSD down that shares a PG with the suspect, or shares none."""
+    view = calm_view()
+    members = {OsdId(osd) for pg in view.pgs.values() if 0 in pg.up for osd in pg.up}
+    drain = a_drain()
+    if not beside:
+        view = replace(
+            view, pgs={id_: pg for id_, pg in view.pgs.items() if 0 not in pg.up or 7 not in pg.up}
+        )
+    assert OsdId(7) in members
+    return world(changed_osd(view, 7, up=False), drain)

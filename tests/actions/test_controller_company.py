@@ -69,7 +69,7 @@ def test_throttles_above_the_seeds_are_lowered_never_raised_and_restored() -> No
 
 def test_a_death_elsewhere_gives_the_throttles_back_at_once_and_holds_until_it_has_healed() -> None:
     spec = replace(wide_spec(hosts=8), settings={"osd/osd_max_backfills": "8"})
-    with Run(spec, policy=Policy(out_share_max=0.5)) as run:
+    with Run(spec, policy=Policy(out_share_max=0.5, recovering_share_max=0.0)) as run:
         drain = run.drain("osd.0")
         run.until(drain, S.DRAINING)
         run.ticks(6)

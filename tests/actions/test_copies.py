@@ -27,17 +27,18 @@ class Kept(Run):
     """A run whose cluster keeps drains, with a lease."""
 
     def __post_init__(self) -> None:
-        self.keep, self.lease = KeepInMemory(), LeaseInHand()
+        self.keep, self.lease, self.processes = KeepInMemory(), LeaseInHand(), 0
         super().__post_init__()
 
     def started(self, cluster: Any = None, store: Any = None) -> Controller:
+        self.processes += 1
         self.controller = Controller(
             cluster or self.watched,
             store or self.store,
             self.policy,
             keep=SignedKeys(self.keep, SIGNING_KEY),
             lease=self.lease,
-            owner=f"process {id(object())}",
+            owner=f"process {self.processes}",
         )
         return self.controller
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from actions.cluster.view import Pool
 from actions.crush.choose import CannotPlace
 from actions.crush.dump import UnreadableCrushDump, crush_of_dump
+from actions.crush.hashing import hash3
 from actions.crush.map import ITEM_NONE, Bucket, CrushMap, Rule, RuleStep
 from actions.crush.place import place
 from actions.crush.stirred import stirred
@@ -268,3 +270,33 @@ def test_whatever_weight_an_osd_passes_on_its_way_to_0_only_stirred_pgs_move(
         after = place(reweighted(crush, osd, weight), pools, ALL_IN, {})
         assert {pg for pg in after if after[pg] != before[pg]} <= found
     assert len(found) < 64
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 9),
+    st.lists(st.sampled_from([0.0, 0.4, 1.0, 1.0, 1.0]), min_size=10, max_size=10),
+    st.booleans(),
+)
+def test_pgs_stirred_are_the_same_when_another_root_forces_every_osd_to_be_drawn(
+    osd: int, overrides: list[float], erasure: bool
+) -> None:
+    crush = SMALL_EC_WIDE if erasure else SMALL
+    host = next(bucket for bucket in crush.buckets.values() if min(bucket.items) >= 0)
+    other = Bucket(-99, "other", "root", (host.id,), (sum(host.weights),))
+    shared = CrushMap({**crush.buckets, other.id: other}, crush.rules)
+    reweights = {OsdId(number): weight for number, weight in enumerate(overrides)}
+    pools, lowest = pool(3, 64, erasure), reweighted(crush, osd, 0)
+    shared_lowest = CrushMap({**lowest.buckets, other.id: other}, crush.rules)
+    assert stirred(crush, lowest, pools, reweights) == stirred(shared, shared_lowest, pools, reweights)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 70_000))
+def test_a_hash_does_not_depend_on_how_many_are_computed_at_once(seed: int) -> None:
+    seeds = np.arange(seed, seed + 20_000, dtype=np.uint32)
+    items, r = np.array([3, 0xFFFFFFF0], dtype=np.uint32), np.array([[5]], dtype=np.uint32)
+    together = hash3(seeds[:, None], items, r)
+    rows = [0, 1, 16_383, 16_384, 19_999]
+    alone = [hash3(seeds[row : row + 1, None], items, r)[0] for row in rows]
+    assert together[rows].tolist() == np.array(alone).tolist()

@@ -16,13 +16,22 @@ from actions.policy import Policy
 from data.drain import Drain, DrainState, Mechanic, Move, Plan
 from data.ids import OsdId, PgId
 from data.outlook import Status
-from tests.actions.guarded import automatic, believed, ruled, verdict, world
+from tests.actions.guarded import (
+    a_member_down,
+    automatic,
+    believed,
+    first_pg,
+    planned,
+    ruled,
+    verdict,
+    with_states,
+    world,
+)
 from tests.actions.made import (
     NOW,
     POLICY,
     a_context,
     a_drain,
-    a_plan,
     bad_outlook,
     calm_view,
     changed_osd,
@@ -42,26 +51,6 @@ class Danger:
     code: str
     says: str
     make: Callable[[], tuple[ClusterView, Drain, Policy, Context]]
-
-
-def first_pg(view: ClusterView, osd: int = 0) -> PgId:
-    return min(pg.id for pg in view.pgs.values() if osd in pg.up)
-
-
-def other_pg(view: ClusterView, osd: int = 0) -> PgId:
-    return min(pg.id for pg in view.pgs.values() if osd not in pg.up)
-
-
-def planned(view: ClusterView, state: DrainState = S.DRAINING) -> Drain:
-    drain = a_drain(state=state)
-    return replace(drain, plan=a_plan(view, drain))
-
-
-def with_states(*states: str, mine: bool = False) -> tuple[ClusterView, Drain, Policy, Context]:
-    view = calm_view()
-    pg = first_pg(view) if mine else other_pg(view)
-    drain = a_drain(ours={f"upmap/{pg}": "0>3"}) if mine else a_drain()
-    return world(changed_pg(view, pg, states=frozenset(states)), drain)
 
 
 def one_name_on_two_hosts() -> tuple[ClusterView, Drain, Policy, Context]:
@@ -111,10 +100,13 @@ def short_of_copies() -> tuple[ClusterView, Drain, Policy, Context]:
 
 def late() -> tuple[ClusterView, Drain, Policy, Context]:
     view = calm_view()
+    drain = planned(view)
+    assert drain.plan is not None
+    silent = drain.plan.moves[0].pg
     memory = Memory(
-        NOW - timedelta(minutes=5), view.mgr_id, view.dump_version, changed={PgId("1.0"): view.epoch + 9}
+        NOW - timedelta(minutes=5), view.mgr_id, view.dump_version, changed={silent: view.epoch + 9}
     )
-    return world(memory=memory)
+    return world(drain=drain, memory=memory)
 
 
 def new_mgr() -> tuple[ClusterView, Drain, Policy, Context]:
@@ -148,10 +140,16 @@ DANGERS = [
     Danger("unhealthy", "is unknown", lambda: with_states()),
     Danger("unhealthy", "purring", lambda: with_states("active", "clean", "purring")),
     Danger("unhealthy", "unknown", lambda: with_states("unknown", mine=True)),
-    Danger("unhealthy", "osd.7 is down", lambda: world(changed_osd(calm_view(), 7, up=False))),
-    Danger("whole", "none", lambda: world(changed_pg(calm_view(), "1.0", up=(1, 2, NONE), acting=(1, 2, 3)))),
-    Danger("whole", "one twice", lambda: world(changed_pg(calm_view(), "1.0", acting=(1, 5, 5)))),
-    Danger("whole", "3 wanted", lambda: world(changed_pg(calm_view(), "1.0", up=(1, 5)))),
+    Danger("unhealthy", "osd.7 is down", lambda: a_member_down(beside=True)),
+    Danger("unhealthy", "1 PG not whole (PG", lambda: with_states("peering", elsewhere=1)),
+    Danger(
+        "unhealthy",
+        "of all, limit 5.0% while data moves",
+        lambda: with_states("active", "degraded", "undersized", elsewhere=12),
+    ),
+    Danger("whole", "none", lambda: world(changed_pg(calm_view(), "1.0", up=(0, 2, NONE), acting=(0, 2, 3)))),
+    Danger("whole", "one twice", lambda: world(changed_pg(calm_view(), "1.0", acting=(0, 5, 5)))),
+    Danger("whole", "3 wanted", lambda: world(changed_pg(calm_view(), "1.0", up=(0, 5)))),
     Danger(
         "plan",
         "no legal place",

@@ -4,31 +4,18 @@ same end; and with the copy deleted, the store alone does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
 from data.drain import DrainState
-from tests.actions.made_keep import KeepInMemory
+from tests.actions.fuse import Fuse, FusedCluster, FusedKeep, FusedStore, Killed
 from tests.actions.run import whole
 from tests.actions.test_copies import Kept
-from tests.actions.test_killed import Fuse, FusedCluster, FusedStore, Killed, outcome, spec
+from tests.actions.test_killed import outcome, spec
 
 S = DrainState
 Lost = Literal["nothing", "store", "copy"]
-
-
-@dataclass
-class FusedKeep:
-    """What the cluster keeps, with a fuse on every write."""
-
-    real: KeepInMemory
-    fuse: Fuse
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.real, name)
-        return (lambda *given: self.fuse.burn(found, *given)) if name in ("write", "remove") else found
 
 
 def play(run: Kept, fuse: Fuse, cancel_at: int | None, lost: Lost) -> None:

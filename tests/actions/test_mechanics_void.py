@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from actions.mechanics.void import void, void_here
+from actions.mechanics.void import find_kept_pairs, void
 from actions.policy import Policy
 from data.drain import Drain, DrainState
 from data.ids import OsdId, PgId
@@ -70,6 +70,9 @@ def test_a_pin_is_void_where_it_puts_two_shards_into_one_host() -> None:
     elsewhere = next(
         osd for osd in view.osds if view.osds[osd].host not in {view.osds[OsdId(one)].host for one in pg.up}
     )
-    assert void_here(view, {pg.id: ((source, beside),)}) == {pg.id}
-    assert not void_here(view, {pg.id: ((source, elsewhere),)})
+    assert find_kept_pairs(view, {pg.id: ((source, beside),)}) == {pg.id: ()}
+    assert find_kept_pairs(view, {pg.id: ((source, elsewhere),)}) == {pg.id: ((source, elsewhere),)}
+    stranger = next(osd for osd in view.osds if osd not in (*pg.up, elsewhere))
+    pairs = ((source, elsewhere), (int(stranger), beside))
+    assert find_kept_pairs(view, {pg.id: pairs}) == {pg.id: ((source, elsewhere),)}
     assert not void(view, {pg.id: (beside, *pg.up[1:])}), "no pin stands"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from random import Random
 
 import pytest
@@ -17,7 +18,7 @@ from actions.ledger import booked
 from actions.mechanics.override import FULL, draws, rung_down, rung_up
 from actions.mechanics.walk import pull_back
 from actions.moving import paced
-from actions.pacing import Pace, Tempo, latency_seen, pace, signal, worst
+from actions.pacing import Pace, Tempo, find_look_seconds, latency_seen, pace, signal, worst
 from actions.space import room
 from data.ids import OsdId, PgId
 from tests.actions.made import NOW, POLICY, a_context, a_drain, a_plan, calm_view, changed_pg
@@ -100,6 +101,40 @@ def test_the_budget_stays_between_one_and_the_limit(ratios: list[float | None], 
         )
         budget, before = found.budget, found.asked.value
         assert 1 <= budget <= (1 if loose else POLICY.in_flight_max)
+
+
+def test_a_look_in_between_changes_no_budget_and_starts_nothing_while_clients_wait() -> None:
+    grows = pace(2, 2, 1.0, POLICY, urgent=False, before=Tempo.GROW)
+    assert (grows.budget, grows.holds) == (3, False)
+    between = pace(2, 2, 1.0, POLICY, urgent=False, before=Tempo.GROW, due=False)
+    assert (between.budget, between.holds, between.asked) == (2, False, Tempo.GROW)
+    waiting = pace(4, 2, 9.0, POLICY, urgent=False, before=Tempo.PULL_BACK, due=False)
+    assert (waiting.budget, waiting.holds, waiting.tempo) == (4, True, Tempo.HOLD)
+
+
+def test_a_budget_is_due_once_a_tick_however_often_one_looks() -> None:
+    memory = Memory(NOW).note_decisions({}, {"a": NOW})
+    assert memory.is_pace_due("another", NOW, POLICY)
+    assert not memory.is_pace_due("a", NOW + timedelta(seconds=POLICY.tick_seconds - 1), POLICY)
+    assert memory.is_pace_due("a", NOW + timedelta(seconds=POLICY.tick_seconds), POLICY)
+    assert memory.is_pace_due("a", NOW - timedelta(hours=1), POLICY)  # the clock was set back
+
+
+@pytest.mark.parametrize(
+    ("since_step", "took", "seconds"),
+    [
+        (None, 0.1, POLICY.tick_seconds),
+        (0.0, 0.1, 2.0),
+        (30.0, 0.5, 5.0),
+        (30.0, 4.0, POLICY.tick_seconds),
+        (61.0, 0.1, POLICY.tick_seconds),
+    ],
+)
+def test_after_a_step_one_looks_sooner_as_long_as_looks_take_a_tenth_of_the_time(
+    since_step: float | None, took: float, seconds: float
+) -> None:
+    stepped_at = None if since_step is None else NOW - timedelta(seconds=since_step)
+    assert find_look_seconds(POLICY, took, stepped_at, NOW) == seconds
 
 
 def test_the_signal_is_the_worst_of_the_plans_osds() -> None:

@@ -163,6 +163,19 @@ def test_a_cancel_restores_what_was_found_and_nothing_is_proposed_for_a_week(run
     assert len(quarantines(run)) == 1
 
 
+def test_a_cancel_gives_the_affinity_back_also_where_the_osd_is_down_and_out(run: Run) -> None:
+    drain = quarantined(run)
+    run.cluster.stop_osd(OSD)
+    for _ in range(150):
+        run.tick()
+    assert run.cluster.view().osds[OSD].reweight == 0.0
+    run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+    run.until(drain, S.CANCELLED)
+    run.cluster.revive(OSD)
+    run.ticks(60)
+    assert run.cluster.view().osds[OSD].primary_affinity == 1.0
+
+
 def test_an_affinity_that_somebody_else_set_holds_the_quarantine(run: Run) -> None:
     drain = quarantined(run)
     run.cluster.apply(PrimaryAffinity(OSD, 0.5))

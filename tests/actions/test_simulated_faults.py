@@ -164,6 +164,24 @@ def test_a_dead_disk_is_down_at_once_out_after_ten_minutes_and_then_its_copies_a
     assert cluster.recovered_bytes == pytest.approx(held, rel=1e-6)
 
 
+def test_an_osd_that_is_down_and_is_given_a_weight_is_out_again_later_and_comes_back_with_that_weight() -> (
+    None
+):
+    cluster = simulated()
+    osd = OsdId(0)
+    done(cluster, Reweight(osd, 0.5))
+    cluster.stop_osd(osd)
+    cluster.advance(700)
+    assert cluster.view().osds[osd].reweight == 0.0
+    done(cluster, Reweight(osd, 0.75))
+    cluster.advance(500)
+    assert cluster.view().osds[osd].reweight == 0.75
+    cluster.advance(200)
+    assert cluster.view().osds[osd].reweight == 0.0
+    cluster.revive(osd)
+    assert cluster.view().osds[osd].reweight == 0.75
+
+
 def test_noout_keeps_a_dead_osd_in_until_it_is_lifted() -> None:
     cluster = simulated()
     done(cluster, SetFlag("noout", True))

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from actions.cluster.port import CrushReweight, SetFlag, SetUpmap
 from actions.steps import Step
+from actions.topology import domains
 from data.ids import OsdId, PgId
 from tests.actions.made import NOW, POLICY, a_drain, calm_view, settled_memory
 
@@ -21,12 +22,27 @@ def test_a_pin_changes_its_own_pg_a_weight_all_of_the_step_and_a_flag_none() -> 
     assert STEP.remapped_by(SetUpmap(PgId("1.2"), ((1, 2),))) == frozenset()
 
 
-def test_a_pg_must_report_what_the_map_shows_and_nothing_that_the_mon_did_not_keep() -> None:
-    view, later = calm_view(), NOW + timedelta(minutes=1)
-    pg = next(iter(view.pgs))
-    sent = settled_memory(view).writing(SetUpmap(pg, ((0, 4),)), frozenset({pg}), 50, NOW, POLICY)
+def test_a_pg_must_report_where_the_map_sends_it_and_nothing_that_changes_no_placement() -> None:
+    view, later = replace(calm_view(), epoch=50), NOW + timedelta(minutes=1)
+    pg = next(iter(view.pgs.values()))
+    source = pg.up[0]
+    target = next(iter(domains(view.crush, view.pools[pg.pool]).instead(pg.up, source)))
+    sent = settled_memory(view).sent({pg.id: 50}, (), NOW, POLICY)
     dropped = replace(view, as_of=later, upmap_items={})
-    kept = replace(view, as_of=later, upmap_items={pg: ((0, 4),)})
+    idle = replace(view, as_of=later, upmap_items={pg.id: ((999, target),)})
+    kept = replace(view, as_of=later, upmap_items={pg.id: ((source, target),)})
+    older = replace(dropped, epoch=49)
     assert not sent.looked(replace(dropped, as_of=NOW), NOW, POLICY).settled(dropped)
+    assert not sent.looked(older, later, POLICY).settled(older)
     assert sent.looked(dropped, later, POLICY).settled(dropped)
+    assert sent.looked(idle, later, POLICY).settled(idle)
     assert not sent.looked(kept, later, POLICY).settled(kept)
+
+
+def test_a_pg_that_has_not_reported_holds_the_steps_on_it_and_no_others() -> None:
+    view = calm_view()
+    one, two = list(view.pgs)[:2]
+    memory = replace(settled_memory(view), changed={one: 50})
+    assert not memory.settled(view)
+    assert not memory.settled(view, {one})
+    assert memory.settled(view, {two})

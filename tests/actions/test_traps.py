@@ -207,8 +207,9 @@ def test_a_dead_suspect_is_left_to_recovery_and_its_drain_ends_when_nothing_name
 
 
 @pytest.mark.slow
-def test_a_death_elsewhere_freezes_the_drain_until_the_cluster_is_whole() -> None:
-    with Run(wide_spec(hosts=8, pg_num=64), policy=Policy(out_share_max=0.5)) as run:
+def test_a_death_elsewhere_freezes_the_drain_until_the_cluster_is_whole_where_nothing_may_recover() -> None:
+    policy = Policy(out_share_max=0.5, recovering_share_max=0.0)
+    with Run(wide_spec(hosts=8, pg_num=64), policy=policy) as run:
         drain = run.drain("osd.0")
         run.until(drain, S.DRAINING)
         run.ticks(4)

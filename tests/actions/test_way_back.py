@@ -172,3 +172,21 @@ def test_pins_that_the_mon_takes_away_with_the_last_override_come_back_and_their
         run.until(drain, S.CANCELLED)
         run.ticks(20)
         assert map_of(run) == before
+
+
+def test_a_cancelled_removal_gives_the_crush_weight_back_also_where_the_disk_has_died() -> None:
+    osd = OsdId(0)
+    with Run(SPEC) as run:
+        run.tick()
+        found = run.cluster.view().osds[osd].crush_weight
+        drain = run.controller.propose("osd.0", "operator", "test", run.cluster.now, "remove")
+        run.controller.requests.approve(drain.id, "operator", run.cluster.now)
+        while run.cluster.view().osds[osd].crush_weight == found:
+            run.tick()
+        run.cluster.fail_osd(osd)
+        for _ in range(150):
+            run.tick()
+        assert run.cluster.view().osds[osd].reweight == 0.0
+        run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+        run.until(drain, DrainState.CANCELLED)
+        assert run.cluster.view().osds[osd].crush_weight == found

@@ -19,7 +19,7 @@ from models.outlooks import outlooks
 from models.rules.fleet import LEVELS
 from models.rules.ramps import RAMPS
 
-_SAY_NOTHING = {"no-sign", "no-symptom", "base-rate", "not-reported"}
+_SAY_NOTHING = {"no-sign", "no-symptom", "base-rate", "not-reported", "as-sata"}
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 KINDS = ("SATA hard disk", "SATA SSD", "SAS", "NVMe")
 _ROTATION = {"SATA hard disk": 7200, "SATA SSD": 0, "SAS": 7200, "NVMe": 0}

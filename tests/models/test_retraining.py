@@ -20,6 +20,7 @@ from models.provenance import digest_histories
 from models.registry import Registry
 from models.train import train
 from service.cli import main
+from service.cli.train import read_statements
 from tests.service.conftest import smart_reading
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"
@@ -94,5 +95,7 @@ def test_train_takes_outcomes_from_a_file_and_from_a_services_store_and_register
     counts = [Bundle.load(Path(folder)).facts.counts["deaths"] for folder in (plain, heard)]
     assert counts[1] == counts[0] + 2
     capsys.readouterr()
+    (config := tmp_path / "predrain.toml").write_text(f'[service]\nstate = "{state}"\n')
+    assert read_statements(None, None, config) == read_statements(None, state, None)
     assert main(["train", *history, "--out", heard, "--state", str(tmp_path)]) == 1
     assert "holds no store" in capsys.readouterr().err

@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from data.ids import DeviceId, HostName
 from data.outlook import Advice, Outlook, Status
 from data.reading import Attribute, Counters, Identity, Logs, Protocol, Reading, Smart, Unreadable
-from features import DriveState, observe, pack, unpack
+from features import DriveState, observe, pack, replay, unpack, vector
+from features.state import values_of
 from models.bundle import Bundle
 from models.outlooks import outlooks
 
@@ -48,6 +50,11 @@ def sas(**counts: int) -> Smart:
 
 def nvme(**counts: int) -> Smart:
     return Smart(Protocol.NVME, Identity(model="ACME N", rotation_rpm=0), True, Counters(**counts))
+
+
+def read_daily(seen: Smart, day: int) -> Reading:
+    at = NOON + timedelta(days=day)
+    return Reading(DeviceId("D_1"), HostName("h"), at, at, seen)
 
 
 def watch(
@@ -138,12 +145,93 @@ def test_errors_that_rise_are_never_nothing_to_do(bundle: Bundle, model: str, na
         ([nvme(media_errors=7)], Status.WARNING),
     ],
 )
-def test_a_drive_without_a_forecast_is_judged_by_its_first_reading_and_by_its_rises(
+def test_a_drive_of_a_kind_that_was_never_learned_from_is_judged_by_its_first_reading_and_by_its_rises(
     bundle: Bundle, seen: Sequence[Smart], status: Status
 ) -> None:
     outlook = watch(bundle, seen)
     assert outlook.status is status
     assert outlook.advice is not Advice.NOTHING
+
+
+def as_sata(day: int) -> Smart:
+    """A SATA disk with the counters that SAS disks have, those of `as_sas` under their SATA ids."""
+    counts = {5: 40 * day, 187: 2 * day, 197: 16 * day}
+    rows = {n: Attribute(str(n), count) for n, count in counts.items()}
+    return Smart(Protocol.ATA, Identity(model=UNSEEN, rotation_rpm=7200), True, Counters(), rows, 9_000, 30)
+
+
+def as_sas(day: int, rotation_rpm: int | None = 7200) -> Smart:
+    counters = Counters(grown_defects=40 * day, uncorrected_errors=2 * day, pending=16 * day)
+    identity = Identity(model=UNSEEN, rotation_rpm=rotation_rpm)
+    return Smart(Protocol.SCSI, identity, True, counters, {}, 9_000, 30)
+
+
+@pytest.mark.parametrize("days", [range(1), range(1, 2), range(9)], ids=["quiet", "first reading", "rising"])
+def test_counts_of_a_sas_disk_mean_what_the_same_counts_of_a_sata_disk_mean(
+    bundle: Bundle, days: range
+) -> None:
+    states = [replay(read_daily(kind(day), day) for day in days) for kind in (as_sata, as_sas)]
+    sata, sas_disk = (vector(state, state.day) for state in states if state is not None)
+    np.testing.assert_array_equal(sata, sas_disk)
+    chances = {
+        (one.p_fail_7d, one.p_fail_14d, one.p_fail_30d, one.life)
+        for one in (watch(bundle, [kind(day) for day in days]) for kind in (as_sata, as_sas))
+        if one.p_fail_30d is not None
+    }
+    assert len(chances) == 1
+
+
+def test_errors_that_only_the_device_statistics_tell_are_judged_as_the_attributes_are(bundle: Bundle) -> None:
+    """Hard disks of HGST, Toshiba and WD have no attribute 187."""
+
+    def told(day: int, *, by_attribute: bool) -> Smart:
+        count = 4 * day
+        rows = {5: Attribute("5", 0), 197: Attribute("197", 0)}
+        rows |= {187: Attribute("187", count)} if by_attribute else {}
+        counters = Counters(reallocated=0, pending=0, reported_uncorrectable=count)
+        return Smart(
+            Protocol.ATA, Identity(model="HUH721212ALN604", rotation_rpm=7200), True, counters, rows, 9_000
+        )
+
+    states = [replay(read_daily(told(day, by_attribute=by), day) for day in range(9)) for by in (True, False)]
+    by_attribute, by_statistic = (vector(state, state.day) for state in states if state is not None)
+    np.testing.assert_array_equal(by_attribute, by_statistic)
+    outlook = watch(bundle, [told(day, by_attribute=False) for day in range(9)])
+    assert outlook.status is not Status.GOOD
+    assert outlook.reasons[0].code == "uncorrectable-rose"
+
+
+def test_an_attribute_stands_before_the_same_count_of_the_device_statistics() -> None:
+    rows = {187: Attribute("187", 2)}
+    seen = Smart(
+        Protocol.ATA, Identity(model=KNOWN, rotation_rpm=7200), True, Counters(reported_uncorrectable=9), rows
+    )
+    assert values_of(seen)[187] == 2.0
+
+
+def test_the_reasons_of_a_sas_disk_speak_of_its_own_counters_and_say_what_they_are_weighed_as(
+    bundle: Bundle,
+) -> None:
+    outlook = watch(bundle, [sas()] * 8 + [sas(grown_defects=3)])
+    told = {reason.code: reason for reason in outlook.reasons}
+    assert outlook.source.startswith("model:")
+    assert told["grown-defects-rose"].sentence.startswith("First grown defects on 09 Nov, 3 by now. ")
+    assert "of SATA disks with such a rise die within 30 days." in told["grown-defects-rose"].sentence
+    assert told["grown-defects-rose"].counter == "grown_defects"
+    assert told["as-sata"].sentence.startswith("No SAS disk was learned from")
+    assert "reallocated-rose" not in told
+
+
+@pytest.mark.parametrize("rotation_rpm", [0, None], ids=["an SSD", "rotation is not told"])
+def test_a_sas_drive_that_may_be_an_ssd_is_judged_by_rules_alone(
+    bundle: Bundle, rotation_rpm: int | None
+) -> None:
+    assert watch(bundle, [as_sas(0, rotation_rpm)]).source == "rule:no-sign"
+
+
+def test_a_sas_disk_that_reports_no_error_count_is_judged_by_rules_alone(bundle: Bundle) -> None:
+    silent = Smart(Protocol.SCSI, Identity(model=UNSEEN, rotation_rpm=7200), True, Counters())
+    assert watch(bundle, [silent]).source == "rule:no-sign"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +258,13 @@ def test_io_errors_are_over_a_week_after_the_last(bundle: Bundle) -> None:
     assert (day.status, day.reasons[0].code) == (Status.GOOD, "io-errors-old")
     assert day.advice is not Advice.NOTHING
     week = watch(bundle, [sas()] * 20, errors=[400] + [0] * 8)
-    assert (week.status, week.reasons[0].code) == (Status.GOOD, "no-sign")
+    assert (week.status, week.reasons[0].code) == (Status.GOOD, "no-symptom")
+
+
+def test_what_a_quiet_counter_says_does_not_contradict_io_errors(bundle: Bundle) -> None:
+    told = [one.sentence for one in watch(bundle, [sas()] * 50, hours=1, errors=[400] + [0] * 30).reasons]
+    assert told[1].startswith("Its counters show no symptom. ")
+    assert not any(sentence.startswith("No symptom") for sentence in told)
 
 
 def test_io_errors_that_come_to_many_disks_of_a_host_point_at_the_host(bundle: Bundle) -> None:

@@ -7,6 +7,7 @@ its clock are real.
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from actions.cluster.lease_owner import parse_owner, write_owner
 from data.store.port import AUDIT
 from data.store.sqlite import SqliteStore
 from service.cli import main
-from service.cli.options import person
+from service.cli.person import name_account, name_typist
 from service.process_identity import has_ended, name_this_process
 from tests.service.cluster_played import shared
 
@@ -112,8 +113,8 @@ def test_without_a_controller_a_command_says_that_nothing_happens_and_how_to_sta
     assert start in why
     (drain,) = operator.drains()
     assert (drain["state"], drain["acting"]["place"]) == ("approved", "nowhere")
-    assert drain["requester"] == {"surface": "command line", "person": f"{person()}, key signing_key"}
-    assert drain["asked_by"] == f"{person()}, key signing_key (command line)"
+    assert drain["requester"] == {"surface": "command line", "person": f"{name_typist()}, key signing_key"}
+    assert drain["asked_by"] == f"{name_typist()}, key signing_key (command line)"
     code, said, _ = operator.run("drain", "cancel", drain["id"])
     assert (code, said) == (3, f"{drain['id']}: cancelling\n")
 
@@ -122,9 +123,9 @@ def test_what_a_command_asks_for_without_a_service_stands_in_the_audit(operator:
     operator.run("drain", "apply", TARGET, "--yes", "--reason", "noisy")
     with closing(SqliteStore(operator.folder / "state" / "store.sqlite")) as store:
         lines = [f"{line.caller}: {line.decided}" for line in store.journal(AUDIT)]
-    assert any("POST /api/v1/drains" in line and '"noisy"' in line and person() in line for line in lines), (
-        lines
-    )
+    assert any(
+        "POST /api/v1/drains" in line and '"noisy"' in line and name_account() in line for line in lines
+    ), lines
 
 
 @pytest.mark.slow
@@ -179,6 +180,75 @@ def test_a_killed_command_goes_on_at_once_with_its_own_drain(operator: Operator)
     again = f"predrain drain apply {TARGET} --yes --wait --config {operator.settings}"
     assert f"this command was its controller and ends now. Go on with: {again}" in why
     assert len(operator.drains()) == 1
+
+
+@pytest.mark.slow
+def test_commands_of_another_terminal_reach_the_waiting_command_on_its_state_and_name_their_person(
+    operator: Operator,
+) -> None:
+    first = operator.begin("drain", "apply", TARGET, "--yes", "--wait")
+    until(lambda: (operator.folder / "state" / "url").exists(), "it answers")
+    until(
+        lambda: any('"approved"' in value for value in operator.seen()["keys"].values()),
+        "it keeps an approved drain",
+    )
+    (drain,) = operator.drains()
+    assert (drain["acting"]["place"], drain["acting"]["pid"]) == ("here", first.pid)
+    for words, said in (("pause", "paused"), ("resume", "approved"), ("cancel", "cancelling")):
+        code, told, why = operator.run("drain", words, TARGET)
+        assert (code, told, why) == (0, f"{drain['id']}: {said}\n", "")
+        assert first.poll() is None
+    shown = json.loads(operator.run("drain", "explain", TARGET, "--lines", "50", "--json")[1])
+    asked = {line["decided"]: line["caller"] for line in shown["journal"] if line["caller"] != "controller"}
+    here = f"{name_typist()} (command line)"
+    assert (asked["pause"], asked["resume"], asked["cancel"]) == (here, here, here)
+
+
+@pytest.mark.slow
+def test_commands_on_another_state_hand_their_request_to_the_waiting_command_and_say_so(
+    operator: Operator,
+) -> None:
+    first = operator.begin("drain", "apply", TARGET, "--yes", "--wait")
+    until(
+        lambda: any('"approved"' in value for value in operator.seen()["keys"].values()),
+        "it keeps an approved drain",
+    )
+    holder = operator.seen()["lock"]["by"]
+    code, told, why = operator.run("drain", "pause", TARGET, state="another")
+    assert (code, told.endswith(": paused\n")) == (0, True), why
+    assert re.search(
+        rf"{TARGET}: asked the controller on \S+ \(process {first.pid}\), which holds the lease", why
+    )
+    assert re.search(rf"{TARGET}: accepted after \d+\.\d s", why)
+    assert operator.seen()["lock"]["by"] == holder
+    shown = json.loads(operator.run("drain", "explain", TARGET, "--lines", "50", "--json")[1])
+    (asker,) = [line["caller"] for line in shown["journal"] if line["decided"] == "pause"]
+    assert asker == f"{name_typist()}, key signing_key (command line)"
+
+
+@pytest.mark.slow
+def test_who_waits_through_a_command_that_ends_is_told_how_to_go_on(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.cli.watching.PATIENCE_SECONDS", LONG)
+    first = operator.begin("drain", "apply", TARGET, "--yes", "--wait")
+    until(lambda: (operator.folder / "state" / "url").exists(), "it answers")
+    until(lambda: bool(operator.drains()), "it has a drain")
+    second = operator.begin("drain", "cancel", TARGET, "--wait")
+    assert second.stdout is not None
+    assert "cancelling" in second.stdout.readline()
+    first.kill()
+    told = second.communicate(timeout=LONG)[0]
+    assert second.returncode == 1
+    assert "What was asked is written down; give the same command again" in told
+
+
+@pytest.mark.slow
+def test_a_command_waits_for_another_short_command_on_its_state(operator: Operator) -> None:
+    operator.run("drain", "apply", TARGET)
+    both = [operator.begin("drain", "list") for _ in range(2)]
+    told = [process.communicate(timeout=LONG)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], told
 
 
 # -- which process has ended -----------------------------------------------------------------------------------

@@ -84,9 +84,9 @@ def test_the_command_line_names_its_own_list_for_a_drain_that_is_not_there(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     place.state.url.write_text(str(site.client.base_url))
-    assert main(["drain", "explain", "osd.0", "--state", str(place.state.path)]) == 1
+    assert main(["drain", "explain", "osd.0-1", "--state", str(place.state.path)]) == 1
     told = capsys.readouterr().err
-    assert "There is no drain osd.0. List them: predrain drain list" in told
+    assert "There is no drain osd.0-1. List them: predrain drain list" in told
     assert "/api/" not in told
 
 

@@ -13,6 +13,7 @@ import pytest
 from actions.cluster.simulated import ClientLoad
 from actions.policy import Mode
 from data.log.memory import MemoryLog
+from data.outcome import Fate, OutcomeRule
 from data.reading import Smart
 from data.store.sqlite import SqliteStore
 from service.demo.fleet import Fleet, TooFewDrives, at_hour, read_histories
@@ -21,10 +22,12 @@ from service.demo.run import FLEET, Demo, closed, without_predrain
 from service.demo.world import World
 from service.house import House, Ports
 from service.live import Live
+from service.scoring.fates import lives_of
 from service.settings import Settings
 from service.up import forecaster_of
 
-SMALL = Demo(cluster="tiny", days=40, seconds_per_day=None)
+SMALL = Demo(cluster="tiny", days=40, seconds_per_day=None, seed=6)
+"""One disk fails on the fifteenth day."""
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +117,7 @@ def test_predrain_that_only_observes_changes_nothing_in_the_world() -> None:
     world, house = watched(replace(SMALL, mode=Mode.OBSERVE, days=20))
     alone = without_predrain(replace(SMALL, days=20))
     assert house.store.drains() == ()
-    assert closed(world).deaths == alone.deaths
+    assert closed(world).deaths == alone.deaths != []
     assert closed(world).rebuilt_bytes == alone.rebuilt_bytes
 
 
@@ -122,10 +125,22 @@ def test_predrain_that_only_observes_changes_nothing_in_the_world() -> None:
 def test_every_death_is_counted_once_as_foretold_partly_moved_or_missed() -> None:
     world, _ = watched(SMALL)
     ledger = closed(world)
+    assert ledger.deaths
     missed = ledger.missed(silent=True) + ledger.missed(silent=False)
     assert len(ledger.foretold) + len(ledger.partly) + missed == len(ledger.deaths)
     rows = {row.what.strip(): row.with_predrain for row in table(ledger, without_predrain(SMALL))}
     assert rows["disks that failed"] == str(len(ledger.deaths))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [6, 15], ids=["another disk takes the slot", "the slot stays empty"])
+def test_that_a_disk_failed_is_learned_from_the_cluster_and_typed_by_nobody(seed: int) -> None:
+    world, house = watched(replace(SMALL, seed=seed, mode=Mode.OBSERVE))
+    (serial,) = closed(world).deaths
+    (failed,) = (one for one in house.store.outcomes() if one.fate is Fate.FAILED)
+    assert (failed.device.rpartition("_")[2], failed.source) == (serial, OutcomeRule.OSD_LOST)
+    lives = lives_of(house.store, date(2018, 1, 1))
+    assert lives.serials[lives.died].tolist() == [failed.device]
 
 
 def test_the_cost_row_adds_what_was_moved_to_ten_times_what_was_rebuilt() -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import pytest
 
-from actions.cluster.port import Answer, ClusterUnreachable, Command
+from actions.cluster.port import Answer, ClusterUnreachable, Command, Reweight
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.view import ClusterView
 from actions.cluster.worlds import tiny
@@ -282,6 +282,15 @@ def test_an_osd_that_goes_down_is_a_suspected_death_said_once(world: World, site
     world.tick(4)
     said = [one for one in world.house.store.outcomes() if one.device == "ST4000DM000_A"]
     assert [one.fate for one in said] == [Fate.SUSPECTED]
+
+
+def test_an_osd_that_was_taken_out_before_it_was_stopped_is_no_suspicion(world: World) -> None:
+    osd = world.cluster.view().osds[0].id
+    world.cluster.apply(Reweight(osd, 0.0))
+    world.tick(4)
+    world.cluster.stop_osd(osd)
+    world.tick(4)
+    assert world.house.store.outcomes() == ()
 
 
 @pytest.mark.slow

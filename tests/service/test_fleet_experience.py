@@ -11,7 +11,7 @@ import pytest
 from data.ids import DeviceId
 from models.experience import FleetExperience
 from service.scoring.fleet_experience import ROOM, load_experience
-from service.tally import BASE_RATE
+from service.tally import BACKGROUND
 from tests.service.conftest import Place, shut, smart_reading, week_of
 from tests.service.test_lifecycle import EAGER, Make, bundle, make, models, shipped
 from tests.service.test_worker import work
@@ -37,7 +37,7 @@ def test_base_rates_that_a_fleet_taught_outlive_the_process_that_learned_them(
     (rate,) = [
         one
         for one in again.store.latest_outlooks()[DeviceId("ST4000DM000_A")].reasons
-        if one.code == BASE_RATE
+        if one.code in BACKGROUND
     ]
     assert "here: 3 drives" in rate.sentence
 

@@ -227,7 +227,7 @@ def test_a_page_is_ready_without_a_forecaster_and_says_which_parts_run_where(
         "in other processes",
         "in other processes",
     )
-    assert parts["bundles"].startswith("not compared")
+    assert parts["bundles"].endswith("not compared")
     assert site.client.get("/api/v1/status").json()["controller"].startswith("holding: no cluster")
     assert not page.lineup.champion
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +13,7 @@ import pytest
 
 from data.log.memory import MemoryLog
 from data.log.port import Log, Record, Topic
-from data.outlook import Outlook
+from data.outlook import Outlook, Status
 from data.reading import Reading
 from data.store.faults import StoreAway
 from data.store.port import Store
@@ -21,6 +21,7 @@ from data.store.sqlite import SqliteStore
 from data.wire import decode
 from service.alerts import Announcements
 from service.fleet import Fleet
+from service.memory import recall_announcements
 from service.scoring import worker
 from service.scoring.bundled import BundledForecaster
 from service.scoring.latest import Gist
@@ -235,6 +236,44 @@ def test_a_worker_that_stood_still_does_not_announce_again_what_another_one_anno
     outlooks = [decode(record.value, Outlook).body for record in log.recent(Topic.OUTLOOKS, 100)]
     assert [one.as_of for one in outlooks] == [NOON - timedelta(days=5)]
     store.close()
+
+
+def test_a_worker_frozen_over_an_announcement_corrects_what_a_late_reading_has_made_graver_meanwhile(
+    tmp_path: Path, forecaster: BundledForecaster
+) -> None:
+    """Its announcement is of a later reading than the graver one of the other worker, so that readers believe it."""
+    parts, store = Partitions(1), SqliteStore(tmp_path / "shared.db")
+    log, thawed = Member(parts, 0), Member(parts, 1)
+    slow, other = (worker_on(one, store, forecaster) for one in (log, thawed))
+    day = timedelta(days=1)
+    put(log, [smart_reading("Z", NOON - 6 * day), smart_reading("Z", NOON - 3 * day, pending=8)])
+    put(log, [smart_reading("Z", NOON - 4 * day, pending=8, passed=False)])
+    parts.give({0: 0})
+    append, frozen = log.append, []
+
+    def freeze(topic: Topic, records: Sequence[Record]) -> None:
+        if topic is Topic.OUTLOOKS and not frozen:
+            frozen.append(True)
+            parts.give({0: 1})
+            while other.step().taken:
+                pass
+        append(topic, records)
+
+    log.append = freeze  # type: ignore[method-assign]
+    slow.step(2)
+    assert last_announced(thawed) is Status.WARNING
+    slow.step(2)
+    (device,) = store.latest_readings()
+    assert last_announced(thawed) is Status.BAD is store.outlooks(device)[-1].severity
+    store.close()
+
+
+def last_announced(log: Log) -> Status:
+    """What a process is told that starts now."""
+    known = Announcements()
+    recall_announcements(log, known)
+    (outlook,) = known.last().values()
+    return outlook.severity
 
 
 def _no_answer(_: Iterable[Outlook]) -> None:

@@ -65,6 +65,8 @@ class Drain:
     moved_pgs: int
     planned_bytes: int
     moved_bytes: int
+    state_text: str = ""
+    """The state as people read it; empty where a service of an older release does not say."""
 
     @property
     def ended(self) -> bool:
@@ -180,6 +182,7 @@ def _drain(row: Fields) -> Drain:
         moved_pgs=progress.whole("moved_pgs", 0, 1 << 40),
         planned_bytes=progress.whole("planned_bytes", 0, 1 << 60),
         moved_bytes=progress.whole("moved_bytes", 0, 1 << 60),
+        state_text=row.maybe_text("state_text", 60) or "",
     )
 
 

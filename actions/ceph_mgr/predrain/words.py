@@ -170,7 +170,7 @@ def _by_state(drains: Sequence[Drain]) -> dict[str, int]:
 
 def _drain_line(drain: Drain) -> str:
     moved = f"{drain.moved_pgs} of {drain.planned_pgs} PGs moved"
-    return f"{drain.id} {drain.state}, {moved}: {why(drain)}"
+    return f"{drain.id} {drain.state_text or drain.state}, {moved}: {why(drain)}"
 
 
 def _row(osd: Osd) -> tuple[str, ...]:

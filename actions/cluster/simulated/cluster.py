@@ -52,6 +52,7 @@ class SimulatedCluster:
         self._dead: set[int] = set()
         self._down_since: dict[int, float] = {}
         self._out_by_mon: dict[int, int] = {}
+        self._down_pending_out: dict[int, float] = {}
         self.osdmap = OsdMap(spec)
         self._clients = Clients(spec.physics, list(self._osds), len(self.osdmap.pgs))
         self.life = Lifecycle(
@@ -179,7 +180,7 @@ class SimulatedCluster:
         touched = self.life.holding(osd)
         self.fail_osd(osd)
         self._dead.discard(osd)
-        for known in (self._osds, self._down_since, self._out_by_mon):
+        for known in (self._osds, self._down_since, self._out_by_mon, self._down_pending_out):
             known.pop(osd, None)
         self._remap(self.osdmap.purge(osd) | touched)
         self._mon.osd_changed()
@@ -246,22 +247,36 @@ class SimulatedCluster:
     def _go_down(self, osd: int, touched: frozenset[int], unnoticed: float = 0.0) -> None:
         self._down_since[osd] = self._time.now
         self._remap(self.osdmap.set_up(osd, up=False) | touched, unnoticed)
-        since = self._time.now
-        self._time.after(self._physics.down_out_seconds, _MarkOut(self, osd, since))
         self._mon.osd_changed()
 
-    def mark_out(self, osd: int, down_since: float) -> None:
+    def _await_out(self) -> None:
+        """An OSD that is down and in is marked out after an interval, also where it is given a weight while it is down;
+        the mon then forgets the weight that it would have got back (`OSDMap::apply_incremental`).
+        """
+        now = self._time.now
+        for osd in self._down_since:
+            if self.osdmap.reweights[osd]:
+                self._out_by_mon.pop(osd, None)
+                if osd not in self._down_pending_out:
+                    self._down_pending_out[osd] = now
+                    self._time.after(self._physics.down_out_seconds, _MarkOut(self, osd, now))
+
+    def mark_out(self, osd: int, pending_since: float) -> None:
         """Ten minutes are over: out, unless it came back or `noout` stands (the mon looks again later)."""
-        if self._down_since.get(osd) != down_since or not self.osdmap.reweights[osd]:
+        if self._down_pending_out.get(osd) != pending_since:
             return
         if "noout" in self.osdmap.flags:
-            self._time.after(self._physics.statistics_period_seconds * 12, _MarkOut(self, osd, down_since))
+            self._time.after(self._physics.statistics_period_seconds * 12, _MarkOut(self, osd, pending_since))
+            return
+        del self._down_pending_out[osd]
+        if not self.osdmap.reweights[osd]:
             return
         self._out_by_mon[osd] = self.osdmap.reweights[osd]
         self._remap(self.osdmap.set_reweight(osd, 0))
         self._mon.osd_changed()
 
     def _come_up(self, osd: int) -> None:
+        self._down_pending_out.pop(osd, None)
         since = self._down_since.pop(osd, None)
         if since is None:
             return
@@ -277,6 +292,7 @@ class SimulatedCluster:
     def _remap(self, touched: Iterable[int], unnoticed: float = 0.0) -> None:
         """The map changed: these PGs may have new places."""
         self.life.remap(touched, unnoticed)
+        self._await_out()
         self._mon.map_changed()
 
     def _note(self, index: int) -> None:

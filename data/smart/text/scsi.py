@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from data.smart import background_scan
 from data.smart.text.ata import rotation
 from data.smart.text.numbers import fraction, signed, sized, whole
 
@@ -34,6 +35,7 @@ def identity(told: dict[str, str], lines: Sequence[str]) -> dict[str, object]:
         "user_capacity": {"bytes": sized(told.get("user capacity", ""))},
         "rotation_rate": rotation(told),
         "logical_block_size": whole(told.get("logical block size", "")),
+        "physical_block_size": whole(told.get("physical block size", "")),
     }
 
 
@@ -64,7 +66,11 @@ def logs(told: dict[str, str], lines: Sequence[str]) -> dict[str, object]:
             hours = whole(match[1])
     if hours is None and factory is not None:
         hours = int(factory.partition(".")[0])
-    return found | {"scsi_error_counter_log": pages, "power_on_time": {"hours": hours}}
+    return found | {
+        "scsi_error_counter_log": pages,
+        "power_on_time": {"hours": hours},
+        background_scan.KEY: background_scan.read_background_scan(lines),
+    }
 
 
 def _page(columns: str) -> dict[str, object] | None:

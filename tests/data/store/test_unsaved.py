@@ -32,3 +32,11 @@ def test_a_reading_that_comes_late_makes_all_of_its_device_unsaved(store: Store)
     store.save_checkpoints([Checkpoint(DEVICE, "any layout", TIMES[-1] + HOUR, b"state")])
     store.add_readings(READINGS[:1])
     assert store.unsaved([DEVICE]) == {DEVICE: TIMES}
+
+
+def test_readings_after_the_checkpoint_come_at_once_oldest_first(store: Store) -> None:
+    store.add_readings([*reversed(READINGS), NO_ANSWER])
+    store.save_checkpoints([Checkpoint(DEVICE, "any layout", TIMES[0], b"state")])
+    assert store.find_later_readings([DEVICE, SILENT]) == {DEVICE: READINGS[1:]}
+    store.save_checkpoints([Checkpoint(DEVICE, "any layout", TIMES[-1], b"state")])
+    assert store.find_later_readings([DEVICE]) == {}

@@ -41,9 +41,9 @@ def judge_first_reading(bundle: Bundle, seen: Smart) -> Outlook:
         (
             "SAS: 536 uncorrected errors, 260 grown defects",
             Status.WARNING,
-            ["uncorrected-errors-old", "grown-defects-old"],
+            ["uncorrected-errors-old", "grown-defects-old", "as-sata"],
         ),
-        ("SAS: 56 grown defects", Status.GOOD, ["grown-defects-old"]),
+        ("SAS: 56 grown defects", Status.GOOD, ["grown-defects-old", "as-sata"]),
         ("NVMe: 7 media errors", Status.WARNING, ["media-errors-old"]),
         ("hard disk: 304 reallocated sectors", Status.GOOD, ["reallocated-old"]),
         (

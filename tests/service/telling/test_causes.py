@@ -296,6 +296,19 @@ def test_what_predrain_does_is_a_sentence(
     assert doing(drain, mode) == said
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (DrainState.DRAINING, "Quarantine D-1 stands: other OSDs lead 4 of 9 PGs."),
+        (DrainState.CANCELLING, "Quarantine D-1 is being released."),
+        (DrainState.CANCELLED, "Quarantine D-1 is released."),
+    ],
+)
+def test_what_a_quarantine_does_is_told_of_leading_and_not_of_moving(state: DrainState, said: str) -> None:
+    drain = a_drain(state, intent=Intent.QUARANTINE, progress=Progress(9, 4))
+    assert doing(drain, Mode.ACT) == said
+
+
 def test_every_state_of_a_drain_has_its_sentence() -> None:
     assert all(
         doing(a_drain(state, ended_why="no room"), Mode.ACT).startswith("Drain D-1 ") for state in DrainState

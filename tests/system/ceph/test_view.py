@@ -118,3 +118,31 @@ def test_a_recording_of_it_reads_back_to_the_same_cluster(channel: Rados, tmp_pa
     same = {"as_of": _now(), "dump_version": 0, "scheduler": "", "osds": {}, "pgs": {}, "health": ""}
     assert replace(found, **same) == replace(live, **same)
     assert found.pgs.keys() == live.pgs.keys()
+
+
+@pytest.mark.release
+def test_reads_that_the_cluster_had_to_repair_are_told_of_the_osd_whose_disk_failed_them(
+    filled: MiniCluster, channel: Rados
+) -> None:
+    placed = {name: filled.json("osd map", pool="rep", object=name) for name in filled.read_back("rep")}
+    failing = placed["object-000000"]["acting_primary"]
+    spoilt = [name for name, found in placed.items() if found["acting_primary"] == failing]
+    filled.command("config set", who="osd", name="bluestore_debug_inject_read_err", value="true")
+    filled.command("config set", who="global", name="mon_osd_warn_num_repaired", value="1")
+    more = [f"object-{index:06d}" for index in range(40, 80)]
+    filled.write("rep", objects=40, start=40)
+    spoilt += [n for n in more if filled.json("osd map", pool="rep", object=n)["acting_primary"] == failing]
+    try:
+        for name in spoilt:
+            filled.command("injectdataerr", to=f"osd.{failing}", pool="rep", objname=name)
+        assert len(filled.read_back("rep")) == 80, "clients are served from another copy"
+        filled.wait(
+            lambda: "OSD_TOO_MANY_REPAIRS" in filled.json("health")["checks"], 60, "Ceph counts repairs"
+        )
+        view = LiveCluster(channel, _now).view()
+        assert set(view.read_errors) == {OsdId(failing)}
+        (said,) = view.read_errors[OsdId(failing)]
+        assert said.startswith(f"Ceph says OSD_TOO_MANY_REPAIRS: osd.{failing} ")
+    finally:
+        filled.command("config rm", who="osd", name="bluestore_debug_inject_read_err")
+        filled.command("config rm", who="global", name="mon_osd_warn_num_repaired")

@@ -85,9 +85,13 @@ def test_an_image_is_built_only_on_a_base_that_is_named_by_its_digest(base: str,
     assert (done.returncode == 0) == taken, done.stdout
 
 
-def test_no_stage_of_the_images_begins_with_a_name_of_its_own() -> None:
-    stages = re.findall(r"(?m)^FROM (\S+)", (DEPLOY.parent / "Dockerfile").read_text())
-    assert stages == ["${BASE}"] * 3
+def test_every_stage_of_the_images_begins_at_the_base_of_the_build_or_at_an_earlier_stage() -> None:
+    known = {"${BASE}"}
+    stages = re.findall(r"(?m)^FROM (\S+) AS (\S+)$", (DEPLOY.parent / "Dockerfile").read_text())
+    assert {"collector", "service"} <= {name for _, name in stages}
+    for start, name in stages:
+        assert start in known, f"stage {name} begins at {start}"
+        known.add(name)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)

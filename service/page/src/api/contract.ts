@@ -128,7 +128,7 @@ export interface OsdDrain {
   id: string;
   state: DrainState;
   /** The state as it is told of a drain, a fill or a quarantine. */
-  state_words?: string;
+  state_text?: string;
   intent: Intent;
   moved_bytes: number;
   planned_bytes: number;
@@ -285,7 +285,7 @@ export interface Drain {
   osds: number[];
   state: DrainState;
   /** The state as it is told of a drain, a fill or a quarantine. */
-  state_words?: string;
+  state_text?: string;
   intent: Intent;
   asked_by: string;
   reason: string;

@@ -61,7 +61,9 @@ export function Next({ facts, outlook, osd, drain }: { facts: Device; outlook: O
         </p>
       )}
       <h2>What became of it</h2>
-      <p class="muted">The forecast learns only from what people say. A drained disk counts as unverified, never as a success.</p>
+      <p class="muted">
+        The forecast learns from the cluster which disks failed. What you say here counts more. A drained disk counts as unverified, never as a success.
+      </p>
       <div class="buttons left">
         {FATES.map((one) => (
           <Acting key={one.fate} onPress={() => setFate(one)}>
@@ -86,7 +88,7 @@ function nextSentence(outlook: Outlook | null, osd: Osd | null, drain: Drain | n
   const halted = status.value?.halted ? " All drains are halted now." : "";
   if (known && !empties(known)) {
     const what = known.intent === "quarantine" ? "It is slow, so it is to lead no PGs until it answers like its peers again; no data moves" : "A new disk is filled a few PGs at a time";
-    return `${what}. The ${known.intent} is ${known.state_words ?? known.state}${remaining(drain)}.${halted}`;
+    return `${what}. The ${known.intent} is ${known.state_text ?? known.state}${remaining(drain)}.${halted}`;
   }
   switch (known?.state) {
     case "proposed":

@@ -86,7 +86,7 @@ function headline(drain: DrainWhole): string {
     case "handed_over":
       return `${target}: ${done}${took}, handed over`;
     default:
-      return `${target}: ${noun} ${drain.state_words ?? drain.state}`;
+      return `${target}: ${noun} ${drain.state_text ?? drain.state}`;
   }
 }
 

@@ -268,7 +268,7 @@ function handOf(osd: Osd, shape: Condition, drain: Drain | null): InHand {
   const item = { key: `osd ${osd.osd}`, shape, href: osdLink(osd), name: `osd.${osd.osd}`, waits: false, rank: osd.p_fail_30d ?? 0 };
   if (osd.drain && !empties(osd.drain)) {
     const { noun } = CALLED[osd.drain.intent];
-    const text = osd.drain.state === "draining" ? `${noun} ${movedText(osd.drain)}`.trim() + remaining(drain) : `${noun} ${osd.drain.state_words ?? osd.drain.state}`;
+    const text = osd.drain.state === "draining" ? `${noun} ${movedText(osd.drain)}`.trim() + remaining(drain) : `${noun} ${osd.drain.state_text ?? osd.drain.state}`;
     return { ...item, href: drainLink(osd.drain.id), text: [brief(osd, shape), text].filter(Boolean).join(", "), rank: 2.5 };
   }
   if (shape === "draining" && osd.drain) {

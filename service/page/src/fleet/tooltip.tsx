@@ -51,7 +51,7 @@ export function Tooltip({ layout, index, osds, conditions, now }: Props) {
         <p>{osd.source?.startsWith("rule:") ? `rule ${osd.source.slice(5)}, no probability` : "forecast not reported"}</p>
       )}
       {osd.why[0] && <p class="muted">{osd.why[0]}</p>}
-      {osd.drain && <p class="muted">{CALLED[osd.drain.intent].noun} {osd.drain.state_words ?? osd.drain.state}{osd.drain.held_by[0] ? `: ${osd.drain.held_by[0]}` : ""}</p>}
+      {osd.drain && <p class="muted">{CALLED[osd.drain.intent].noun} {osd.drain.state_text ?? osd.drain.state}{osd.drain.held_by[0] ? `: ${osd.drain.held_by[0]}` : ""}</p>}
       <p class="muted">{facts.join(" \u00b7 ")}</p>
     </div>
   );

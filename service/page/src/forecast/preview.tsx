@@ -53,9 +53,11 @@ export function Preview() {
       ) : held !== null && held.rows.length > 0 ? (
         <Settings held={held} />
       ) : (
-        <button type="button" onClick={again}>
-          Replay the last {DAYS} days
-        </button>
+        <div class="buttons left">
+          <button type="button" class="button" onClick={again}>
+            Replay the last {DAYS} days
+          </button>
+        </div>
       )}
     </section>
   );

@@ -45,7 +45,8 @@ export function WasItRight({ health }: { health: ForecastHealth }) {
         </>
       )}
       <p class="muted">
-        Held against what people say of each disk on its page. Drained disks count as unverified from the drain on, never as successes.
+        Held against what the cluster did with each disk, and what people say of it on its page. Drained disks count as unverified from the drain on, never
+        as successes.
       </p>
     </section>
   );

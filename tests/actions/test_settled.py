@@ -1,0 +1,64 @@
+"""When a look can show what was sent last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from actions.cluster.view import ClusterView
+from actions.context import Memory
+from data.ids import PgId
+from tests.actions.made import NOW, POLICY, calm_view, changed_pg, settled_memory
+
+PG = PgId("1.0")
+SOON = NOW + timedelta(seconds=POLICY.statistics_seconds / 2)
+LATER = NOW + timedelta(seconds=2 * POLICY.statistics_seconds)
+
+
+def after_pin(view: ClusterView, *, known: bool = True) -> Memory:
+    """What is remembered once the cluster took a command that changes the PG at the next epoch."""
+    waited = settled_memory(view).looked(view, NOW, POLICY)
+    return waited.sent({PG: view.epoch + 1}, ("upmap/1.0",), NOW, POLICY, known=known)
+
+
+def next_look(view: ClusterView, *, at: int = 1) -> ClusterView:
+    """A look soon after the command, in which the PG has reported at so many epochs later."""
+    moved = changed_pg(view, PG, reported_epoch=view.epoch + at)
+    return replace(moved, epoch=view.epoch + 1, as_of=SOON)
+
+
+def test_the_report_of_each_changed_pg_from_its_place_shows_a_command_before_two_periods_are_over() -> None:
+    view = calm_view()
+    seen = next_look(view)
+    assert after_pin(view).looked(seen, SOON, POLICY).settled(seen)
+
+
+def test_a_pg_that_has_not_reported_since_is_waited_for() -> None:
+    view = calm_view()
+    silent = next_look(view, at=0)
+    assert not after_pin(view).looked(silent, SOON, POLICY).settled(silent)
+
+
+def test_a_report_from_elsewhere_than_the_map_sends_the_pg_shows_nothing() -> None:
+    view = calm_view()
+    first, second, *rest = view.pgs[PG].up
+    seen = replace(changed_pg(next_look(view), PG, up=(second, first, *rest)), as_of=SOON)
+    memory = after_pin(view).looked(seen, SOON, POLICY)
+    assert not memory.settled(seen)
+    assert memory.settled(replace(seen, as_of=LATER))
+
+
+def test_time_must_pass_after_a_command_that_changes_no_pg_or_whose_epoch_is_not_known() -> None:
+    view = calm_view()
+    seen = next_look(view)
+    option = after_pin(view).sent({}, ("option/osd_max_backfills",), NOW, POLICY)
+    for memory in (option, after_pin(view, known=False)):
+        assert not memory.looked(seen, SOON, POLICY).settled(seen)
+        late = replace(seen, as_of=LATER)
+        assert memory.looked(late, LATER, POLICY).settled(late)
+
+
+def test_time_must_pass_under_a_new_mgr() -> None:
+    view = calm_view()
+    seen = replace(next_look(view), mgr_id="another")
+    assert not after_pin(view).looked(seen, SOON, POLICY).settled(seen)
