@@ -16,7 +16,7 @@ from data.clock import SystemClock
 from data.ids import DeviceId, OsdId
 from data.log.memory import MemoryLog
 from data.log.port import Log, Record, Topic
-from data.outlook import Outlook, Status
+from data.outlook import GRAVITY, Outlook, Status
 from data.reading import LatencyBatch, LatencySummary
 from data.store.port import Store
 from data.store.sqlite import SqliteStore
@@ -27,7 +27,7 @@ from service.scoring.bundled import BundledForecaster
 from service.scoring.sender import Sender
 from service.scoring.worker import Worker
 from service.storage.identity import MARK_KEY
-from service.tally import BASE_RATE
+from service.tally import BACKGROUND
 from tests.chaos import evidence
 from tests.chaos.arena import Arena
 from tests.chaos.evidence import Carried, CarriedReadings
@@ -114,11 +114,12 @@ def judge_readings(
     verdict.counts |= {
         Measure.ACCEPTED: readings.accepted,
         Measure.WITNESSED: witnessed,
-        Measure.SAME_TIME: readings.accepted - len(readings.lost) - len(readings.expected),
+        Measure.SAME_TIME: len(readings.same_time),
         Measure.AGAIN: readings.again,
         Measure.REFUSED: _refused(hosts, "readings"),
         Measure.KEPT: len(kept),
     }
+    verdict.notes += readings.same_time
     # One that is gone with its number is no second loss.
     verdict.blame(Finding.LOST, readings.lost)
     verdict.blame(Finding.LOST, gone, count=max(0, len(gone) - len(readings.lost)))
@@ -159,10 +160,18 @@ def compare_readings(
     )
 
 
+AnnouncementKey = tuple[DeviceId, datetime, Status]
+
+
 def judge_outlooks(verdict: Verdict, log: Log, store: Store, readings: CarriedReadings) -> None:
-    """One outlook for each reading, and announced once each that is news."""
+    """One outlook for each reading, and told once each that is news.
+
+    A record of the log may be written twice, since a process that is frozen in the middle of writing goes on when it
+    wakes: its key says that it is one, and every reader takes it once. The store must keep one event of it.
+    """
     announced = _announced(log)
-    keys = Counter((one.device, one.as_of, one.severity) for one in announced)
+    records = Counter((one.device, one.as_of, one.severity) for one in announced)
+    keys = _kept_events(store)
     ours, theirs = _standing(announced), dict[DeviceId, Status]()
     missing, count = set(readings.expected), 0
     for device in sorted({key.device for key in readings.expected}):
@@ -170,13 +179,17 @@ def judge_outlooks(verdict: Verdict, log: Log, store: Store, readings: CarriedRe
         count += len(outlooks)
         missing -= {ReadingKey(one.device, one.as_of) for one in outlooks}
         theirs |= _standing([alert.outlook for alert in Announcements().news(outlooks)])
-    verdict.counts |= {Measure.OUTLOOKS: count, Measure.ANNOUNCED: len(announced)}
+    verdict.counts |= {
+        Measure.OUTLOOKS: count,
+        Measure.ANNOUNCED: len(records),
+        Measure.ANNOUNCED_AGAIN: len(announced) - len(records),
+    }
     verdict.blame(
         Finding.OUTLOOK_MISSING, [f"a reading has no outlook: {_words(key)}" for key in sorted(missing)]
     )
     verdict.blame(
         Finding.ANNOUNCED_TWICE,
-        [f"{one} was announced {times} times" for one, times in keys.items() if times > 1],
+        [f"{one} was told {times} times" for one, times in keys.items() if times > 1],
         count=sum(times - 1 for times in keys.values()),
     )
     verdict.blame(
@@ -252,7 +265,7 @@ def _without_chances(outlook: Outlook) -> Outlook:
     reasons = tuple(
         replace(reason, sentence=_PERCENTAGE.sub("%", reason.sentence))
         for reason in outlook.reasons
-        if reason.code != BASE_RATE
+        if reason.code not in BACKGROUND
     )
     clears = _PERCENTAGE.sub("%", outlook.clears)
     blank = replace(outlook, reasons=reasons, clears=clears, p_fail_7d=None, p_fail_14d=None, p_fail_30d=None)
@@ -324,9 +337,23 @@ def _announced(log: Log) -> list[Outlook]:
     ]
 
 
+def _kept_events(store: Store) -> Counter[AnnouncementKey]:
+    """Events of outlooks in the store."""
+    return Counter(
+        (one.device or DeviceId(one.subject), one.at, one.severity or Status.UNKNOWN)
+        for one in store.read_cluster_events()
+        if one.kind.is_of_outlook
+    )
+
+
 def _standing(announced: Sequence[Outlook]) -> dict[DeviceId, Status]:
-    """What people were last told of each device, of those that they were told is not well."""
-    last = {one.device: one.status for one in sorted(announced, key=lambda one: one.as_of)}
+    """What people were last told of each device, of those that they were told is not well.
+
+    Of two announcements of one reading the graver one counts, in whichever order the log has them: every reader of the
+    log takes them so (`service.alerts.Announcements`).
+    """
+    in_order = sorted(announced, key=lambda one: (one.as_of, GRAVITY[one.severity]))
+    last = {one.device: one.severity for one in in_order}
     return {device: status for device, status in last.items() if status is not Status.GOOD}
 
 

@@ -53,6 +53,8 @@ class CarriedReadings(Carried):
 
     expected: dict[ReadingKey, bytes] = field(default_factory=dict)
     """What a store that lost nothing holds, by its key. Of two with one key the first is kept."""
+    same_time: list[str] = field(default_factory=list)
+    """Readings whose key an earlier reading of the log has under another number: one sentence each."""
     digests: set[bytes] = field(default_factory=set)
     """As they were sent."""
     of_collectors: list[tuple[Reading, bytes]] = field(default_factory=list)
@@ -69,7 +71,10 @@ def carried_readings(
     def take(reading: Reading, raw: bytes) -> None:
         found.digests.add(digest_reading(reading))
         kept = accept(reading, now)
-        found.expected.setdefault(ReadingKey.of(kept), digest_reading(kept))
+        key, digest = ReadingKey.of(kept), digest_reading(kept)
+        if found.expected.setdefault(key, digest) is not digest:
+            content = "the same content" if found.expected[key] == digest else "another content"
+            found.same_time.append(f"{reading.host} read {key.device} twice at {key.taken_at}: {content}")
         if reading.host in names:
             found.of_collectors.append((reading, raw))
 

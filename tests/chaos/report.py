@@ -41,6 +41,7 @@ class Report:
             "pace": asdict(self.pace),
             "is_load_complete": self.pace.is_load_complete, "has_kept_up": self.pace.has_kept_up,
             "counts": self.verdict.counts, "findings": dict(self.verdict.findings), "examples": self.verdict.examples,
+            "notes": self.verdict.notes,
         }  # fmt: skip
 
 
@@ -66,7 +67,7 @@ def lines(report: Report) -> Iterator[str]:
     for finding in Finding:
         if finding is not Finding.NOT_WALKED or report.verdict.findings[finding]:
             yield f"| {finding} | {report.verdict.findings[finding]:,} |"
-    yield from (f"- {example}" for example in report.verdict.examples)
+    yield from (f"- {sentence}" for sentence in (*report.verdict.examples, *report.verdict.notes))
 
 
 def _lines_of_pace(pace: LoadPace) -> Iterator[str]:

@@ -59,8 +59,8 @@ class Delivered:
             connection.execute(statement)
 
 
-def deliver(tmp_path: Path, *, repeated: int) -> Delivered:
-    """So many records come again after all were delivered."""
+def deliver(tmp_path: Path, *, repeated: int, read_again: int = 0) -> Delivered:
+    """`repeated` records come again after all were delivered; `read_again` drives are read twice at the last time."""
     host, log, clock = SpoolHost(tmp_path, "load-0", "tests.chaos.load"), MemoryLog(), SystemClock()
     WitnessedSpool.folder = host.folder
     spool, now = WitnessedSpool(host.spool, host.name, Random(1)), clock.now()
@@ -75,6 +75,14 @@ def deliver(tmp_path: Path, *, repeated: int) -> Delivered:
             now,
         )
         courier.step()
+    spool.accept(
+        [
+            compose_reading(f"Z{drive}", HostName("load-0"), now - timedelta(days=1), 9_000 + TURNS, 0)
+            for drive in range(read_again)
+        ],
+        now,
+    )
+    courier.step()
     spool.close()
     again = log.recent(Topic.READINGS, repeated)
     log.append(Topic.READINGS, [Record(record.key, record.value) for record in again])
@@ -100,6 +108,13 @@ def test_a_delivery_that_came_twice_and_is_kept_once_passes(delivered: Delivered
     assert verdict.counts[Measure.ACCEPTED] == verdict.counts[Measure.KEPT] == DRIVES * TURNS
     assert verdict.counts[Measure.AGAIN] == DRIVES
     assert verdict.counts[Measure.ANNOUNCED] >= DRIVES
+
+
+def test_a_second_reading_of_a_drive_at_one_time_is_told_and_not_kept(tmp_path: Path) -> None:
+    verdict = deliver(tmp_path, repeated=DRIVES, read_again=2).judge()
+    assert verdict.passed, verdict.examples
+    assert verdict.counts[Measure.SAME_TIME] == len(verdict.notes) == 2
+    assert verdict.counts[Measure.KEPT] == DRIVES * TURNS == verdict.counts[Measure.ACCEPTED] - 2
 
 
 def test_each_reading_that_is_removed_from_the_store_is_counted_as_lost(delivered: Delivered) -> None:
@@ -143,9 +158,20 @@ def test_an_outlook_that_is_removed_is_counted_as_missing(delivered: Delivered) 
     assert delivered.judge().findings[Finding.OUTLOOK_MISSING] == TURNS
 
 
-def test_an_announcement_that_is_made_again_is_counted(delivered: Delivered) -> None:
+def test_a_record_of_an_announcement_that_comes_again_is_taken_once(delivered: Delivered) -> None:
     first = delivered.log.recent(Topic.OUTLOOKS, 100)[0]
+    before = delivered.judge().counts[Measure.ANNOUNCED]
     delivered.log.append(Topic.OUTLOOKS, [Record(first.key, first.value)])
+    verdict = delivered.judge()
+    assert verdict.passed, verdict.examples
+    assert (verdict.counts[Measure.ANNOUNCED], verdict.counts[Measure.ANNOUNCED_AGAIN]) == (before, 1)
+
+
+def test_an_event_of_an_outlook_that_the_store_keeps_twice_is_counted(delivered: Delivered) -> None:
+    delivered.change_store(
+        "INSERT INTO cluster_events (subject, place, kind, at, document) SELECT subject, place + 100, kind, at, "
+        "document FROM cluster_events WHERE kind LIKE 'outlook%' LIMIT 1"
+    )
     assert delivered.judge().findings == {Finding.ANNOUNCED_TWICE: 1}
 
 

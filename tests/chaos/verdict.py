@@ -19,7 +19,7 @@ class Finding(StrEnum):
     MADE_UP = "readings made up"
     OUTLOOK_MISSING = "outlooks missing"
     OUTLOOK_WRONG = "outlooks that are other ones"
-    ANNOUNCED_TWICE = "announcements made twice"
+    ANNOUNCED_TWICE = "announcements told twice"
     ANNOUNCEMENT_WRONG = "disks last announced as something else"
     LATENCY_WRONG = "latency summaries lost, doubled or changed"
     LETTER_WRONG = "dead letters missing or of good records"
@@ -44,6 +44,7 @@ class Measure(StrEnum):
     SUMMARIES_KEPT = "latency summaries kept"
     OUTLOOKS = "outlooks kept"
     ANNOUNCED = "announcements"
+    ANNOUNCED_AGAIN = "announcements written twice and taken once"
     POISON = "poison sent"
     LETTERS = "dead letters"
     LETTERS_AGAIN = "dead letters written twice"
@@ -57,6 +58,8 @@ class Verdict:
     findings: Counter[Finding] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
     """The first few of each finding, one sentence each."""
+    notes: list[str] = field(default_factory=list)
+    """What happened by design and is told: one sentence for each reading whose drive had used its time already."""
 
     @property
     def passed(self) -> bool:

@@ -10,6 +10,8 @@ from tests.chaos.schedule import RATES, WHOLE_SECONDS, Kind, Way, schedule
 from tests.system.kafka import jars
 
 READINGS_PER_SECOND = 200.0
+SAME_TIME_MOST = 60
+"""One round of all collectors' drives."""
 
 
 @pytest.mark.parametrize("way", Way)
@@ -46,7 +48,10 @@ def test_what_was_accepted_is_kept_once_though_everything_was_broken(
     assert report.verdict.passed, report.plain()
     assert {kind for kind, _, _ in report.dealt.blows} >= RATES[way].keys() - {Kind.DISK_FULL}
     counts = report.verdict.counts
-    assert counts[Measure.KEPT] == counts[Measure.ACCEPTED] > report.drives
+    # A collector that is killed and started again within a second reads its drives twice in that second: the store
+    # keeps the first reading, since smartctl dates a reading to the second.
+    assert counts[Measure.KEPT] + counts[Measure.SAME_TIME] == counts[Measure.ACCEPTED] > report.drives
+    assert counts[Measure.SAME_TIME] <= SAME_TIME_MOST, report.verdict.notes
     assert counts[Measure.AGAIN] > 0
     if way is Way.KAFKA:
         assert counts[Measure.LETTERS] == counts[Measure.POISON] > 0
