@@ -44,8 +44,6 @@ class Memory:
     """PGs whose mapping our commands changed, that have reported, and have not been at rest since."""
     unreported: Mapping[PgId, tuple[int, ...]] = field(default_factory=dict)
     """Of `changed`, those that the map sends elsewhere than they last reported, with their `up` by the map."""
-    down_since: Mapping[OsdId, datetime] = field(default_factory=dict)
-    """Since when each OSD that is down was seen down without a break."""
     attempts: Mapping[str, int] = field(default_factory=dict)
     """How often this process wrote each key of the ledger without ever seeing it in the map."""
     planned: Mapping[str, tuple[int, datetime]] = field(default_factory=dict)
@@ -73,7 +71,6 @@ class Memory:
         moving = frozenset(pg for pg in reported if pg in view.pgs and not rests(view.pgs[pg]))
         soon = now + _two_periods(policy)
         trusted_from = soon if self.trusted_from > soon + policy.view_age_max else self.trusted_from
-        down_since = {osd.id: self.down_since.get(osd.id, now) for osd in view.osds.values() if not osd.up}
         memory = replace(
             self,
             shown=shown,
@@ -82,7 +79,6 @@ class Memory:
             moving=moving,
             unreported=unreported,
             trusted_from=trusted_from,
-            down_since=down_since,
         )
         if view.mgr_id == self.mgr_id and view.dump_version >= self.dump_version:
             return replace(

@@ -13,14 +13,14 @@ from actions.confirmation import ForecastPoint, WeighedDisk
 from actions.context import Context, Memory, engaged
 from actions.crush.choose import CannotPlace
 from actions.desired import find_stray_upmaps, list_claims_for_others
-from actions.fate import slot_reused
+from actions.fate import list_disks_in_use, slot_reused
 from actions.flight import Allowance, allowance, at_work, list_own_pgs
 from actions.folding import held
 from actions.foresight import fingerprint
 from actions.guards import AUTOMATIC, Refuse, refusals
 from actions.guards.cluster import foreign_trouble
 from actions.guards.safety import refuse_short
-from actions.ledger import booked, found, key_of, value_of
+from actions.ledger import booked, key_of, value_of
 from actions.likeness import read_alike
 from actions.mechanics.batch import Batch, back
 from actions.mechanics.override import keep_again
@@ -37,7 +37,7 @@ from actions.risk import most_endangered_first
 from actions.space import room
 from actions.states import BEGUN, COUNTED, ENDED, Event, after, can
 from actions.steps import Answer, Decisions, Hold, Step, Turn, Wait
-from actions.strategies import STRATEGIES
+from actions.strategies import STRATEGIES, note_as_found
 from actions.survey import Survey, add_unreported, survey
 from actions.throttle import lower_settings, lowered, returned, shared, to_give_back, unheld, yielded
 from actions.weighing import with_weighed_disks
@@ -129,6 +129,9 @@ class _Desk:
             return (rescue,)
         if taken := self._take_over(drain):
             return (taken,)
+        if drain.state is S.VERIFIED and (in_use := list_disks_in_use(self.view, drain)):
+            names = ", ".join(f"osd.{osd}" for osd in in_use)
+            return (self._turn(drain, Event.IN_USE_AGAIN, f"{names} is up and in again: drain it again"),)
         match drain.state:
             case S.PROPOSED:
                 return self._proposed(drain)
@@ -223,21 +226,15 @@ class _Desk:
     def _approved(self, drain: Drain) -> tuple[Answer, ...]:
         made = plan(self.view, drain, self.policy, self.context)
         self._note_plan(drain)
-        strategy = STRATEGIES[drain.intent]
-        counted = Progress(planned_pgs=len(strategy.list_planned_pgs(made)), planned_bytes=made.bytes)
+        counted = Progress(
+            planned_pgs=len(STRATEGIES[drain.intent].list_planned_pgs(made)), planned_bytes=made.bytes
+        )
         planned = replace(drain, plan=made, progress=counted)
         if made.refusals:
             refused = refusals(self.view, planned, self.policy, self.context)
             return (Hold(held(planned, refused, self.context.now), refused),)
-        watched = [f"osd.{osd}/{what}" for osd in drain.osds for what in strategy.noted]
-        as_found = {key: found(self.view, key) for key in watched}
-        started = after(planned, Event.START, self.context.now)
-        saved, ours = quarantine.inherited(drain, self.context)
-        started = replace(
-            started, saved={**as_found, **saved, **drain.saved}, ours={**as_found, **ours, **drain.ours}
-        )
-        decided = f"{BEGUN}{made.mechanic.value}; {made.why}"
-        return (Turn(started, self._seen(planned), decided),)
+        started = after(note_as_found(self.view, planned, self.context), Event.START, self.context.now)
+        return (Turn(started, self._seen(planned), f"{BEGUN}{made.mechanic.value}; {made.why}"),)
 
     def _preparing(self, drain: Drain) -> tuple[Answer, ...]:
         if not STRATEGIES[drain.intent].moves_data:
@@ -349,8 +346,9 @@ class _Desk:
         return f"; one PG at a time, for {why}" if why else ""
 
     def _send(self, drain: Drain, batch: Batch) -> tuple[Answer, ...]:
-        if batch.full:
-            refused = (Refuse("space", f"{batch.full}."),)
+        if batch.full or batch.absent:
+            code, why = ("space", batch.full) if batch.full else ("unhealthy", batch.absent)
+            refused = (Refuse(code, f"{why}."),)
             return (Hold(held(drain, refused, self.context.now), refused),)
         if not batch.commands:
             return (Wait(drain, batch.waits_for or "what is on its way must arrive"),)

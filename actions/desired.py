@@ -15,8 +15,20 @@ from actions.crush.choose import CannotPlace
 from actions.crush.map import ITEM_NONE
 from actions.fate import crowded, fates
 from actions.flags import let_go
-from actions.foresight import placed
-from actions.ledger import BEFORE, Pairs, find_base, found, is_pin, pinned, read_pairs, upmap_key, write_pairs
+from actions.foresight import placed, weighed
+from actions.ledger import (
+    ABSENT,
+    BEFORE,
+    Pairs,
+    explained,
+    find_base,
+    found,
+    is_pin,
+    pinned,
+    read_pairs,
+    upmap_key,
+    write_pairs,
+)
 from actions.mechanics.void import find_kept_pairs
 from actions.space import Room
 from actions.states import ENDED
@@ -113,7 +125,7 @@ def follow_map(drain: Drain, view: ClusterView, drains: Collection[Drain]) -> Dr
     """
     followed = forget_claims(let_go(drain, view), view, drains)
     if drain.state not in ENDED:
-        followed = fold_base_pairs(followed, view, drains)
+        followed = forget_void_pairs(fold_base_pairs(followed, view, drains), view, drains)
     return drain if followed is drain else replace(followed, revision=drain.revision + 1)
 
 
@@ -168,6 +180,49 @@ def fold_base_pairs(drain: Drain, view: ClusterView, drains: Iterable[Drain]) ->
         theirs = lost & set(could_stand[pg])
         saved[key] = write_pairs(tuple(pair for pair in read_pairs(saved[key]) if pair not in theirs))
     return replace(drain, saved=saved, ours=ours, revision=drain.revision + 1)
+
+
+def forget_void_pairs(drain: Drain, view: ClusterView, drains: Collection[Drain]) -> Drain:
+    """The drain without those pairs of others that the mon would have taken away without any drain: one revision on
+    where there are any. Their target was marked out, say, while its host was down; the mon does not put them back.
+    A list that names an OSD which is in the map no more stays: the end of a cancel tells of it.
+    """
+    pins = {
+        pg: pairs
+        for pg, pairs in pinned(drain.saved).items()
+        if pairs and pg in view.pgs and all(has_both_osds(view, pair) for pair in pairs)
+    }
+    if not pins:
+        return drain
+    kept = find_kept_pairs(undo_weights(view, drains), pins)
+    void = {upmap_key(pg): write_pairs(kept[pg]) for pg, pairs in pins.items() if kept[pg] != pairs}
+    if not void:
+        return drain
+    return replace(drain, saved={**drain.saved, **void}, revision=drain.revision + 1)
+
+
+def undo_weights(view: ClusterView, drains: Iterable[Drain]) -> ClusterView:
+    """The view with the override and CRUSH weight that each OSD would have without `drains`."""
+    base = {
+        key: float(value)
+        for drain in drains
+        for key, value in drain.saved.items()
+        if key.endswith(("/reweight", "/crush_weight"))
+        and value != ABSENT
+        and key in drain.ours
+        and explained(drain, key, found(view, key))
+    }
+    osds = dict(view.osds)
+    for osd in view.osds.values():
+        was_out = osd.reweight == 0.0 and osd.old_weight > 0.0  # by the mon, with or without a drain
+        override = osd.reweight if was_out else base.get(f"osd.{osd.id}/reweight", osd.reweight)
+        weight = base.get(f"osd.{osd.id}/crush_weight", osd.crush_weight)
+        if (override, weight) != (osd.reweight, osd.crush_weight):
+            osds[osd.id] = replace(osd, reweight=override, crush_weight=weight)
+    changed = {
+        id_: osd.crush_weight for id_, osd in osds.items() if osd.crush_weight != view.osds[id_].crush_weight
+    }
+    return replace(view, osds=osds, crush=weighed(view, changed))
 
 
 def list_claims_for_others(view: ClusterView, drain: Drain, context: Context) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from actions.cluster.view import ClusterView
-from data.drain import Drain, Move
+from data.drain import Drain, Intent, Move
 from data.ids import DeviceId, OsdId, PgId
 
 Fates = Mapping[OsdId, tuple[DeviceId, ...]]
@@ -25,6 +25,16 @@ def slot_reused(view: ClusterView, drain: Drain) -> bool:
     known = [osd for id_ in drain.osds if (osd := view.osds.get(id_)) is not None]
     devices = {device for osd in known for device in devices_of(view, osd.id)}
     return bool(known) and all(osd.device is not None for osd in known) and drain.device not in devices
+
+
+def list_disks_in_use(view: ClusterView, drain: Drain) -> tuple[OsdId, ...]:
+    """OSDs of an emptied drain that are up and in, on the disk that was emptied. Nothing of a filled disk."""
+    if drain.device is None or drain.intent not in (Intent.REPLACE, Intent.REMOVE):
+        return ()
+    known = [osd for id_ in drain.osds if (osd := view.osds.get(id_)) is not None]
+    return tuple(
+        osd.id for osd in known if osd.up and osd.reweight > 0.0 and drain.device in devices_of(view, osd.id)
+    )
 
 
 def fates(view: ClusterView) -> Fates:

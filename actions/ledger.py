@@ -123,9 +123,12 @@ def found(view: ClusterView, key: str) -> str:
     osd = view.osds.get(OsdId(int(kind.removeprefix("osd."))))
     if osd is None:
         return ABSENT
-    return repr(
-        {"reweight": osd.reweight, "crush_weight": osd.crush_weight, "affinity": osd.primary_affinity}[name]
-    )
+    values = {
+        "reweight": osd.override_when_up,
+        "crush_weight": osd.crush_weight,
+        "affinity": osd.primary_affinity,
+    }
+    return repr(values[name])
 
 
 def same(key: str, one: str, other: str) -> bool:

@@ -32,6 +32,7 @@ class Event(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     CANCEL = "cancel"
+    IN_USE_AGAIN = "in use again"
     REPLACED = "replaced"
     RESTORED = "restored"
     RECOVERED = "recovered"
@@ -81,6 +82,13 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         S.VERIFIED, Event.HAND_OVER, f"{PERSON} and safe-to-destroy", "the disk may be pulled", S.HANDED_OVER
+    ),
+    Row(
+        S.VERIFIED,
+        Event.IN_USE_AGAIN,
+        "the same disk came up, and the mon gave it the override that it had",
+        "hold balancer and throttles again",
+        S.PREPARING,
     ),
     *(Row(state, Event.PAUSE, PERSON, "no step until resumed", S.PAUSED) for state in _ALIVE),
     *(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from actions.cluster.view import ClusterView
 from actions.context import Context
+from actions.ledger import found
 from actions.policy import Policy
 from actions.proposals import no_longer_wanted
-from actions.quarantine import find_recovery
+from actions.quarantine import find_recovery, inherited
 from data.drain import Drain, Intent, Plan
 from data.ids import PgId
 
@@ -60,3 +61,11 @@ STRATEGIES: Final[Mapping[Intent, Strategy]] = {
         list_planned_pgs=list_led_pgs,
     ),
 }
+
+
+def note_as_found(view: ClusterView, drain: Drain, context: Context) -> Drain:
+    """The drain with the values of its OSDs as they are now, and with what a quarantine of them hands over."""
+    watched = [f"osd.{osd}/{what}" for osd in drain.osds for what in STRATEGIES[drain.intent].noted]
+    as_found = {key: found(view, key) for key in watched}
+    saved, ours = inherited(drain, context)
+    return replace(drain, saved={**as_found, **saved, **drain.saved}, ours={**as_found, **ours, **drain.ours})

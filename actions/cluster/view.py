@@ -35,11 +35,23 @@ class Osd:
     """Devices that hold its DB or WAL, which other OSDs share: when one dies, all of them die."""
     machine: HostName | None = None
     """Where it runs, as it tells itself; `host` is its place in CRUSH, which may have another name. None: not known."""
+    old_weight: float = 0.0
+    """The override that the mon gives it again when it comes up, where the mon has marked it out; else 0."""
 
     @property
     def runs_on(self) -> HostName:
         """The host that it runs on, as far as that is known: its place in CRUSH where it has not told its machine."""
         return self.machine or self.host
+
+    @property
+    def override_when_up(self) -> float:
+        """The override that holds while it is up: the mon takes it from one that is long down, and gives it again."""
+        return self.reweight or self.old_weight
+
+    @property
+    def is_down_and_out(self) -> bool:
+        """Whether no PG is placed on it and nothing can be."""
+        return not self.up and self.reweight == 0.0
 
 
 @dataclass(frozen=True, slots=True)

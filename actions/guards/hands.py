@@ -59,7 +59,7 @@ def conflict(view: ClusterView, drain: Drain, policy: Policy, context: Context) 
         if shared(key) or key.endswith(BEFORE):
             continue  # an option that somebody else set is left to them (throttle.py)
         now = found(view, key)
-        if key.endswith("/reweight") and _put_out_by_the_mon(view, key):
+        if key.endswith("/reweight") and _is_down_and_out(view, key):
             continue
         if not is_ours((drain,), key, now) and not (is_pin(key) and is_ours(context.drains, key, now)):
             return Refuse(
@@ -80,6 +80,5 @@ def conflict(view: ClusterView, drain: Drain, policy: Policy, context: Context) 
     return Pass("what this drain set still stands")
 
 
-def _put_out_by_the_mon(view: ClusterView, key: str) -> bool:
-    osd = view.osds[OsdId(int(key.partition("/")[0].removeprefix("osd.")))]
-    return not osd.up and osd.reweight == 0.0
+def _is_down_and_out(view: ClusterView, key: str) -> bool:
+    return view.osds[OsdId(int(key.partition("/")[0].removeprefix("osd.")))].is_down_and_out

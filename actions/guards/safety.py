@@ -111,6 +111,7 @@ def budget(view: ClusterView, drain: Drain, policy: Policy, context: Context) ->
         other
         for other in context.others(drain)
         if other.intent is not Intent.QUARANTINE
+        and not _awaits_dead_disk(view, other)
         and (drain.state is DrainState.APPROVED or _elder(other, drain))
     ]
     busy_osds = {osd for other in ahead for osd in other.osds if osd in view.osds}
@@ -143,6 +144,12 @@ def budget(view: ClusterView, drain: Drain, policy: Policy, context: Context) ->
             {"out": len(out), "limit": most_out},
         )
     return Pass(f"{len(ahead)} other drains, {len(out)} of {most_out} OSDs out or draining")
+
+
+def _awaits_dead_disk(view: ClusterView, drain: Drain) -> bool:
+    """Whether a cancelled drain can go on only once its OSDs are up, for days maybe: nothing of it moves meanwhile."""
+    known = [osd for id_ in drain.osds if (osd := view.osds.get(id_)) is not None]
+    return drain.state is DrainState.CANCELLING and all(osd.is_down_and_out for osd in known)
 
 
 def safe_to_destroy(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:

@@ -27,6 +27,8 @@ class Batch:
     """Why nothing is sent, when nothing is."""
     full: str = ""
     """Why nothing can be sent until somebody makes room, when that is so."""
+    absent: str = ""
+    """Why nothing can be sent until an OSD comes back or leaves the map, when that is so."""
     unpin: frozenset[PgId] = frozenset()
     """PGs whose pins must be given back before anything is sent."""
     outdated: bool = False

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from actions.cluster.port import Command
 from actions.cluster.view import ClusterView, Pg
@@ -40,8 +39,6 @@ from actions.topology import applied
 from data.drain import Drain, Intent
 from data.ids import OsdId, PgId
 
-_DEAD_AFTER = timedelta(minutes=10)
-"""As long as Ceph itself waits by default before it takes an OSD that is down for gone (mon_osd_down_out_interval)."""
 _OTHERS = "left as found by others"
 _GONE = "left out, not in the map any more"
 _REFUSED = "left out, the mon does not take it"
@@ -75,10 +72,12 @@ def _next_return(
     note = "".join(f"; {why}: {', '.join(keys)}" for why, keys in given_up.items() if keys)
     idle = not in_flight(drain, context)
     pins = {PgId(key[6:]) for key in open_keys if is_pin(key)}
+    absent = [
+        key for key in open_keys if key.endswith("/reweight") and view.osds[_osd_of(key)].is_down_and_out
+    ]
+    open_keys = [key for key in open_keys if key not in absent]
     for key in (k for k in open_keys if k.endswith(("/reweight", "/crush_weight"))):
-        osd, goal = OsdId(int(key.partition("/")[0][4:])), float(drain.saved[key])
-        if key.endswith("/reweight") and not view.osds[osd].up and view.osds[osd].reweight == 0.0:
-            return Return(drain, Batch(waits_for=f"osd.{osd} is down; in 10 minutes it is given up"))
+        osd, goal = _osd_of(key), float(drain.saved[key])
         if key.endswith("/reweight"):
             if goal < view.osds[osd].reweight:
                 batch = override_down(view, osd, allowance, starts, goal)
@@ -106,12 +105,12 @@ def _next_return(
     if strays := release_strays(view, drain, context, allowance, starts, note):
         return Return(drain, strays)
     for key in (key for key in rest if key.endswith("/affinity")):
-        batch = affinity.next_rung(
-            view, OsdId(int(key.partition("/")[0][4:])), float(drain.saved[key]), allowance
-        )
+        batch = affinity.next_rung(view, _osd_of(key), float(drain.saved[key]), allowance)
         return Return(drain, replace(batch, decided=batch.decided + note))
     if rest:
         return Return(drain, back({key: drain.saved[key] for key in rest}, note))
+    if absent:  # a weight now would place PGs on an OSD that is down, until the mon marks it out again
+        return Return(drain, Batch(absent=_describe_absence(view, drain, absent)))
     without = _without(view, drain, pinned(drain.ours))
     return Return(drain, Batch(decided=f"everything is as it was found{without}{note}"), done=True)
 
@@ -172,6 +171,22 @@ def _unpin(
     return Batch(tuple(commands), frozenset(pgs), decided)
 
 
+def _osd_of(key: str) -> OsdId:
+    return OsdId(int(key.partition("/")[0].removeprefix("osd.")))
+
+
+def _describe_absence(view: ClusterView, drain: Drain, keys: Iterable[str]) -> str:
+    """Why the overrides of `keys` cannot be given back now, and what ends that."""
+    values = ", ".join(
+        f"override {float(found(view, key)):.4f} of osd.{_osd_of(key)} to {float(drain.saved[key]):.4f}"
+        for key in keys
+    )
+    return (
+        f"All else is as it was found. {values}: not while it is down and out, since PGs would be placed on it; "
+        "start it, or remove it from the map (ceph osd purge)"
+    )
+
+
 def _waits(pg: Pg) -> bool:
     """A PG that still waits for backfill loses nothing by being sent back."""
     return bool(pg.states & {"backfill_wait", "backfilling", "backfill_toofull"})
@@ -218,7 +233,7 @@ def _abandoned(
             why = _GONE
         elif same(key, now, goals[key]):
             continue
-        elif not _is_ours(drain, context, key, now) or _dead(view, key, context):
+        elif not _is_ours(drain, context, key, now):
             why = _OTHERS
         elif is_pin(key) and context.memory.attempts.get(key, 0) >= 2 * policy.pin_attempts:
             why = _REFUSED
@@ -241,16 +256,4 @@ def _vanished(view: ClusterView, key: str) -> bool:
     kind, _, name = key.partition("/")
     if kind == "upmap":
         return PgId(name) not in view.pgs
-    return kind.startswith("osd.") and OsdId(int(kind[4:])) not in view.osds
-
-
-def _dead(view: ClusterView, key: str, context: Context) -> bool:
-    """An OSD that is down and out, and not only for a moment, is not put in again by a cancel. Its CRUSH weight and
-    affinity are given back all the same: a new disk under its id would begin with what we left.
-    """
-    if not key.endswith("/reweight"):
-        return False
-    osd = view.osds[OsdId(int(key.partition("/")[0][4:]))]
-    if osd.up or osd.reweight > 0.0:
-        return False
-    return context.now - context.memory.down_since.get(osd.id, context.now) >= _DEAD_AFTER
+    return kind.startswith("osd.") and _osd_of(key) not in view.osds

@@ -188,5 +188,11 @@ def test_a_cancelled_removal_gives_the_crush_weight_back_also_where_the_disk_has
             run.tick()
         assert run.cluster.view().osds[osd].reweight == 0.0
         run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
-        run.until(drain, DrainState.CANCELLED)
+        for _ in range(60):
+            run.tick()
         assert run.cluster.view().osds[osd].crush_weight == found
+        held = run.known(drain)
+        assert held.state is S.CANCELLING
+        assert "start it, or remove it from the map" in held.held_by[0]
+        run.cluster.purge(osd)
+        assert run.until(drain, S.CANCELLED).state is S.CANCELLED

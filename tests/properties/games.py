@@ -33,6 +33,7 @@ from tests.actions.test_copies import Kept
 
 _QUICK = Physics(latency_per_stream=0.01)
 _TURNS = 20
+_PATIENT_TICKS = 200
 _LAST_TICKS = 1500
 """Ticks after which a drain that has not ended is stuck."""
 
@@ -295,7 +296,7 @@ class Adversary:
 
 
 class Deaths(Adversary):
-    """The same game with hosts and disks that are lost, which the engine does not yet pass on every seed."""
+    """The same game with hosts and disks that are lost, for minutes or for ever."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -324,6 +325,24 @@ class Deaths(Adversary):
         osd = self.random.choice(drained or self.osds)
         for cluster in (self.run.cluster, self.shadow):
             cluster.fail_osd(osd)
+
+
+    def _wait_for_ends(self) -> None:
+        """What is cancelled and cannot end is told to need its OSD up or gone: a person starts it, or purges it."""
+        for _ in range(_PATIENT_TICKS):
+            if not self._list_living():
+                break
+            self._tick(30.0)
+        for osd in {osd for drain in self._list_drains(DrainState.CANCELLING) for osd in drain.osds}:
+            held = self.run.cluster.view().osds.get(osd)
+            if held is None or held.up:
+                continue
+            for cluster in (self.run.cluster, self.shadow):
+                try:
+                    cluster.revive(osd)
+                except ValueError:  # its disk is dead
+                    cluster.purge(osd)
+        super()._wait_for_ends()
 
 
 class FourCancels(Adversary):

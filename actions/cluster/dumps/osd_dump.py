@@ -18,6 +18,8 @@ _ERASURE = 3
 _KINDS = (1, _ERASURE)
 _MOST_PGS = 1 << 20
 _MOST_SHARDS = 255
+_FULL_WEIGHT = 0x10000
+"""An override of 1.0 in the 16.16 fixed point of `osd_xinfo`."""
 _HASHPSPOOL, _HASHPSPOOL_BIT = "hashpspool", 1
 _LOCAL_FLAGS = frozenset({"noup", "nodown", "noout", "noin"})
 
@@ -28,6 +30,11 @@ class _OsdRow(msgspec.Struct):
     weight: float
     primary_affinity: float = 1.0
     state: list[str] = []
+
+
+class _ExtraRow(msgspec.Struct):
+    osd: int
+    old_weight: int = 0
 
 
 class _PoolRow(msgspec.Struct):
@@ -72,6 +79,7 @@ class _Dump(msgspec.Struct):
     erasure_code_profiles: dict[str, dict[str, Any]] = {}
     crush_node_flags: dict[str, list[str]] = {}
     device_class_flags: dict[str, list[str]] = {}
+    osd_xinfo: list[_ExtraRow] = []
 
 
 _DECODER = msgspec.json.Decoder(_Dump)
@@ -85,6 +93,8 @@ class MapOsd:
     reweight: float
     primary_affinity: float
     flags: frozenset[str]
+    old_weight: float
+    """The override that the mon gives it again when it comes up, where the mon has marked it out; else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +128,8 @@ class OsdDump:
 def osd_dump(raw: bytes) -> OsdDump:
     """The map. Raises NotUnderstood."""
     dump = decoded(_NAME, raw, _DECODER)
-    osds = {OsdId(row.osd): _osd(row) for row in dump.osds}
+    old_weights = {row.osd: row.old_weight for row in dump.osd_xinfo}
+    osds = {OsdId(row.osd): _osd(row, old_weights.get(row.osd, 0)) for row in dump.osds}
     pools = {row.pool: _pool(row) for row in dump.pools}
     if len(osds) != len(dump.osds) or len(pools) != len(dump.pools):
         raise not_understood(_NAME, "an OSD or a pool is in it twice")
@@ -143,13 +154,14 @@ def osd_dump(raw: bytes) -> OsdDump:
     )
 
 
-def _osd(row: _OsdRow) -> MapOsd:
+def _osd(row: _OsdRow, old_weight: int) -> MapOsd:
     within(_NAME, "an OSD's number", row.osd, 0, (1 << 31) - 2)
     return MapOsd(
         up=row.up == 1,
         reweight=within(_NAME, f"weight of osd.{row.osd}", row.weight, 0, 1),
         primary_affinity=within(_NAME, f"primary_affinity of osd.{row.osd}", row.primary_affinity, 0, 1),
         flags=_LOCAL_FLAGS.intersection(row.state),
+        old_weight=within(_NAME, f"old_weight of osd.{row.osd}", old_weight, 0, _FULL_WEIGHT) / _FULL_WEIGHT,
     )
 
 

@@ -200,6 +200,7 @@ class Reader:
                 model=own.model,
                 shared_devices=own.beside,
                 machine=told,
+                old_weight=row.old_weight,
             )
             old = self._osds.get(id_)
             osds[id_] = old if old is not None and old == osd else osd

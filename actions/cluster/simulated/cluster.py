@@ -51,7 +51,6 @@ class SimulatedCluster:
         self._osds: dict[int, OsdSpec] = {int(osd.id): osd for osd in spec.osds}
         self._dead: set[int] = set()
         self._down_since: dict[int, float] = {}
-        self._out_by_mon: dict[int, int] = {}
         self._down_pending_out: dict[int, float] = {}
         self.osdmap = OsdMap(spec)
         self._clients = Clients(spec.physics, list(self._osds), len(self.osdmap.pgs))
@@ -166,7 +165,7 @@ class SimulatedCluster:
         if osd not in self._dead:
             self.fail_osd(osd)
         self._dead.discard(osd)
-        self._out_by_mon.pop(osd, None)
+        self.osdmap.old_weights.pop(osd, None)
         spec = self._osds[osd]
         self._osds[osd] = replace(spec, device=device or spec.device, model=model or spec.model)
         self._mon.osd_changed()
@@ -180,7 +179,7 @@ class SimulatedCluster:
         touched = self.life.holding(osd)
         self.fail_osd(osd)
         self._dead.discard(osd)
-        for known in (self._osds, self._down_since, self._out_by_mon, self._down_pending_out):
+        for known in (self._osds, self._down_since, self._down_pending_out):
             known.pop(osd, None)
         self._remap(self.osdmap.purge(osd) | touched)
         self._mon.osd_changed()
@@ -250,16 +249,12 @@ class SimulatedCluster:
         self._mon.osd_changed()
 
     def _await_out(self) -> None:
-        """An OSD that is down and in is marked out after an interval, also where it is given a weight while it is down;
-        the mon then forgets the weight that it would have got back (`OSDMap::apply_incremental`).
-        """
+        """An OSD that is down and in is marked out later, also where it is given a weight while it is down."""
         now = self._time.now
         for osd in self._down_since:
-            if self.osdmap.reweights[osd]:
-                self._out_by_mon.pop(osd, None)
-                if osd not in self._down_pending_out:
-                    self._down_pending_out[osd] = now
-                    self._time.after(self._physics.down_out_seconds, _MarkOut(self, osd, now))
+            if self.osdmap.reweights[osd] and osd not in self._down_pending_out:
+                self._down_pending_out[osd] = now
+                self._time.after(self._physics.down_out_seconds, _MarkOut(self, osd, now))
 
     def mark_out(self, osd: int, pending_since: float) -> None:
         """Ten minutes are over: out, unless it came back or `noout` stands (the mon looks again later)."""
@@ -271,8 +266,7 @@ class SimulatedCluster:
         del self._down_pending_out[osd]
         if not self.osdmap.reweights[osd]:
             return
-        self._out_by_mon[osd] = self.osdmap.reweights[osd]
-        self._remap(self.osdmap.set_reweight(osd, 0))
+        self._remap(self.osdmap.mark_out(osd))
         self._mon.osd_changed()
 
     def _come_up(self, osd: int) -> None:
@@ -283,8 +277,7 @@ class SimulatedCluster:
         away = self._time.now - since
         self.life.come_back(osd, away)
         touched = self.osdmap.set_up(osd, up=True) | self.life.holding(osd)
-        weight = self._out_by_mon.pop(osd, None)
-        if weight is not None:
+        if weight := self.osdmap.old_weights.get(osd, 0):
             touched |= self.osdmap.set_reweight(osd, weight)
         self._mon.osd_changed()
         self._remap(touched)

@@ -327,6 +327,7 @@ class Mon:
                 model=disk.model,
                 shared_devices=disk.shared_devices,
                 machine=disk.host,
+                old_weight=osdmap.old_weights.get(osd, 0) / FULL_WEIGHT,
             )
             for osd, disk in osds.items()
         }

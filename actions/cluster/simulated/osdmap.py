@@ -31,6 +31,9 @@ class OsdMap:
             self._pool_of += [pool] * pool.pg_num
         self.index = {pg: index for index, pg in enumerate(self.pgs)}
         self.reweights: dict[int, int] = {int(osd.id): FULL_WEIGHT for osd in spec.osds}
+        self.old_weights: dict[int, int] = {}
+        """Overrides in 16.16 that OSDs which were marked out get again when they come up. Source:
+        OSDMonitor::tick, OSDMonitor::prepare_boot, OSDMap::apply_incremental."""
         self.affinities: dict[OsdId, float] = {}
         self.up: set[int] = {int(osd.id) for osd in spec.osds}
         self.upmaps: dict[PgId, tuple[tuple[int, int], ...]] = dict(spec.upmap_items)
@@ -80,8 +83,17 @@ class OsdMap:
         # Less weight turns away only PGs that hold the OSD; more draws back only PGs that are away from home.
         touched = self.holding(osd) if fixed < before else self._away()
         self.reweights[osd] = fixed
+        if fixed:
+            self.old_weights.pop(osd, None)
         self._replace_rows(touched)
         return touched | self._pinned_pgs()
+
+    def mark_out(self, osd: int) -> set[int]:
+        """Out, since it is long down; its override is kept for the time when it comes up."""
+        weight = self.reweights[osd]
+        touched = self.set_reweight(osd, 0)
+        self.old_weights[osd] = weight
+        return touched
 
     def set_crush_weight(self, osd: int, weight: int) -> set[int]:
         """CRUSH weight in 16.16, carried up the tree."""
@@ -111,6 +123,7 @@ class OsdMap:
             buckets[holder.id] = replace(holder, items=items, weights=weights)
         self.crush = replace(self.crush, buckets=buckets)
         self.reweights.pop(osd, None)
+        self.old_weights.pop(osd, None)
         self.affinities.pop(OsdId(osd), None)
         self.up.discard(osd)
         self._place_anew()
