@@ -46,6 +46,8 @@ class Watched:
     _seen: ClusterView | None = None
     _stirred: dict[PgId, datetime] = field(default_factory=dict)
     _sent: set[PgId] = field(default_factory=set)
+    _others: set[PgId] = field(default_factory=set)
+    """PGs that were on their way before a command of ours changed them."""
     _members: dict[PgId, tuple[int, ...]] = field(default_factory=dict)
     _crowded: dict[int, tuple[Command, int]] = field(default_factory=dict)
     _changes: list[tuple[Command, Mapping[PgId, tuple[int, ...]]]] = field(default_factory=list)
@@ -64,7 +66,8 @@ class Watched:
         """The port's look; a new look begins a new tick."""
         young = self.cluster.now - self._slowest_peering
         self._stirred = {pg: at for pg, at in self._stirred.items() if at > young}
-        self._sent &= self._on_way()
+        on_way = self._on_way()
+        self._sent, self._others = self._sent & on_way, self._others & on_way
         self._seen = self.cluster.view()
         return self._seen
 
@@ -74,6 +77,8 @@ class Watched:
             raise UnsafeStep(f"{command} was sent while everything is halted")
         before = {id_: (pg.copies, pg.up) for id_, pg in self.cluster.life.truth.items()}
         promised = self._promised()
+        ours = self._sent.union(*(changed for _, changed in self._changes))
+        self._others |= self._on_way() - ours
         self.commands.append(command)
         try:
             answer = self.cluster.apply(command)
@@ -132,7 +137,7 @@ class Watched:
             )
 
     def _count_sent(self, changed: Mapping[PgId, tuple[int, ...]]) -> None:
-        self._sent = (self._sent | changed.keys()) & self._on_way()
+        self._sent = (self._sent | (changed.keys() - self._others)) & self._on_way()
 
     def _on_way(self) -> set[PgId]:
         return {pg.id for pg in self.cluster.life.pgs if pg.missing()}
@@ -245,14 +250,22 @@ class Watched:
         up = self.cluster.osdmap.up
         for pg in self.cluster.life.pgs:
             now = self.cluster.life.truth[pg.id]
-            was, held = (
-                [osd for osd in members if osd != ITEM_NONE]
-                for members in (self._members[pg.id], now.members)
-            )
+            before = self._members[pg.id]
+            was, held = ([osd for osd in members if osd != ITEM_NONE] for members in (before, now.members))
             if len(held) >= min(len(was), now.pool.size):
                 continue  # also where two shards lie on one OSD for a while, after a fault that left CRUSH no other
-            lost = set(was) - set(held)
-            if all(osd in up and osd not in pg.behind for osd in lost):
+            if (
+                pg.pool.erasure
+            ):  # each shard that is gone was on an OSD that is down or behind, or is on such a one
+                shards = zip(before, pg.holders, now.members, strict=True)
+                suspects = [
+                    {one, *holders} - {ITEM_NONE}
+                    for one, holders, member in shards
+                    if one != member == ITEM_NONE
+                ]
+            else:
+                suspects = [set(was) - set(held)]
+            if not all(any(osd not in up or osd in pg.behind for osd in osds) for osds in suspects):
                 raise UnsafeStep(f"PG {pg.id} had {len(was)} copies and has {len(held)}; no fault took them")
         self._remember()
 

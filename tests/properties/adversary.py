@@ -15,13 +15,21 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 
-from tests.properties.games import GAMES
+from tests.properties.games import Adversary, Deaths, FourCancels
+from tests.properties.operations import Operations
+
+GAMES: Mapping[str, type[Adversary]] = {
+    "all": Adversary,
+    "deaths": Deaths,
+    "operations": Operations,
+    "four-cancels": FourCancels,
+}
 
 
 @dataclass(frozen=True)

@@ -111,8 +111,8 @@ class Adversary:
     def _quarantine(self) -> None:
         self._ask(Intent.QUARANTINE)
 
-    def _ask(self, intent: Intent) -> None:
-        target = f"osd.{self.random.choice(self.osds)}"
+    def _ask(self, intent: Intent, target: str = "") -> None:
+        target = target or f"osd.{self.random.choice(self.osds)}"
         with suppress(DrainStands, NoSuchTarget, ClusterUnreachable, NotInTable):
             drain = self.run.controller.propose(
                 target, "operator", "test", self.run.cluster.now, intent.value
@@ -239,7 +239,18 @@ class Adversary:
         self._wait_for_ends()
 
     def _wait_for_ends(self) -> None:
-        """Let every drain end, and the map rest."""
+        """Let every drain end, and the map rest. A disk that the mon had out may come up and be drained again."""
+        self._wait_for_drains()
+        self._rest()
+        self._wait_for_drains()
+        self._apply_ends()
+        self._rest()
+
+    def _rest(self) -> None:
+        for _ in range(12):
+            self._tick(300.0)
+
+    def _wait_for_drains(self) -> None:
         for _ in range(_LAST_TICKS):
             if not self._list_living():
                 break
@@ -253,14 +264,15 @@ class Adversary:
             f"{drain.id} is {drain.state.value} for ever, held by {list(drain.held_by)}"
             for drain in self._list_living()
         )
+
+    def _apply_ends(self) -> None:
+        """Give the OSDs of the shadow the weights that emptied ones have."""
         for drain in self.run.store.drains():
             for osd in drain.osds if drain.state in (DrainState.VERIFIED, DrainState.HANDED_OVER) else ():
                 if drain.intent in (Intent.REPLACE, Intent.REMOVE):
                     self.shadow.apply(Reweight(osd, 0.0))
                 if drain.intent is Intent.REMOVE:
                     self.shadow.apply(CrushReweight(osd, 0.0))
-        for _ in range(12):
-            self._tick(300.0)
 
     def _cancel_drain(self, drain: Drain) -> None:
         with suppress(NotInTable):
@@ -326,7 +338,6 @@ class Deaths(Adversary):
         for cluster in (self.run.cluster, self.shadow):
             cluster.fail_osd(osd)
 
-
     def _wait_for_ends(self) -> None:
         """What is cancelled and cannot end is told to need its OSD up or gone: a person starts it, or purges it."""
         for _ in range(_PATIENT_TICKS):
@@ -375,9 +386,6 @@ class FourCancels(Adversary):
     def _tick_often(self, count: int) -> None:
         for _ in range(count):
             self._tick(10.0)
-
-
-GAMES: Mapping[str, type[Adversary]] = {"all": Adversary, "deaths": Deaths, "four-cancels": FourCancels}
 
 
 def _describe_map(view: ClusterView) -> Mapping[str, object]:

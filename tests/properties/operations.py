@@ -1,0 +1,162 @@
+"""The adversary with what operators do: disks are replaced and filled, OSDs purged, the balancer moves PGs, the store
+is lost, another controller takes over with a store of its own, and the mons are silent for a while.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+from actions.cluster.port import Answer, ClusterUnreachable, Command, CrushReweight, Reweight
+from actions.cluster.simulated.spec import ClusterSpec
+from actions.cluster.view import ClusterView
+from actions.requests import NotNow
+from actions.states import NotInTable
+from data.drain import Drain, DrainState, Intent
+from data.ids import DeviceId, OsdId
+from data.store.port import Store
+from data.store.sqlite import SqliteStore
+from tests.actions.run import Run
+from tests.properties.games import Deaths
+
+_EMPTIED = frozenset({DrainState.VERIFIED, DrainState.HANDED_OVER})
+
+
+@dataclass
+class SilentCluster:
+    """The cluster's port while its mons do not answer: so many looks and commands fail, and then none."""
+
+    run: Run
+    failures: int
+
+    def view(self) -> ClusterView:
+        self._fail()
+        return self.run.watched.view()
+
+    def apply(self, command: Command) -> Answer:
+        self._fail()
+        return self.run.watched.apply(command)
+
+    def _fail(self) -> None:
+        if self.failures > 0:
+            self.failures -= 1
+            raise ClusterUnreachable("the mons do not answer")
+
+
+class Operations(Deaths):
+    """Deaths, and all that operators do beside them."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.disks = 0
+        self._stores: list[Store] = []
+        self._drains: dict[str, Drain] = {}
+        """Also those that ended before the store was lost."""
+        self.events = (
+            *self.events, self._empty_disk, self._empty_disk, self._replace_disk, self._replace_disk,
+            self._replace_disk, self._fill, self._fill, self._purge, self._purge,
+            self._balance, self._balance, self._lose_store, self._take_over, self._silence_mons,
+        )  # fmt: skip
+
+    @staticmethod
+    def make_spec(seed: int) -> ClusterSpec:
+        spec = Deaths.make_spec(seed)
+        return replace(spec, settings={"osd/osd_max_backfills": "8"}) if seed % 2 else spec
+
+    def play(self) -> int:
+        try:
+            return super().play()
+        finally:
+            for store in self._stores:
+                if store is not self.run.store:
+                    store.close()
+
+    # ---- what happens
+
+    def _replace_disk(self) -> None:
+        """A person takes an emptied disk out and puts a new one in; the OSD keeps its id and stays out."""
+        for drain in self._list_drains(DrainState.VERIFIED):
+            if drain.intent is not Intent.REPLACE:
+                continue
+            with suppress(NotInTable, NotNow, ClusterUnreachable):
+                self.run.controller.hand_over(drain.id, "operator", self.run.cluster.now)
+                self.disks += 1
+                for osd in drain.osds:
+                    device = DeviceId(f"ACME_NEW_{self.disks:04d}")
+                    self.run.cluster.replace(osd, device, reweight=None)
+                    self.shadow.replace(osd, device)
+                return
+
+    def _empty_disk(self) -> None:
+        """A drain or a removal is let go on to its end, as far as it comes in three hours."""
+        self.random.choice([self._drain, self._remove])()
+        for _ in range(180):
+            if not self._list_living():
+                break
+            self._tick(60.0)
+
+    def _fill(self) -> None:
+        """A new disk is to be filled, or a fill is asked of an OSD that is in."""
+        out = [
+            f"osd.{osd.id}" for osd in self.run.cluster.view().osds.values() if osd.up and not osd.reweight
+        ]
+        self._ask(Intent.FILL, self.random.choice(out) if out else "")
+
+    def _purge(self) -> None:
+        """A person purges an OSD that was removed and handed over."""
+        for drain in self._list_drains(DrainState.HANDED_OVER):
+            known = self.run.cluster.view().osds
+            if drain.intent is Intent.REMOVE and all(osd in known for osd in drain.osds):
+                for osd in drain.osds:
+                    self.run.cluster.purge(osd)
+                    self.shadow.purge(osd)
+                    self.osds.remove(osd)
+                return
+
+    def _balance(self) -> None:
+        """The balancer changes upmaps, as it may while no drain is under way, alike on both maps."""
+        for _ in range(0 if self._list_living() else 4):
+            self._pin()
+
+    def _lose_store(self) -> None:
+        if not self._stores:
+            self._remember_drains()
+            self.run.lose_the_store()
+        self._survive(partial(self._tick, 2.0))
+
+    def _take_over(self) -> None:
+        """Another controller leads, with a store that has not seen what happened, and later the first one again."""
+        self._remember_drains()
+        if not self._stores:
+            self._stores = [self.run.store, SqliteStore(self.run.folder / "other.db")]
+        self._stores = [self.run.store if store is self.run.store else store for store in self._stores]
+        self.run.store = next(
+            (store for store in self._stores if store is not self.run.store), self.run.store
+        )
+        self._kill()
+        self._survive(partial(self._tick, 2.0))
+
+    def _remember_drains(self) -> None:
+        self._drains |= {drain.id: drain for drain in self.run.store.drains()}
+
+    def _silence_mons(self) -> None:
+        self.run.keep = self.keep
+        self.run.started(SilentCluster(self.run, self.random.randint(1, 8)))
+
+    # ---- the end
+
+    def _apply_ends(self) -> None:
+        out: dict[OsdId, Intent] = {}
+        self._remember_drains()
+        for drain in sorted(self._drains.values(), key=lambda drain: drain.created_at):
+            for osd in drain.osds if drain.state in _EMPTIED else ():
+                if drain.intent is Intent.FILL:
+                    out.pop(osd, None)
+                elif drain.intent is not Intent.QUARANTINE:
+                    out[osd] = drain.intent
+        for osd, intent in out.items():
+            if osd in self.osds:
+                self.shadow.apply(Reweight(osd, 0.0))
+                if intent is Intent.REMOVE:
+                    self.shadow.apply(CrushReweight(osd, 0.0))
