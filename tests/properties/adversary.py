@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 
-from tests.properties.games import Adversary, Deaths, FourCancels
+from tests.properties.four_cancels import FourCancels
+from tests.properties.games import Adversary, Deaths
 from tests.properties.operations import Operations
 
 GAMES: Mapping[str, type[Adversary]] = {

@@ -31,7 +31,7 @@ from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import whole
 from tests.actions.test_copies import Kept
 
-_QUICK = Physics(latency_per_stream=0.01)
+QUICK = Physics(latency_per_stream=0.01)
 _TURNS = 20
 _PATIENT_TICKS = 200
 _LAST_TICKS = 1500
@@ -40,17 +40,17 @@ _LAST_TICKS = 1500
 
 def _make_copies() -> ClusterSpec:
     """12 hosts of 2 OSDs, 96 PGs of three copies."""
-    return replace(wide_spec(hosts=12, per_host=2, racks=0, pg_num=96, used=0.4), physics=_QUICK)
+    return replace(wide_spec(hosts=12, per_host=2, racks=0, pg_num=96, used=0.4), physics=QUICK)
 
 
 def _make_few_hosts() -> ClusterSpec:
     """6 hosts of 2 OSDs, 64 PGs of three copies: drains meet in one PG."""
-    return replace(wide_spec(hosts=6, per_host=2, racks=0, pg_num=64, used=0.3), physics=_QUICK)
+    return replace(wide_spec(hosts=6, per_host=2, racks=0, pg_num=64, used=0.3), physics=QUICK)
 
 
 def _make_shards() -> ClusterSpec:
     """9 hosts of 2 OSDs, 48 PGs of 4+2."""
-    return replace(ec_spec(hosts=9, per_host=2, k=4, m=2, pg_num=48), physics=_QUICK)
+    return replace(ec_spec(hosts=9, per_host=2, k=4, m=2, pg_num=48), physics=QUICK)
 
 
 CLUSTERS = (_make_copies, _make_few_hosts, _make_shards)
@@ -282,6 +282,9 @@ class Adversary:
         over = {*ENDED, DrainState.VERIFIED}
         return [drain for drain in self.run.store.drains() if drain.state not in over]
 
+    def _list_all_drains(self) -> list[Drain]:
+        return list(self.run.store.drains())
+
     def _list_drains(self, state: DrainState) -> list[Drain]:
         return [drain for drain in self.run.store.drains() if drain.state is state]
 
@@ -289,7 +292,7 @@ class Adversary:
         have, want = _describe_map(self.run.cluster.view()), _describe_map(self.shadow.view())
         kept = {
             key.removeprefix("upmap/")
-            for drain in self.run.store.drains()
+            for drain in self._list_all_drains()
             if drain.intent is Intent.REMOVE and drain.state in (DrainState.VERIFIED, DrainState.HANDED_OVER)
             for key in drain.ours
             if key.startswith("upmap/")
@@ -354,38 +357,6 @@ class Deaths(Adversary):
                 except ValueError:  # its disk is dead
                     cluster.purge(osd)
         super()._wait_for_ends()
-
-
-class FourCancels(Adversary):
-    """Four drains on 72 OSDs and 1,024 PGs of three copies, cancelled in a random order; no faults, nobody else."""
-
-    @staticmethod
-    def make_spec(seed: int) -> ClusterSpec:  # noqa: ARG004
-        return replace(wide_spec(hosts=12, per_host=6, racks=0, pg_num=1024, used=0.4), physics=_QUICK)
-
-    def play(self) -> int:
-        """Drain four OSDs, each begun and cancelled at a moment of its own. Raises AssertionError."""
-        with self.run:
-            self._tick(10.0)
-            for osd in self.random.sample(self.osds, 4):
-                drain = self.run.controller.propose(
-                    f"osd.{osd}", "operator", "test", self.run.cluster.now, Intent.REPLACE.value
-                )
-                self.run.controller.requests.approve(drain.id, "operator", self.run.cluster.now)
-                self._tick_often(self.random.choice([1, 5, 20]))
-            self._tick_often(self.random.choice([5, 20, 60, 120]))
-            drains = list(self.run.store.drains())
-            self.random.shuffle(drains)
-            for drain in drains:
-                self._cancel_drain(drain)
-                self._tick_often(self.random.choice([0, 3, 30]))
-            self._wait_for_ends()
-            self._compare()
-            return len(drains)
-
-    def _tick_often(self, count: int) -> None:
-        for _ in range(count):
-            self._tick(10.0)
 
 
 def _describe_map(view: ClusterView) -> Mapping[str, object]:

@@ -140,6 +140,10 @@ class Operations(Deaths):
     def _remember_drains(self) -> None:
         self._drains |= {drain.id: drain for drain in self.run.store.drains()}
 
+    def _list_all_drains(self) -> list[Drain]:
+        self._remember_drains()
+        return list(self._drains.values())
+
     def _silence_mons(self) -> None:
         self.run.keep = self.keep
         self.run.started(SilentCluster(self.run, self.random.randint(1, 8)))
@@ -148,8 +152,7 @@ class Operations(Deaths):
 
     def _apply_ends(self) -> None:
         out: dict[OsdId, Intent] = {}
-        self._remember_drains()
-        for drain in sorted(self._drains.values(), key=lambda drain: drain.created_at):
+        for drain in sorted(self._list_all_drains(), key=lambda drain: drain.created_at):
             for osd in drain.osds if drain.state in _EMPTIED else ():
                 if drain.intent is Intent.FILL:
                     out.pop(osd, None)

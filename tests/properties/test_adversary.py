@@ -9,26 +9,36 @@ import pytest
 
 from tests.properties.adversary import play
 
-SEEDS, SHORT, TOGETHER = 300, 20, 10
-"""Seeds of `make test-all`, those of them that `make test` plays, and seeds of one test."""
+SEEDS = {"all": 300, "deaths": 100, "operations": 40}
+"""Seeds of each game in `make test-all`."""
+SHORT = {"all": 20, "deaths": 6, "operations": 2}
+"""Those of them that `make test` plays."""
+TOGETHER = {"all": 10, "deaths": 2, "operations": 2}
+"""Seeds of one test."""
 
 
-def _play(first: int, seeds: int) -> None:
-    broken = [verdict for verdict in map(play, range(first, first + seeds)) if verdict.broken]
-    assert not broken, "\n".join(f"make sim SEEDS=1 FROM={each.seed}  # {each.broken}" for each in broken)
+def _play(first: int, seeds: int, game: str) -> None:
+    broken = [verdict for seed in range(first, first + seeds) if (verdict := play(seed, game)).broken]
+    again = "" if game == "all" else f" ARGS='--game {game}'"
+    assert not broken, "\n".join(
+        f"make sim SEEDS=1 FROM={each.seed}{again}  # {each.broken}" for each in broken
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "first",
+    ("game", "first"),
     [
-        pytest.param(first, marks=() if first < SHORT else pytest.mark.long)
-        for first in range(0, SEEDS, TOGETHER)
+        pytest.param(game, first, marks=() if first < SHORT[game] else pytest.mark.long)
+        for game in SEEDS
+        for first in range(0, SEEDS[game], TOGETHER[game])
     ],
 )
-def test_after_every_cancel_the_map_is_that_of_a_cluster_that_was_never_drained(first: int) -> None:
-    _play(first, TOGETHER)
+def test_after_every_cancel_the_map_is_that_of_a_cluster_that_was_never_drained(
+    game: str, first: int
+) -> None:
+    _play(first, TOGETHER[game], game)
 
 
 def test_after_a_few_cancels_the_map_is_that_of_a_cluster_that_was_never_drained() -> None:
-    _play(0, 3)
+    _play(0, 3, "all")
