@@ -15,6 +15,7 @@ from time import perf_counter
 
 from actions.cluster.port import Cluster, ClusterUnreachable, Command, DeviceLight, Keep, Lease
 from actions.cluster.view import ClusterView
+from actions.cluster_identity import ClusterIdentity
 from actions.context import Context, Memory
 from actions.copies import Copies
 from actions.decide import decide
@@ -74,12 +75,14 @@ class Controller:
     _outlooks: Mapping[DeviceId, Outlook] = field(default_factory=dict)
     _failures: dict[str, int] = field(default_factory=dict)
     _lock: RLock = field(default_factory=RLock)
+    _identity: ClusterIdentity = field(init=False)
     _lead: Lead = field(init=False)
     _copies: Copies = field(init=False)
     _journal: Journalled = field(init=False)
     _publisher: Publisher | None = None
 
     def __post_init__(self) -> None:
+        self._identity = ClusterIdentity(self.store)
         self._publisher = Publisher(self.keep) if self.keep is not None else None
         self._lead = Lead(self.store, self.keep, self.lease, self.owner)
         self._copies = Copies(self.store, self.keep, self._lead.unchallenged)
@@ -192,6 +195,8 @@ class Controller:
     def lead(self, now: datetime) -> str:
         """Lead, with all that the cluster keeps taken over and all of ours there; else why this one looks on."""
         with self._lock, self._lead.while_whole():
+            if other := self._find_other_cluster(now):
+                return other
             if not self._lead.take():
                 self._forget(now)
                 return self._lead.lost()
@@ -205,6 +210,14 @@ class Controller:
             except ClusterUnreachable as trouble:
                 return f"What the cluster keeps of drains cannot be read: {trouble}."
             return ""
+
+    def _find_other_cluster(self, now: datetime) -> str:
+        """Why this cluster is not to be led, as a sentence: it is not the store's, or has not been seen yet."""
+        try:
+            view = self.view or self._look(now)
+        except ClusterUnreachable as silent:
+            return f"The cluster does not answer: {silent}."
+        return self._identity.refuse_other_cluster(view.fsid)
 
     def _forget(self, now: datetime) -> None:
         """Another controller may act now: what the cluster keeps is read again, and what that one sent must show."""

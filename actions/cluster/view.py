@@ -122,6 +122,8 @@ class ClusterView:
     crush: CrushMap
     upmap_items: Mapping[PgId, tuple[tuple[int, int], ...]]
     """Standing `pg-upmap-items`: pairs (from, to)."""
+    fsid: str = ""
+    """By what the cluster is told from every other one; empty where it is not known."""
     has_full_upmaps: bool = False
     """Full `pg_upmap` entries stand: the walk is not to be had."""
     require_min_compat_client: str = "luminous"

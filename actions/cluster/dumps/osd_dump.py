@@ -80,6 +80,7 @@ class _Dump(msgspec.Struct):
     crush_node_flags: dict[str, list[str]] = {}
     device_class_flags: dict[str, list[str]] = {}
     osd_xinfo: list[_ExtraRow] = []
+    fsid: str = ""
 
 
 _DECODER = msgspec.json.Decoder(_Dump)
@@ -102,6 +103,8 @@ class OsdDump:
     """The map without its CRUSH tree."""
 
     epoch: int
+    fsid: str
+    """By what the cluster is told from every other one."""
     release: str
     """`require_osd_release`: what every OSD can do."""
     osds: Mapping[OsdId, MapOsd]
@@ -135,6 +138,7 @@ def osd_dump(raw: bytes) -> OsdDump:
         raise not_understood(_NAME, "an OSD or a pool is in it twice")
     return OsdDump(
         epoch=int(within(_NAME, "epoch", dump.epoch, 1)),
+        fsid=clean_identifier(dump.fsid, CLUSTER_NAME.limit),
         release=dump.require_osd_release,
         osds=osds,
         pools=pools,

@@ -86,6 +86,7 @@ class Reader:
         self._view = ClusterView(
             as_of=self._by_our_clock(statistics.heard.stamp, answers.at),
             epoch=osdmap.epoch,
+            fsid=osdmap.fsid,
             release=release.release,
             osds=self._all_osds(osdmap, places, fills, devices, bodies),
             pools=osdmap.pools,

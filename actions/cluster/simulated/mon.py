@@ -277,6 +277,7 @@ class Mon:
         return ClusterView(
             as_of=stamp,
             epoch=osdmap.epoch,
+            fsid=spec.fsid,
             release=spec.release,
             osds=self._osds,
             pools=osdmap.pools,

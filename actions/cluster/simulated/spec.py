@@ -89,6 +89,7 @@ class ClusterSpec:
     crush: CrushMap
     upmap_items: Mapping[PgId, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     release: str = "reef"
+    fsid: str = "00000000-0000-4000-8000-000000000000"
     scheduler: str = "wpq"
     """`wpq` obeys the recovery throttles; `mclock` ignores them until the override is set first, on Pacific always;
     anything else stands for what is not known."""
