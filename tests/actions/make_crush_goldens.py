@@ -1,9 +1,9 @@
-"""Makes the golden files of weight-sets in `crushed/` anew, with Ceph's own tools:
+"""Makes the golden files of weight-sets and of stretch mode in `crushed/` anew, with Ceph's own tools (16.2.15):
 
     python -m tests.actions.make_crush_goldens
 
 The text maps lie there too; crushtool places by the `choose_args` of pool 0, else by those of the compat set. The
-cluster is a real one, which is started and taken down (root); osdmaptool tells where its PGs are.
+clusters are real ones, which are started and taken down (root); osdmaptool tells where their PGs are.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from actions.cluster.view import StretchMode
 from data.ids import PgId
 from tests.system.ceph.minicluster import MiniCluster
+from tests.system.ceph.stretch import bring_site_back, lose_site, stretch_cluster, wait_for
 
 CRUSHED = Path(__file__).parent / "crushed"
 MAPS = ("weight-set-of-all-pools", "weight-set-of-one-pool")
@@ -87,6 +89,26 @@ def record_cluster() -> None:
     write("weight-sets-of-a-cluster", found)
 
 
+def record_stretch_mode() -> None:
+    """The golden file of a stretched cluster: whole, without one of its sites, and while that site is filled again."""
+    with MiniCluster("pacific", hosts=6, size_gib=2) as cluster:
+        stretch_cluster(cluster)
+        cluster.write("rep", objects=200)
+        found: dict[str, Any] = {
+            "made_by": "ceph and osdmaptool 16.2.15",
+            "crush": cluster.json("osd crush dump"),
+            "up": map_pgs(cluster),
+            StretchMode.HEALTHY.value: cluster.json("osd dump"),
+        }
+        lose_site(cluster)
+        cluster.write("rep", objects=400)
+        found[StretchMode.DEGRADED.value] = cluster.json("osd dump")
+        bring_site_back(cluster)
+        wait_for(cluster, StretchMode.RECOVERING)
+        found[StretchMode.RECOVERING.value] = cluster.json("osd dump")
+    write("stretch-mode", found)
+
+
 def run(*argv: str) -> str:
     """What a program prints."""
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
@@ -103,6 +125,7 @@ def main() -> None:
         for name in MAPS:
             place_by_crushtool(name, Path(folder))
     record_cluster()
+    record_stretch_mode()
 
 
 if __name__ == "__main__":
