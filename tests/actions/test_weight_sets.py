@@ -188,6 +188,20 @@ def test_any_map_between_two_bounds_moves_only_stirred_pgs(data: st.DataObject, 
         assert {pg for pg in one if one[pg] != other[pg]} <= found
 
 
+def test_a_weight_that_differs_at_the_second_position_alone_stirs_the_pgs_that_it_moves() -> None:
+    host = next(bucket for bucket in SMALL.buckets.values() if min(bucket.items) >= 0)
+    same = {id_: ChooseArg((bucket.weights,) * 2) for id_, bucket in SMALL.buckets.items()}
+    second = {**same, host.id: ChooseArg((host.weights, (0, *host.weights[1:])))}
+    ends = [replace(SMALL, choose_args={COMPAT_SET: args}) for args in (same, second)]
+    pools = pool(3, 64, erasure=False)
+    found = stirred(*reversed(find_bounds(ends)), pools, ALL_IN)
+    one, other = (place(each, pools, ALL_IN, {}) for each in ends)
+    moved = {pg for pg in one if one[pg] != other[pg]}
+    assert moved
+    assert moved <= found
+    assert len(found) < 64
+
+
 def a_balanced_spec(spec: ClusterSpec | None = None) -> ClusterSpec:
     """A cluster with a compat weight-set that differs from its CRUSH weights, as a balancer leaves it."""
     spec = spec or wide_spec(pg_num=64, used=0.2)
