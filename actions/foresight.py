@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from actions.cluster.view import ClusterView
 from actions.crush.map import CrushMap
 from actions.crush.place import place
+from actions.crush.reweigh import find_bounds, with_crush_weight
 from actions.crush.stirred import stirred
-from actions.topology import with_crush_weight
 from data.drain import Drain
 from data.ids import OsdId, PgId
 
@@ -61,8 +61,10 @@ def stirred_by(view: ClusterView, osds: Collection[OsdId], highest: Mapping[OsdI
     """PGs of the view that may move while the CRUSH weights of `osds` go between `highest` and 0, either way."""
     top = {osd: max(view.osds[osd].crush_weight, highest.get(osd, 0.0)) for osd in osds}
     reweights = {osd.id: osd.reweight for osd in view.osds.values()}
-    bottom = weighed(view, dict.fromkeys(osds, 0.0))
-    return stirred(weighed(view, top), bottom, view.pools, reweights) & view.pgs.keys()
+    lowest, most = weighed(view, dict.fromkeys(osds, 0.0)), weighed(view, top)
+    if view.crush.choose_args:  # their own weights may lie above those of the way, at some positions
+        lowest, most = find_bounds([view.crush, most, lowest])
+    return stirred(most, lowest, view.pools, reweights) & view.pgs.keys()
 
 
 def can_upmap(view: ClusterView) -> bool:
@@ -72,13 +74,21 @@ def can_upmap(view: ClusterView) -> bool:
 
 def why_no_upmap(view: ClusterView) -> str:
     """What forbids `pg-upmap-items`; empty when nothing does."""
-    if view.crush.has_choose_args:
-        return "the map has choose_args"
     if view.has_full_upmaps:
         return "full pg_upmap entries stand"
     if view.require_min_compat_client in _BEFORE_LUMINOUS:
         return f"require_min_compat_client is {view.require_min_compat_client}"
     return ""
+
+
+def why_no_crush_weight(view: ClusterView) -> str:
+    """What forbids a change of CRUSH weights, as a sentence without its end; empty when nothing does."""
+    if not view.crush.choose_args:
+        return ""
+    return (
+        "The CRUSH map has weight-sets (choose_args), and a change of a CRUSH weight also overwrites weights in them, "
+        "which predrain does not give back"
+    )
 
 
 def fingerprint(view: ClusterView, drain: Drain, draining: frozenset[OsdId]) -> int:
@@ -94,4 +104,5 @@ def fingerprint(view: ClusterView, drain: Drain, draining: frozenset[OsdId]) -> 
         for osd in view.osds.values()
     )
     pools = tuple((pool.id, pool.pg_num, pool.pgp_num, pool.size, pool.rule) for pool in view.pools.values())
-    return hash((osds, pools, leaving, view.has_full_upmaps, view.crush.has_choose_args, can_upmap(view)))
+    sets = tuple((key, *args.items()) for key, args in view.crush.choose_args.items())
+    return hash((osds, pools, leaving, view.has_full_upmaps, sets, can_upmap(view)))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
 from actions.crush.choose import CannotPlace
-from actions.foresight import fingerprint, placed, stirred_by, why_no_upmap
+from actions.foresight import fingerprint, placed, stirred_by, why_no_crush_weight, why_no_upmap
 from actions.guards.verdict import count
 from actions.planning.agreement import disagreement
 from actions.planning.figures import Draft, sealed
@@ -113,7 +113,7 @@ def _by_walk(
         mechanic,
         why + told,
         (*_begun(view, drain), *(move for route in found for move in route.moves)),
-        tuple(route.problem for route in found if route.problem),
+        (*_refuse_removal(view, drain), *(route.problem for route in found if route.problem)),
         tuple(rejected),
         stirred,
         tail,
@@ -166,7 +166,7 @@ def _by_weight(
 
 def _afterwards(view: ClusterView, drain: Drain) -> tuple[tuple[PgId, ...], int, str]:
     """What CRUSH weight 0 stirs at the end of a removal, how many of it would move, and a clause that says so."""
-    if drain.intent is not Intent.REMOVE:
+    if drain.intent is not Intent.REMOVE or why_no_crush_weight(view):
         return (), 0, ""
     stirred = tuple(sorted(stirred_by(view, drain.osds, {})))
     others = sum(1 for pg in stirred if set(drain.osds).isdisjoint(view.pgs[pg].up))
@@ -175,6 +175,17 @@ def _afterwards(view: ClusterView, drain: Drain) -> tuple[tuple[PgId, ...], int,
         f"{count(others, 'PG')} of others are pinned where they are, so that nothing moves"
     )
     return stirred, len(stirred), told
+
+
+def _refuse_removal(view: ClusterView, drain: Drain) -> tuple[str, ...]:
+    """Why a disk cannot go for good, where CRUSH weights are not to be changed."""
+    why = why_no_crush_weight(view)
+    if drain.intent is not Intent.REMOVE or not why:
+        return ()
+    return (
+        f"A disk that goes for good ends at CRUSH weight 0. {why}. Drain it to be replaced, and take the weight away "
+        "by hand; or remove the weight-sets first (ceph osd crush weight-set rm-compat).",
+    )
 
 
 def _begun(view: ClusterView, drain: Drain) -> tuple[Move, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from actions.cluster.view import Pool
@@ -33,17 +33,23 @@ class Domains:
     """No OSD lies under two of the rule's `take`s; where one does, no other target is sought than CRUSH's own."""
     share: int
     spread: int
+    most: dict[int, int]
+    """How many members the rule puts into one branch, by the branch's `take`."""
 
     def legal(self, members: Sequence[int]) -> bool:
         """No hole, no OSD twice, no failure domain with more members than the rule puts there, and not more domains
-        than it chooses: the mon drops a pin to anything else (CrushWrapper::verify_upmap).
+        than it chooses: the mon drops a pin to anything else (CrushWrapper::verify_upmap). Nor more members in a branch
+        than the rule puts there, which the mon lets pass: a site of a stretched cluster keeps its copies.
         """
         places = Counter(self.leaf.get(osd) for osd in members)
+        if None in places:
+            return False
+        branches = Counter(self.branch[osd] for osd in members)
         return (
-            None not in places
-            and len(set(members)) == len(members)
+            len(set(members)) == len(members)
             and max(places.values(), default=0) <= self.share
             and len(places) <= self.spread
+            and (not self.parted or all(held <= self.most[branch[0]] for branch, held in branches.items()))
         )
 
     def instead(self, members: Sequence[int], source: int) -> Iterator[int]:
@@ -70,6 +76,9 @@ def domains(crush: CrushMap, pool: Pool) -> Domains:
     shares: list[int] = []
     spread, parted = pool.size, True
     takes = _takes(crush, pool)
+    most: Counter[int] = Counter()
+    for take, chosen in takes:
+        most[take] += _count_in_branch(chosen)
     for take, chosen in dict(takes).items():
         together = len(chosen) > 1 and chosen[-1][0] == "osd"
         shares.append(chosen[-1][1] if together else 1)
@@ -93,7 +102,13 @@ def domains(crush: CrushMap, pool: Pool) -> Domains:
             if bucket.type in before:
                 above = (*above, item)
             stack.extend((child, domain, above) for child in bucket.items)
-    return Domains(leaf, branch, parted, min(shares, default=1), spread)
+    return Domains(leaf, branch, parted, min(shares, default=1), spread, dict(most))
+
+
+def _count_in_branch(chosen: list[tuple[str, int]]) -> int:
+    """How many members come under one bucket of the last type but one, or under the `take` where there is none."""
+    nums = [num for _, num in chosen]
+    return prod(nums[-2:] if len(nums) > 1 and chosen[-1][0] == "osd" else nums[-1:])
 
 
 def _takes(crush: CrushMap, pool: Pool) -> list[tuple[int, list[tuple[str, int]]]]:
@@ -105,25 +120,6 @@ def _takes(crush: CrushMap, pool: Pool) -> list[tuple[int, list[tuple[str, int]]
         elif step.op.startswith("choose") and takes:
             takes[-1][1].append((step.type, step.num if step.num > 0 else pool.size + step.num))
     return takes
-
-
-def with_crush_weight(crush: CrushMap, osd: int, weight: float) -> CrushMap:
-    """The map after `osd crush reweight`: the item in every bucket that holds it, and all sums above it."""
-    grain = round(weight * 65536)
-    buckets = dict(crush.buckets)
-    changed = {osd: grain}
-    while changed:
-        above: dict[int, int] = {}
-        for id_, bucket in buckets.items():
-            if changed.keys() & set(bucket.items):
-                weights = tuple(
-                    changed.get(item, old) for item, old in zip(bucket.items, bucket.weights, strict=True)
-                )
-                if weights != bucket.weights:
-                    buckets[id_] = replace(bucket, weights=weights)
-                    above[id_] = sum(weights)
-        changed = above
-    return replace(crush, buckets=buckets)
 
 
 def applied(raw: tuple[int, ...], pairs: Pairs) -> tuple[int, ...]:

@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 from actions.crush.map import CrushMap
 from data.ids import DeviceId, HostName, OsdId, PgId
 
 BALANCER = "mgr/balancer/active"
 """The mgr's option behind `balancer on` and `balancer off`; on by default."""
+
+
+class StretchMode(StrEnum):
+    """How a cluster is that stretches over two sites with a tiebreaker (`ceph mon enable_stretch_mode`)."""
+
+    OFF = "off"
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+    """A site is away, and PGs serve from the other one alone."""
+    RECOVERING = "recovering"
+    """The site is back, and PGs are filled there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +138,7 @@ class ClusterView:
     """By what the cluster is told from every other one; empty where it is not known."""
     has_full_upmaps: bool = False
     """Full `pg_upmap` entries stand: the walk is not to be had."""
+    stretch_mode: StretchMode = StretchMode.OFF
     require_min_compat_client: str = "luminous"
     nearfull_ratio: float = 0.85
     backfillfull_ratio: float = 0.90

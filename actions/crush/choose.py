@@ -13,23 +13,28 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from actions.crush.hashing import hash2, hash3
+from actions.crush.hashing import hash2
 from actions.crush.lists import Lists
-from actions.crush.logarithm import DRAW_COST
-from actions.crush.map import ITEM_NONE, CrushMap, Rule, RuleStep
+from actions.crush.map import COMPAT_SET, ITEM_NONE, CrushMap, Rule, RuleStep
 from actions.crush.retries import SETTERS, Retries, retries_of
+from actions.crush.straws import Ints, StrawTable
 from data.refusal import Refusal
 
-Ints = npt.NDArray[np.int64]
+__all__ = ["FULL_WEIGHT", "CannotPlace", "Chooser", "Ints"]
+
 Bools = npt.NDArray[np.bool_]
 
 FULL_WEIGHT = 0x10000
 """An override reweight of 1.0 in 16.16 fixed point."""
 
 _UNDEFINED = -(1 << 40)
-_NEVER = np.iinfo(np.int64).max
 _CHUNK = 1 << 17
 _DRAWN_AHEAD = 1024
+
+_CURES = {"straw": "convert it (ceph osd crush set-all-straw-buckets-to-straw2, which moves some data)"}
+_CURE = (
+    "move its items to a new straw2 bucket (ceph osd crush add-bucket, ceph osd crush move, which moves data)"
+)
 
 
 class CannotPlace(Refusal):
@@ -41,24 +46,16 @@ class Chooser:
 
     def __init__(self, crush: CrushMap, reweights: Mapping[int, int]) -> None:
         """reweights: 16.16 override of each OSD; an OSD that is not named does not exist and is out."""
-        if crush.has_choose_args:
-            raise CannotPlace(
-                "The CRUSH map has choose_args (weight-sets), which change placement; "
-                "remove them (ceph osd crush weight-set rm-compat) or place with osdmaptool."
-            )
+        self._crush = crush
         self._tunables = crush.tunables
         self._rows_of = {bucket: row for row, bucket in enumerate(crush.buckets)}
         self._buckets = crush.buckets
         buckets = list(crush.buckets.values())
         self._has_legacy = any(bucket.algorithm != "straw2" for bucket in buckets)
-        width = max((len(bucket.items) for bucket in buckets), default=0) or 1
-        self._sizes = np.array([len(bucket.items) for bucket in buckets], dtype=np.int64)
-        self._items = np.zeros((len(buckets), width), dtype=np.int64)
-        self._weights = np.zeros((len(buckets), width), dtype=np.int64)
+        self._tables: dict[int | None, StrawTable] = {}
+        self._use_straws_of(COMPAT_SET)
+        self._sizes, self._items = self._straws.sizes, self._straws.items
         self._types = np.array([bucket.type for bucket in buckets])
-        for row, bucket in enumerate(buckets):
-            self._items[row, : len(bucket.items)] = bucket.items
-            self._weights[row, : len(bucket.items)] = bucket.weights
         lowest = -min((bucket for bucket in crush.buckets), default=-1)
         self._row_by_negative = np.full(lowest + 1, -1, dtype=np.int64)
         for bucket_id, row in self._rows_of.items():
@@ -68,14 +65,16 @@ class Chooser:
         for osd, weight in reweights.items():
             self._reweights[osd] = weight
 
-    def place(self, rule: Rule, seeds: Ints, size: int) -> Ints:
+    def place(self, rule: Rule, seeds: Ints, size: int, pool: int = COMPAT_SET) -> Ints:
         """Raw placement: (n,) placement seeds -> (n, size) OSDs.
 
         firstn rules fill from the left and pad with ITEM_NONE; indep rules keep positions.
+        pool: the id of the pool, which may have a weight-set of its own; without one the compat weight-set holds.
         Raises CannotPlace where the rule takes buckets other than straw2, or has a step that is not computed.
         """
         if self._has_legacy:
             self._refuse_legacy([step.item for step in rule.steps if step.op == "take"])
+        self._use_straws_of(pool)
         results = [
             self._run(rule, seeds[at : at + self._chunk], size) for at in range(0, len(seeds), self._chunk)
         ]
@@ -85,6 +84,14 @@ class Chooser:
     def _chunk(self) -> int:
         return max(256, _CHUNK // self._items.shape[1])
 
+    def _use_straws_of(self, pool: int) -> None:
+        """Make the weights that hold for a pool those of the next placement."""
+        args = self._crush.find_choose_args(pool)
+        key = None if args is None else pool if pool in self._crush.choose_args else COMPAT_SET
+        if key not in self._tables:
+            self._tables[key] = StrawTable(self._buckets, args)
+        self._straws = self._tables[key]
+
     def _refuse_legacy(self, reached: list[int]) -> None:
         while reached:
             bucket = self._buckets.get(reached.pop())
@@ -92,8 +99,9 @@ class Chooser:
                 continue
             if bucket.algorithm != "straw2":
                 raise CannotPlace(
-                    f"Bucket {bucket.name} uses {bucket.algorithm}; only straw2 is computed "
-                    f"(ceph osd crush set-all-straw-buckets-to-straw2 converts it, moving some data)."
+                    f"Bucket {bucket.name} uses {bucket.algorithm}; only straw2 is computed, so neither a walk by "
+                    f"upmap nor a ladder by override reweight can be planned here: "
+                    f"{_CURES.get(bucket.algorithm, _CURE)}, or drain by hand."
                 )
             reached += bucket.items
 
@@ -117,8 +125,9 @@ class Chooser:
                 emitted.extend(working.items, working.lengths)
                 working = Lists(len(seeds), size)
             elif step.op != "noop":
+                named = "multi-step retries (MSR)" if "msr" in step.op else f"a step {step.op!r}"
                 raise CannotPlace(
-                    f"Rule {rule.name} has a step {step.op!r}, which is not computed; "
+                    f"Rule {rule.name} has {named}, which is not computed; "
                     f"give its pools a rule without it (ceph osd pool set POOL crush_rule), or drain by hand."
                 )
         return emitted.items
@@ -154,10 +163,22 @@ class Chooser:
                 r = replica + first + np.arange(ahead)
                 row, r = np.repeat(at, ahead), np.tile(r, len(at))
                 base = (r >> (vary - 1) if vary else np.zeros_like(r)) + (0 if stable else filled[row])
+                position = filled[row] if self._straws.positions > 1 else None
                 item, osd, dead = (
                     drawn.reshape(len(at), ahead)
                     for drawn in self._draw(
-                        start[row], seeds[row], r, kind, leaf, base, 1, leaf_tries, chosen[row], leaves[row]
+                        start[row],
+                        seeds[row],
+                        r,
+                        kind,
+                        leaf,
+                        base,
+                        1,
+                        leaf_tries,
+                        chosen[row],
+                        leaves[row],
+                        position,
+                        position,
                     )
                 )
                 viable = osd != ITEM_NONE
@@ -191,10 +212,21 @@ class Chooser:
             r = (place[:, None] + wanted * (first + np.arange(ahead))).ravel()
             each = np.repeat(row, ahead)
             base = np.repeat(place, ahead) + r
+            # mapper.c descends with the weights of the step's first position, and below a bucket with the shard's own.
+            own = np.repeat(place, ahead) if self._straws.positions > 1 else None
             item, osd, dead = (
                 drawn.reshape(len(row), ahead)
                 for drawn in self._draw(
-                    start[each], seeds[each], r, kind, leaf, base, wanted, leaf_tries, chosen[each]
+                    start[each],
+                    seeds[each],
+                    r,
+                    kind,
+                    leaf,
+                    base,
+                    wanted,
+                    leaf_tries,
+                    chosen[each],
+                    leaf_position=own,
                 )
             )
             viable = osd != ITEM_NONE
@@ -234,27 +266,40 @@ class Chooser:
         leaf_tries: int,
         taken: Ints,
         taken_leaves: Ints | None = None,
+        position: Ints | None = None,
+        leaf_position: Ints | None = None,
     ) -> tuple[Ints, Ints, Bools]:
         """One try of each row: (item of `kind`, what it gives or ITEM_NONE, rows that never find one).
 
         What it gives is the item itself, or with `leaf` an OSD under it that takes the row; `base` and `step`
         are the `r` of the tries for that OSD. An item that the row has among its `taken` gives nothing. Two items
-        may share an OSD: firstn passes over its `taken_leaves`, indep does not.
+        may share an OSD: firstn passes over its `taken_leaves`, indep does not. `position` and `leaf_position` are
+        those whose weights hold on the way to the item and to the OSD under it.
         """
-        item, dead = self._descend(start, seeds, r, kind)
+        item, dead = self._descend(start, seeds, r, kind, position)
         fresh = (item != ITEM_NONE) & ~(taken == item[:, None]).any(axis=1)
         if kind == "osd":
             fresh[fresh] = ~self._is_out(item[fresh], seeds[fresh])
         given = np.full(len(item), ITEM_NONE, dtype=np.int64)
         if leaf and kind != "osd":
             avoided = None if taken_leaves is None else taken_leaves[fresh]
-            given[fresh] = self._leaf(item[fresh], seeds[fresh], base[fresh], step, leaf_tries, avoided)
+            within = None if leaf_position is None else leaf_position[fresh]
+            given[fresh] = self._leaf(
+                item[fresh], seeds[fresh], base[fresh], step, leaf_tries, avoided, within
+            )
         else:
             given[fresh] = item[fresh]
         return item, given, dead
 
     def _leaf(
-        self, bucket: Ints, seeds: Ints, base: Ints, step: int, tries: int, avoided: Ints | None
+        self,
+        bucket: Ints,
+        seeds: Ints,
+        base: Ints,
+        step: int,
+        tries: int,
+        avoided: Ints | None,
+        position: Ints | None,
     ) -> Ints:
         """One OSD under each row's bucket that is in and not `avoided`; ITEM_NONE where the tries ran out."""
         found = np.full(len(bucket), ITEM_NONE, dtype=np.int64)
@@ -263,7 +308,11 @@ class Chooser:
             if not len(open_rows):
                 break
             item, dead = self._descend(
-                bucket[open_rows], seeds[open_rows], base[open_rows] + step * failed, "osd"
+                bucket[open_rows],
+                seeds[open_rows],
+                base[open_rows] + step * failed,
+                "osd",
+                None if position is None else position[open_rows],
             )
             good = item != ITEM_NONE
             good[good] = ~self._is_out(item[good], seeds[open_rows[good]])
@@ -273,7 +322,9 @@ class Chooser:
             open_rows = open_rows[~good & ~dead]
         return found
 
-    def _descend(self, start: Ints, seeds: Ints, r: Ints, kind: str) -> tuple[Ints, Bools]:
+    def _descend(
+        self, start: Ints, seeds: Ints, r: Ints, kind: str, position: Ints | None
+    ) -> tuple[Ints, Bools]:
         """From each row's bucket down to an item of `kind`: (item or ITEM_NONE, rows that never find one)."""
         at = start.copy()
         found = np.full(len(start), ITEM_NONE, dtype=np.int64)
@@ -284,7 +335,8 @@ class Chooser:
             walking, rows = walking[self._sizes[rows] > 0], rows[self._sizes[rows] > 0]
             if not len(walking):
                 break
-            item = self._straw2(rows, seeds[walking], r[walking])
+            here = None if position is None else position[walking]
+            item = self._straw2(rows, seeds[walking], r[walking], here)
             is_osd = item >= 0
             if kind == "osd":
                 arrived, lost = is_osd, np.zeros_like(is_osd)
@@ -298,24 +350,11 @@ class Chooser:
             walking = walking[~arrived & ~lost]
         return found, dead
 
-    def _straw2(self, rows: Ints, seeds: Ints, r: Ints) -> Ints:
+    def _straw2(self, rows: Ints, seeds: Ints, r: Ints, position: Ints | None) -> Ints:
         """The item with the longest straw in each row's bucket; ties and all-zero weights go to the first."""
-        items, cost, _ = self._straws(rows, seeds, r)
+        items, cost, _ = self._straws.draw(rows, seeds, r, position)
         best: Ints = items[np.arange(len(rows)), cost.argmin(axis=1)]
         return best
-
-    def _straws(self, rows: Ints, seeds: Ints, r: Ints) -> tuple[Ints, Ints, npt.NDArray[np.uint32]]:
-        """Items of each row's bucket, what each straw costs (the cheapest is the longest), and what it drew."""
-        width = int(self._sizes[rows].max())
-        items, weights = self._items[rows, :width], self._weights[rows, :width]
-        drawn = hash3(seeds.astype(np.uint32)[:, None], items.astype(np.uint32), r.astype(np.uint32)[:, None])
-        return items, self._cost(drawn, weights), drawn
-
-    @staticmethod
-    def _cost(drawn: npt.NDArray[np.uint32], weights: Ints) -> Ints:
-        cost: Ints = DRAW_COST[drawn & np.uint32(0xFFFF)] // np.maximum(weights, 1)
-        cost[weights == 0] = _NEVER
-        return cost
 
     def _is_out(self, osds: Ints, seeds: Ints) -> Bools:
         """Whether the override reweight turns each OSD away for each seed."""

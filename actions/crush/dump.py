@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
-from actions.crush.map import Bucket, CrushMap, Rule, RuleStep, Tunables
+from actions.crush.map import Bucket, ChooseArg, ChooseArgs, CrushMap, Rule, RuleStep, Tunables
 from data.outside_text import CLUSTER_NAME, clean_identifier
 from data.refusal import Refusal
 
@@ -65,16 +64,23 @@ class _Tunables(msgspec.Struct):
     choose_local_fallback_tries: int = 0
 
 
+class _ChooseArg(msgspec.Struct):
+    bucket_id: int
+    weight_set: list[list[float]] = []
+    ids: list[int] = []
+
+
 class _Dump(msgspec.Struct):
     devices: list[_Device]
     buckets: list[_Bucket]
     rules: list[_Rule]
     tunables: _Tunables
     types: list[_Type] = []
-    choose_args: dict[str, Any] = {}
+    choose_args: dict[str, list[_ChooseArg]] = {}
 
 
 _DUMP = msgspec.json.Decoder(_Dump)
+_GRAIN = 0x10000
 _LEAF = "osd"
 _UNNAMED_STEPS = {
     10: "set_choose_local_tries",
@@ -99,18 +105,19 @@ def crush_of_dump(dump: bytes) -> CrushMap:
     tunables = parsed.tunables
     leaf = next((kind.name for kind in parsed.types if kind.type_id == 0), _LEAF)
     renamed = {leaf: _LEAF, _LEAF: leaf}  # another type may be called "osd"
+    buckets = {
+        bucket.id: Bucket(
+            id=bucket.id,
+            name=clean_identifier(bucket.name, CLUSTER_NAME.limit),
+            type=renamed.get(bucket.type_name, bucket.type_name),
+            items=tuple(item.id for item in sorted(bucket.items, key=_position)),
+            weights=tuple(item.weight for item in sorted(bucket.items, key=_position)),
+            algorithm=bucket.alg,
+        )
+        for bucket in parsed.buckets
+    }
     return CrushMap(
-        buckets={
-            bucket.id: Bucket(
-                id=bucket.id,
-                name=clean_identifier(bucket.name, CLUSTER_NAME.limit),
-                type=renamed.get(bucket.type_name, bucket.type_name),
-                items=tuple(item.id for item in sorted(bucket.items, key=_position)),
-                weights=tuple(item.weight for item in sorted(bucket.items, key=_position)),
-                algorithm=bucket.alg,
-            )
-            for bucket in parsed.buckets
-        },
+        buckets=buckets,
         rules={
             rule.rule_id: Rule(
                 id=rule.rule_id,
@@ -128,8 +135,39 @@ def crush_of_dump(dump: bytes) -> CrushMap:
             choose_local_fallback_tries=tunables.choose_local_fallback_tries,
         ),
         classes={device.id: device.class_ for device in parsed.devices if device.class_},
-        has_choose_args=bool(parsed.choose_args),
+        choose_args={
+            _set_key(key): _choose_args(key, args, buckets) for key, args in parsed.choose_args.items()
+        },
     )
+
+
+def _set_key(key: str) -> int:
+    """The id of a pool, or COMPAT_SET, which is -1 as a number of 64 bits with a sign or without one."""
+    if not key.removeprefix("-").isdecimal():
+        raise UnreadableCrushDump(
+            f"The crush dump has choose_args of {key!r}, which is not the id of a pool."
+        )
+    number = int(key)
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def _choose_args(key: str, args: list[_ChooseArg], buckets: Mapping[int, Bucket]) -> ChooseArgs:
+    """One set. Ceph prints its weights as fractions, which are whole numbers of 1/65536 up to a weight of 256."""
+    found: dict[int, ChooseArg] = {}
+    for arg in args:
+        if (bucket := buckets.get(arg.bucket_id)) is None:
+            continue
+        weight_set = tuple(tuple(round(weight * _GRAIN) for weight in weights) for weights in arg.weight_set)
+        if any(len(row) != len(bucket.items) for row in (*weight_set, *filter(None, [arg.ids]))):
+            raise UnreadableCrushDump(
+                f"The crush dump has choose_args {key} of bucket {bucket.name} for another number of items than it has."
+            )
+        if any(not 0 <= weight < 1 << 32 for row in weight_set for weight in row):
+            raise UnreadableCrushDump(
+                f"The crush dump has choose_args {key} of bucket {bucket.name} out of range."
+            )
+        found[arg.bucket_id] = ChooseArg(weight_set, tuple(arg.ids))
+    return found
 
 
 def _position(item: _Item) -> int:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 ITEM_NONE = 0x7FFFFFFF
 """CRUSH's "no OSD here" in a mapping."""
+
+COMPAT_SET = -1
+"""The key of the compat weight-set among `choose_args`; every other key is the id of a pool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,21 @@ class Tunables:
 
 
 @dataclass(frozen=True, slots=True)
+class ChooseArg:
+    """What one set of `choose_args` puts in place of a bucket's own weights and items."""
+
+    weight_set: tuple[tuple[int, ...], ...] = ()
+    """The weights of the bucket's items, one tuple for each position of a PG's set; the last tuple also holds for every
+    position behind it. Empty: the bucket's own weights."""
+    ids: tuple[int, ...] = ()
+    """The numbers that are hashed in place of the items. Empty: the items themselves."""
+
+
+ChooseArgs = Mapping[int, ChooseArg]
+"""One set: what it changes, by the id of the bucket."""
+
+
+@dataclass(frozen=True, slots=True)
 class CrushMap:
     """The whole map."""
 
@@ -65,4 +83,9 @@ class CrushMap:
     tunables: Tunables = Tunables()
     classes: Mapping[int, str] | None = None
     """Device class of each OSD."""
-    has_choose_args: bool = False
+    choose_args: Mapping[int, ChooseArgs] = field(default_factory=dict)
+    """Weight-sets: `COMPAT_SET` for every pool that has none of its own, and those of single pools by their ids."""
+
+    def find_choose_args(self, pool: int) -> ChooseArgs | None:
+        """The set by which a pool is placed: its own, even an empty one, else the compat set; None without both."""
+        return self.choose_args.get(pool, self.choose_args.get(COMPAT_SET))

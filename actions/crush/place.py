@@ -29,7 +29,7 @@ def place(
     reweights: override of every OSD that exists, in [0, 1]; an OSD that is missing is out. Replicated sets
     leave out what cannot be placed or is down; erasure-coded sets keep the position as ITEM_NONE.
     affinities: primary affinity where it is not 1. Raises
-    CannotPlace on a map with choose_args, buckets other than straw2, unknown steps or a missing rule.
+    CannotPlace on a map with buckets other than straw2, unknown steps or a missing rule.
     """
     fixed = {int(osd): round(weight * FULL_WEIGHT) for osd, weight in reweights.items()}
     lessened = {osd: a for osd, a in (affinities or {}).items() if a < 1.0}
@@ -61,7 +61,7 @@ def raw_sets(chooser: Chooser, crush: CrushMap, pool: Pool, seeds: Ints) -> Ints
     rule = crush.rules.get(pool.rule)
     if rule is None:
         raise CannotPlace(f"Pool {pool.name} uses CRUSH rule {pool.rule}, which the map does not have.")
-    return chooser.place(rule, placement_seeds(pool, seeds), pool.size)
+    return chooser.place(rule, placement_seeds(pool, seeds), pool.size, pool.id)
 
 
 def placement_seeds(pool: Pool, seeds: Ints) -> Ints:

@@ -3,6 +3,9 @@
 Lowering an item's weight shortens only its own straws, so a placement can change only where that item has won and no
 longer surely does. One pass finds all of them, and what it finds holds for every weight on the way down: a rung of
 a ladder need place no other PG.
+
+With weight-sets the same holds for every position of a PG's set: a straw has the weight that its position has in the
+set of the pool, and "lowered" means that no weight at any position is higher. The numbers that are hashed stay.
 """
 
 from __future__ import annotations
@@ -13,8 +16,9 @@ import numpy as np
 
 from actions.cluster.view import Pool
 from actions.crush.choose import FULL_WEIGHT, Chooser, Ints
-from actions.crush.map import ITEM_NONE, CrushMap
+from actions.crush.map import COMPAT_SET, ITEM_NONE, CrushMap, Rule
 from actions.crush.place import placement_seeds, raw_sets
+from actions.crush.straws import weigh_straws
 from data.ids import OsdId, PgId, pg_id
 
 
@@ -22,10 +26,23 @@ class _Watch(Chooser):
     """A placement that notes the seeds for which an item wins now and might lose at its lowest weight."""
 
     def __init__(self, crush: CrushMap, lowest: CrushMap, reweights: Mapping[int, int]) -> None:
-        super().__init__(crush, reweights)
-        self._lowest = Chooser(lowest, reweights)._weights
-        self._settled = self._find_settled(crush)
+        self._floor = Chooser(lowest, reweights)
+        self._settled_by: dict[int, Ints] = {}
         self.seeds: set[int] = set()
+        super().__init__(crush, reweights)
+
+    def _use_straws_of(self, pool: int) -> None:
+        super()._use_straws_of(pool)
+        self._floor._use_straws_of(pool)
+        self._lowest = self._floor._straws
+
+    def place(self, rule: Rule, seeds: Ints, size: int, pool: int = COMPAT_SET) -> Ints:
+        """As a Chooser does it; the seeds that may be placed otherwise are in `seeds` then."""
+        self._use_straws_of(pool)
+        if pool not in self._settled_by:
+            self._settled_by[pool] = self._find_settled(self._crush)
+        self._settled = self._settled_by[pool]
+        return super().place(rule, seeds, size, pool)
 
     def _find_settled(self, crush: CrushMap) -> Ints:
         """For each bucket's row an OSD that stands for all of its OSDs, or ITEM_NONE where they must be drawn.
@@ -36,7 +53,10 @@ class _Watch(Chooser):
         settled = np.full(len(self._sizes), ITEM_NONE, dtype=np.int64)
         if not _is_forest(crush):
             return settled
-        stays = (self._weights == self._lowest).all(axis=1)
+        positions = range(max(self._straws.positions, self._lowest.positions))
+        stays = np.all(
+            [self._straws.weights_at(at) == self._lowest.weights_at(at) for at in positions], axis=(0, 2)
+        )
         for id_, row in self._rows_of.items():
             osds = crush.buckets[id_].items
             if stays[row] and osds and min(osds) >= 0 and (self._reweights[list(osds)] >= FULL_WEIGHT).all():
@@ -44,25 +64,38 @@ class _Watch(Chooser):
         return settled
 
     def _leaf(
-        self, bucket: Ints, seeds: Ints, base: Ints, step: int, tries: int, avoided: Ints | None
+        self,
+        bucket: Ints,
+        seeds: Ints,
+        base: Ints,
+        step: int,
+        tries: int,
+        avoided: Ints | None,
+        position: Ints | None,
     ) -> Ints:
         found = self._settled[self._row_by_negative[-bucket]]
         drawn = np.flatnonzero(found == ITEM_NONE)
         found[drawn] = super()._leaf(
-            bucket[drawn], seeds[drawn], base[drawn], step, tries, None if avoided is None else avoided[drawn]
+            bucket[drawn],
+            seeds[drawn],
+            base[drawn],
+            step,
+            tries,
+            None if avoided is None else avoided[drawn],
+            None if position is None else position[drawn],
         )
         return found
 
-    def _straw2(self, rows: Ints, seeds: Ints, r: Ints) -> Ints:
-        items, cost, drawn = self._straws(rows, seeds, r)
+    def _straw2(self, rows: Ints, seeds: Ints, r: Ints, position: Ints | None) -> Ints:
+        items, cost, drawn = self._straws.draw(rows, seeds, r, position)
         at = np.arange(len(rows))
         first = cost.argmin(axis=1)
-        low = self._lowest[rows, first]
-        doubtful = np.flatnonzero(low < self._weights[rows, first])
+        low = self._lowest.find_weight(rows, position, first)
+        doubtful = np.flatnonzero(low < self._straws.find_weight(rows, position, first))
         if len(doubtful):
             others = cost[doubtful].copy()
             others[np.arange(len(doubtful)), first[doubtful]] = np.iinfo(np.int64).max
-            at_lowest = self._cost(drawn[doubtful, first[doubtful]], low[doubtful])
+            at_lowest = weigh_straws(drawn[doubtful, first[doubtful]], low[doubtful])
             lost = at_lowest >= others.min(axis=1)
             self.seeds.update(seeds[doubtful[lost]].tolist())
         best: Ints = items[at, first]

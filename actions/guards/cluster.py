@@ -3,7 +3,7 @@
 # ruff: noqa: ARG001  (guards share one signature)
 from __future__ import annotations
 
-from actions.cluster.view import ClusterView, Pg
+from actions.cluster.view import ClusterView, Pg, StretchMode
 from actions.context import Context
 from actions.flight import list_own_pgs, list_ready_pgs, list_touched_pgs
 from actions.guards.verdict import Pass, Refuse, count
@@ -53,10 +53,20 @@ def stale_view(view: ClusterView, drain: Drain, policy: Policy, context: Context
     return Pass(f"seen {max(age, 0):.0f} s ago")
 
 
+_STRETCHED = {
+    StretchMode.DEGRADED: "The cluster is in degraded stretch mode: a site is away, and PGs have copies at the other "
+    "one alone. This ends when the site is back and its PGs are whole.",
+    StretchMode.RECOVERING: "The cluster recovers from degraded stretch mode: the PGs of the site that came back are "
+    "filled. This ends when Ceph leaves that mode, with every PG whole at both sites.",
+}
+
+
 def unhealthy(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
     """Trouble that is not our own doing: where the next step would touch it, where a PG serves nobody, or where so much
-    of the cluster recovers that recovery must have it to itself.
+    of the cluster recovers that recovery must have it to itself. A stretched cluster without one of its sites is such.
     """
+    if (stretched := _STRETCHED.get(view.stretch_mode)) is not None:
+        return Refuse("unhealthy", stretched, {"stretch_mode": view.stretch_mode.value})
     bad = [pg for pg in context.survey.restless.values() if not _excused(pg, context)]
     touched = list_touched_pgs(drain, context)
     beside = _find_down(view, drain, context)

@@ -13,7 +13,7 @@ from actions.cluster.port import Command, CrushReweight, RemoveUpmap, SetFlag
 from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.flight import Allowance, stirrable
-from actions.foresight import Placement, placed, stirred_by, weighed
+from actions.foresight import Placement, placed, stirred_by, weighed, why_no_crush_weight
 from actions.guards.verdict import count
 from actions.ledger import Pairs, command_for, found, pinned, same, upmap_key, write_pairs
 from actions.mechanics.batch import Batch, Bound, bound_for, pin
@@ -45,6 +45,8 @@ def next_rung(view: ClusterView, drain: Drain, osd: OsdId, context: Context, all
         return Batch(
             _flagged(again), frozenset(lost), f"pin {', '.join(lost)} again: the last pin does not stand"
         )
+    if why := why_no_crush_weight(view):
+        return Batch(waits_for=f"{why}; remove them, or change the weight by hand")
     if context.survey.restless:
         return Batch(waits_for="every PG must be at rest before the CRUSH weight changes")
     if allowance.peering < 1 or allowance.taken:

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from actions.cluster.port import Command, CrushReweight, RemoveUpmap
 from actions.cluster.view import ClusterView
 from actions.flight import Allowance
-from actions.foresight import placed, stirred_by, weighed
+from actions.foresight import placed, stirred_by, weighed, why_no_crush_weight
 from actions.guards.verdict import count
 from actions.mechanics.batch import Batch, bound_for
 from actions.mechanics.void import void
@@ -42,6 +42,8 @@ def next_rung(
     if starts < 1:
         return Batch(waits_for="the budget is in use")
     now = view.osds[osd].crush_weight
+    if goal < now and (why := why_no_crush_weight(view)):
+        return Batch(waits_for=f"{why}; remove them, or cancel the drain")
     candidates = {pg for pg in stirred if pg in view.pgs} or stirred_by(view, (osd,), {osd: goal})
     weight, moved = goal, _moved(view, osd, goal, candidates)
     if len(moved) > starts:

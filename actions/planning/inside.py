@@ -9,12 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from actions.cluster.view import ClusterView, Pg
-from actions.foresight import placed, stirred_by, weighed
+from actions.foresight import placed, stirred_by, weighed, why_no_crush_weight
 from actions.guards.verdict import count
 from actions.planning.routes import moves_between
 from actions.survey import whole
 from data.drain import Drain, Move
 from data.ids import OsdId, PgId
+
+_NO_SETS = (
+    "remove them (ceph osd crush weight-set rm-compat, ceph osd crush weight-set rm POOL), or drain by hand."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,11 @@ def inside_host(
     """What happens when the CRUSH weights of the drain's OSDs go to 0. `ordered`: every PG, riskiest first."""
     leaving = frozenset(drain.osds)
     why = _why(view, homeless)
+    if sets := why_no_crush_weight(view):
+        problem = (
+            f"{why}, and the mechanic that is left, CRUSH weight 0, is not to be had. {sets}: {_NO_SETS}"
+        )
+        return Inside(why, (), (), problem)
     touched = stirred_by(view, drain.osds, {})
     final = placed(view, (), touched, crush=weighed(view, dict.fromkeys(drain.osds, 0.0)))
     moves: list[Move] = []

@@ -43,7 +43,8 @@ class Golden:
     def placed(self, rule: int, size: int, count: int, reweights: dict[str, float]) -> list[list[int]]:
         whole = {osd: 0x10000 for bucket in self.crush.buckets.values() for osd in bucket.items if osd >= 0}
         chooser = Chooser(self.crush, whole | {int(osd): int(w * 0x10000) for osd, w in reweights.items()})
-        sets: list[list[int]] = chooser.place(self.crush.rules[rule], np.arange(count), size).tolist()
+        # crushtool places by the weight-set of pool 0, or by that of all pools
+        sets: list[list[int]] = chooser.place(self.crush.rules[rule], np.arange(count), size, 0).tolist()
         return sets
 
 

@@ -238,17 +238,33 @@ def test_an_osd_without_primary_affinity_follows_and_its_set_stays_the_same() ->
     assert {pg: set(up) for pg, up in after.items()} == {pg: set(up) for pg, up in before.items()}
 
 
-def test_a_map_with_weight_sets_is_refused_with_the_cure() -> None:
-    crush = CrushMap(SMALL.buckets, SMALL.rules, has_choose_args=True)
-    with pytest.raises(CannotPlace, match="choose_args"):
-        place(crush, pool(3, 1, erasure=False), ALL_IN, {})
-
-
-def test_a_bucket_of_another_algorithm_is_refused_by_name() -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "cure"),
+    [
+        ("straw", "set-all-straw-buckets-to-straw2"),
+        ("uniform", "a new straw2 bucket"),
+        ("list", "a new straw2 bucket"),
+        ("tree", "a new straw2 bucket"),
+    ],
+)
+def test_a_bucket_of_another_algorithm_is_refused_by_name_with_its_cure(algorithm: str, cure: str) -> None:
     root = next(bucket for bucket in SMALL.buckets.values() if bucket.type == "root")
-    legacy = Bucket(root.id, root.name, root.type, root.items, root.weights, algorithm="straw")
-    with pytest.raises(CannotPlace, match="Bucket root uses straw"):
+    legacy = Bucket(root.id, root.name, root.type, root.items, root.weights, algorithm=algorithm)
+    with pytest.raises(CannotPlace, match=f"Bucket root uses {algorithm};.*{cure}.*or drain by hand"):
         place(CrushMap({**SMALL.buckets, root.id: legacy}, SMALL.rules), pool(3, 1, False), ALL_IN, {})
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (RuleStep("take", item=-7), RuleStep("choose_msr", num=3, type="host"), RuleStep("emit")),
+        (RuleStep("set_msr_descents", item=3), RuleStep("take", item=-7), RuleStep("emit")),
+    ],
+)
+def test_a_rule_with_multi_step_retries_is_refused_by_name(steps: tuple[RuleStep, ...]) -> None:
+    crush = CrushMap(SMALL.buckets, {0: Rule(0, "wide", steps)})
+    with pytest.raises(CannotPlace, match=r"Rule wide has multi-step retries \(MSR\), .*osd pool set POOL"):
+        place(crush, pool(3, 1, erasure=False), ALL_IN, {})
 
 
 def test_bytes_that_are_no_crush_dump_are_refused_with_one_sentence() -> None:

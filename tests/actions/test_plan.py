@@ -112,8 +112,11 @@ def test_old_clients_get_rungs_of_the_override_and_the_plan_says_why() -> None:
 
 def test_a_map_that_cannot_be_computed_is_refused() -> None:
     view = calm_view()
-    view = replace(view, crush=replace(view.crush, has_choose_args=True))
-    assert "choose_args" in a_plan(view, a_drain()).refusals[0]
+    buckets = {id_: replace(bucket, algorithm="list") for id_, bucket in view.crush.buckets.items()}
+    made = a_plan(replace(view, crush=replace(view.crush, buckets=buckets)), a_drain())
+    assert "uses list; only straw2 is computed" in made.refusals[0]
+    assert "neither a walk by upmap nor a ladder by override reweight" in made.refusals[0]
+    assert made.moves == ()
 
 
 def test_a_fingerprint_changes_with_the_map_and_not_with_what_drains_set() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from actions.cluster.dumps.decoding import decoded, not_understood, within
-from actions.cluster.view import Pool
+from actions.cluster.view import Pool, StretchMode
 from data.ids import OsdId, PgId
 from data.outside_text import CLUSTER_NAME, clean_identifier
 
@@ -64,6 +64,12 @@ class _Upmap(msgspec.Struct):
     mappings: list[_Pair]
 
 
+class _Stretch(msgspec.Struct):
+    stretch_mode_enabled: bool = False
+    degraded_stretch_mode: int = 0
+    recovering_stretch_mode: int = 0
+
+
 class _Dump(msgspec.Struct):
     epoch: int
     flags_set: list[str]
@@ -81,6 +87,7 @@ class _Dump(msgspec.Struct):
     device_class_flags: dict[str, list[str]] = {}
     osd_xinfo: list[_ExtraRow] = []
     fsid: str = ""
+    stretch_mode: _Stretch = msgspec.field(default_factory=_Stretch)
 
 
 _DECODER = msgspec.json.Decoder(_Dump)
@@ -121,6 +128,7 @@ class OsdDump:
     bucket_flags: Mapping[str, frozenset[str]]
     """Flags set on a CRUSH bucket, by its name; they hold for every OSD below it."""
     class_flags: Mapping[str, frozenset[str]]
+    stretch_mode: StretchMode
 
     @property
     def pg_count(self) -> int:
@@ -155,7 +163,17 @@ def osd_dump(raw: bytes) -> OsdDump:
         flags=_global(dump.flags_set),
         bucket_flags={name: frozenset(flags) for name, flags in dump.crush_node_flags.items()},
         class_flags={name: frozenset(flags) for name, flags in dump.device_class_flags.items()},
+        stretch_mode=_stretch_mode(dump.stretch_mode),
     )
+
+
+def _stretch_mode(told: _Stretch) -> StretchMode:
+    """While it recovers the cluster is still degraded: the mon clears both when every PG is whole at both sites."""
+    if not told.stretch_mode_enabled:
+        return StretchMode.OFF
+    if told.recovering_stretch_mode:
+        return StretchMode.RECOVERING
+    return StretchMode.DEGRADED if told.degraded_stretch_mode else StretchMode.HEALTHY
 
 
 def _osd(row: _OsdRow, old_weight: int) -> MapOsd:

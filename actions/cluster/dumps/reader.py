@@ -94,6 +94,7 @@ class Reader:
             crush=places.crush,
             upmap_items=osdmap.upmap_items,
             has_full_upmaps=osdmap.has_full_upmaps,
+            stretch_mode=osdmap.stretch_mode,
             require_min_compat_client=osdmap.require_min_compat_client,
             nearfull_ratio=osdmap.nearfull_ratio,
             backfillfull_ratio=osdmap.backfillfull_ratio,

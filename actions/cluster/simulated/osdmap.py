@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from actions.cluster.view import Pool
 from actions.crush.choose import FULL_WEIGHT, Chooser, Ints
 from actions.crush.map import ITEM_NONE, CrushMap
 from actions.crush.place import led_by_affinity, placement_seeds, raw_sets, upmapped
+from actions.crush.reweigh import with_crush_weight, without_osd
 from data.ids import OsdId, PgId, pg_id
 
 
@@ -98,14 +98,7 @@ class OsdMap:
     def set_crush_weight(self, osd: int, weight: int) -> set[int]:
         """CRUSH weight in 16.16, carried up the tree."""
         self.epoch += 1
-        buckets = dict(self.crush.buckets)
-        item, change = osd, weight - self.crush_weight(osd)
-        while holder := next((b for b in buckets.values() if item in b.items), None):
-            at = holder.items.index(item)
-            weights = (*holder.weights[:at], holder.weights[at] + change, *holder.weights[at + 1 :])
-            buckets[holder.id] = replace(holder, weights=weights)
-            item = holder.id
-        self.crush = replace(self.crush, buckets=buckets)
+        self.crush = with_crush_weight(self.crush, osd, weight / FULL_WEIGHT)
         before = {pool: raw.copy() for pool, raw in self._raw.items()}
         self._place_anew()
         changed: set[int] = set()
@@ -116,12 +109,7 @@ class OsdMap:
     def purge(self, osd: int) -> set[int]:
         """Take the OSD out of the map and the tree. Pins that name it stay until the mon looks them over."""
         touched = self.holding(osd) | self.set_crush_weight(osd, 0)
-        buckets = dict(self.crush.buckets)
-        for holder in (bucket for bucket in self.crush.buckets.values() if osd in bucket.items):
-            left = [(item, w) for item, w in zip(holder.items, holder.weights, strict=True) if item != osd]
-            items, weights = tuple(item for item, _ in left), tuple(weight for _, weight in left)
-            buckets[holder.id] = replace(holder, items=items, weights=weights)
-        self.crush = replace(self.crush, buckets=buckets)
+        self.crush = without_osd(self.crush, osd)
         self.reweights.pop(osd, None)
         self.old_weights.pop(osd, None)
         self.affinities.pop(OsdId(osd), None)

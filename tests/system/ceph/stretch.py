@@ -1,0 +1,130 @@
+"""A throw-away cluster stretched over two sites, with a tiebreaker; a site that is lost, and that comes back.
+
+OSDs stand at the sites in turn: the even ones at dc1, the odd ones at dc2. Pacific's commands.
+"""
+
+from __future__ import annotations
+
+from actions.cluster.dumps.osd_dump import osd_dump
+from actions.cluster.view import StretchMode
+from tests.system.ceph.minicluster import MiniCluster
+from tests.system.ceph.ports import reserve_port
+
+SITES = ("dc1", "dc2")
+LOST_MON = "mon.b"
+RULES = {
+    "each_site": " step take dc1\n step chooseleaf firstn 2 type host\n step emit\n"
+    " step take dc2\n step chooseleaf firstn 2 type host\n step emit\n",
+    "sites_first": " step take default\n step choose firstn 0 type datacenter\n"
+    " step chooseleaf firstn 2 type host\n step emit\n",
+}
+
+
+def stretch_cluster(cluster: MiniCluster) -> None:
+    """Three mons, two sites of hosts, a pool of each rule, stretch mode."""
+    add_mons(cluster)
+    for site in SITES:
+        cluster.command("osd crush add-bucket", name=site, type="datacenter")
+        cluster.command("osd crush move", name=site, args=["root=default"])
+    for osd in range(cluster.hosts):
+        cluster.command(
+            "osd crush move", name=cluster.host_of(f"osd.{osd}"), args=[f"datacenter={site_of(osd)}"]
+        )
+    add_rules(cluster)
+    cluster.command("osd set-require-min-compat-client", version="luminous")
+    cluster.pool("rep", pg_num=16, size=3)
+    cluster.wait_clean()
+    cluster.command("mon set election_strategy", strategy="connectivity")
+    for mon, site in zip("abc", (*SITES, "dc3"), strict=True):
+        cluster.command("mon set_location", name=mon, args=[f"datacenter={site}"])
+    cluster.command(
+        "mon enable_stretch_mode",
+        tiebreaker_mon="c",
+        new_crush_rule="each_site",
+        dividing_bucket="datacenter",
+    )
+    cluster.pool("late", pg_num=16, size=4)
+    cluster.command("osd pool set", pool="late", var="crush_rule", val="sites_first")
+    cluster.wait_clean()
+
+
+def site_of(osd: int) -> str:
+    """Where the OSD stands."""
+    return SITES[osd % 2]
+
+
+def add_mons(cluster: MiniCluster) -> None:
+    """Two mons beside the first, with stores of their own."""
+    cluster.folder.joinpath("monmap").write_bytes(cluster.command("mon getmap"))
+    for quorum, mon in ((2, "b"), (3, "c")):
+        store = cluster.folder / f"mon-{mon}"
+        store.mkdir()
+        first = (
+            "--monmap",
+            str(cluster.inside / "monmap"),
+            "--keyring",
+            str(cluster.inside / "keyring.mon.a"),
+        )
+        cluster.run("ceph-mon", "--mkfs", *_named(cluster, mon), *first)
+        port, held = reserve_port()
+        address = f"[v2:127.0.0.1:{port},v1:127.0.0.1:{port + 1}]"
+        start_mon(cluster, mon, "--public-addrv", address)
+        cluster.wait(
+            lambda count=quorum: len(cluster.json("quorum_status")["quorum"]) == count, 60, "a quorum"
+        )
+        held.close()
+
+
+def start_mon(cluster: MiniCluster, mon: str, *more: str) -> None:
+    """Start a mon that `add_mons` has made."""
+    argv = ["env", "ceph-mon", "-f", *_named(cluster, mon), *more]
+    cluster.daemons.spawn(f"mon.{mon}", cluster.enter(argv, "minihost"))
+
+
+def _named(cluster: MiniCluster, mon: str) -> tuple[str, ...]:
+    conf = str(cluster.inside / "ceph.conf")
+    return "-i", mon, "-c", conf, "--mon-data", str(cluster.inside / f"mon-{mon}")
+
+
+def add_rules(cluster: MiniCluster) -> None:
+    """Both ways to write a rule for two sites."""
+    cluster.folder.joinpath("crushmap").write_bytes(cluster.command("osd getcrushmap"))
+    text = cluster.run("crushtool", "-d", str(cluster.inside / "crushmap")).decode()
+    rules = "".join(
+        f"rule {name} {{\n id {number}\n type replicated\n min_size 1\n max_size 10\n{steps}}}\n"
+        for number, (name, steps) in enumerate(RULES.items(), 5)
+    )
+    cluster.folder.joinpath("crushmap.txt").write_text(
+        text.replace("# end crush map", rules + "# end crush map")
+    )
+    cluster.run(
+        "crushtool", "-c", str(cluster.inside / "crushmap.txt"), "-o", str(cluster.inside / "crushmap.new")
+    )
+    cluster.command("osd setcrushmap", inbuf=cluster.folder.joinpath("crushmap.new").read_bytes())
+
+
+def lose_site(cluster: MiniCluster) -> None:
+    """Everything at dc2 dies; the cluster is in degraded stretch mode then."""
+    lost = set(range(1, cluster.hosts, 2))
+    for osd in lost:
+        cluster.kill(f"osd.{osd}")
+    cluster.wait(lambda: lost.isdisjoint(cluster.osds()), 120, "the OSDs of the site down")
+    cluster.kill(LOST_MON)
+    wait_for(cluster, StretchMode.DEGRADED)
+
+
+def bring_site_back(cluster: MiniCluster) -> None:
+    """Everything at dc2 starts again."""
+    start_mon(cluster, LOST_MON.removeprefix("mon."))
+    for osd in range(1, cluster.hosts, 2):
+        cluster.spawn(f"osd.{osd}")
+
+
+def wait_for(cluster: MiniCluster, *modes: StretchMode) -> None:
+    """Until the osdmap tells one of these modes."""
+    cluster.wait(lambda: stretch_mode(cluster) in modes, 60, f"stretch mode {modes[0].value}")
+
+
+def stretch_mode(cluster: MiniCluster) -> StretchMode:
+    """What the osdmap tells."""
+    return osd_dump(cluster.command("osd dump", format="json")).stretch_mode
