@@ -20,7 +20,7 @@ RULES = {
 }
 
 
-def stretch_cluster(cluster: MiniCluster) -> None:
+def stretch_cluster(cluster: MiniCluster, pg_num: int = 16) -> None:
     """Three mons, two sites of hosts, a pool of each rule, stretch mode."""
     add_mons(cluster)
     for site in SITES:
@@ -32,7 +32,7 @@ def stretch_cluster(cluster: MiniCluster) -> None:
         )
     add_rules(cluster)
     cluster.command("osd set-require-min-compat-client", version="luminous")
-    cluster.pool("rep", pg_num=16, size=3)
+    cluster.pool("rep", pg_num=pg_num, size=3)
     cluster.wait_clean()
     cluster.command("mon set election_strategy", strategy="connectivity")
     for mon, site in zip("abc", (*SITES, "dc3"), strict=True):
@@ -43,7 +43,7 @@ def stretch_cluster(cluster: MiniCluster) -> None:
         new_crush_rule="each_site",
         dividing_bucket="datacenter",
     )
-    cluster.pool("late", pg_num=16, size=4)
+    cluster.pool("late", pg_num=pg_num, size=4)
     cluster.command("osd pool set", pool="late", var="crush_rule", val="sites_first")
     cluster.wait_clean()
 
@@ -122,7 +122,7 @@ def bring_site_back(cluster: MiniCluster) -> None:
 
 def wait_for(cluster: MiniCluster, *modes: StretchMode) -> None:
     """Until the osdmap tells one of these modes."""
-    cluster.wait(lambda: stretch_mode(cluster) in modes, 60, f"stretch mode {modes[0].value}")
+    cluster.wait(lambda: stretch_mode(cluster) in modes, 180, f"stretch mode {modes[0].value}")
 
 
 def stretch_mode(cluster: MiniCluster) -> StretchMode:
