@@ -194,7 +194,8 @@ def test_a_weight_that_differs_at_the_second_position_alone_stirs_the_pgs_that_i
     second = {**same, host.id: ChooseArg((host.weights, (0, *host.weights[1:])))}
     ends = [replace(SMALL, choose_args={COMPAT_SET: args}) for args in (same, second)]
     pools = pool(3, 64, erasure=False)
-    found = stirred(*reversed(find_bounds(ends)), pools, ALL_IN)
+    lowest, highest = find_bounds(ends)
+    found = stirred(highest, lowest, pools, ALL_IN)
     one, other = (place(each, pools, ALL_IN, {}) for each in ends)
     moved = {pg for pg in one if one[pg] != other[pg]}
     assert moved

@@ -5,6 +5,8 @@ OSDs stand at the sites in turn: the even ones at dc1, the odd ones at dc2. Paci
 
 from __future__ import annotations
 
+import time
+
 from actions.cluster.dumps.osd_dump import osd_dump
 from actions.cluster.view import StretchMode
 from tests.system.ceph.minicluster import MiniCluster
@@ -37,12 +39,16 @@ def stretch_cluster(cluster: MiniCluster, pg_num: int = 16) -> None:
     cluster.command("mon set election_strategy", strategy="connectivity")
     for mon, site in zip("abc", (*SITES, "dc3"), strict=True):
         cluster.command("mon set_location", name=mon, args=[f"datacenter={site}"])
+    time.sleep(
+        3
+    )  # Pacific may lose the change of the monmap, and keep the osdmap's, where another one is under way
     cluster.command(
         "mon enable_stretch_mode",
         tiebreaker_mon="c",
         new_crush_rule="each_site",
         dividing_bucket="datacenter",
     )
+    cluster.wait(lambda: cluster.json("mon dump")["stretch_mode"], 20, "stretch mode in the monmap")
     cluster.pool("late", pg_num=pg_num, size=4)
     cluster.command("osd pool set", pool="late", var="crush_rule", val="sites_first")
     cluster.wait_clean()
