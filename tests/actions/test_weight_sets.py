@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actions.cluster.port import CrushReweight
+from actions.cluster.port import CrushReweight, Reweight
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.simulated.spec import ClusterSpec, crush_tree
 from actions.cluster.view import ClusterView, Pool
@@ -194,7 +194,8 @@ def test_a_weight_that_differs_at_the_second_position_alone_stirs_the_pgs_that_i
     second = {**same, host.id: ChooseArg((host.weights, (0, *host.weights[1:])))}
     ends = [replace(SMALL, choose_args={COMPAT_SET: args}) for args in (same, second)]
     pools = pool(3, 64, erasure=False)
-    found = stirred(*reversed(find_bounds(ends)), pools, ALL_IN)
+    lowest, highest = find_bounds(ends)
+    found = stirred(highest, lowest, pools, ALL_IN)
     one, other = (place(each, pools, ALL_IN, {}) for each in ends)
     moved = {pg for pg in one if one[pg] != other[pg]}
     assert moved
@@ -238,6 +239,17 @@ def test_a_drain_on_a_map_with_weight_sets_ends_and_its_cancel_gives_all_back() 
         run.until(drain, DrainState.CANCELLED)
         assert map_of(run) == before
         assert not any(isinstance(command, CrushReweight) for command in run.watched.commands)
+
+
+def test_a_fill_on_a_map_with_weight_sets_plans_every_pg_that_belongs_on_the_new_disk() -> None:
+    cluster = SimulatedCluster(a_balanced_spec(), 1)
+    home = {pg.id for pg in cluster.view().pgs.values() if 0 in pg.up}
+    cluster.apply(Reweight(OsdId(0), 0.0))
+    while any(0 in pg.acting for pg in cluster.view().pgs.values()):
+        cluster.advance(60)
+    made = a_plan(cluster.view(), a_drain(0, DrainState.PROPOSED, intent=Intent.FILL))
+    assert made.refusals == ()
+    assert {move.pg for move in made.moves if move.target == 0} == home
 
 
 def test_old_clients_on_a_map_with_weight_sets_get_rungs_of_the_override() -> None:

@@ -5,6 +5,8 @@ OSDs stand at the sites in turn: the even ones at dc1, the odd ones at dc2. Paci
 
 from __future__ import annotations
 
+import time
+
 from actions.cluster.dumps.osd_dump import osd_dump
 from actions.cluster.view import StretchMode
 from tests.system.ceph.minicluster import MiniCluster
@@ -20,7 +22,7 @@ RULES = {
 }
 
 
-def stretch_cluster(cluster: MiniCluster) -> None:
+def stretch_cluster(cluster: MiniCluster, pg_num: int = 16) -> None:
     """Three mons, two sites of hosts, a pool of each rule, stretch mode."""
     add_mons(cluster)
     for site in SITES:
@@ -32,18 +34,22 @@ def stretch_cluster(cluster: MiniCluster) -> None:
         )
     add_rules(cluster)
     cluster.command("osd set-require-min-compat-client", version="luminous")
-    cluster.pool("rep", pg_num=16, size=3)
+    cluster.pool("rep", pg_num=pg_num, size=3)
     cluster.wait_clean()
     cluster.command("mon set election_strategy", strategy="connectivity")
     for mon, site in zip("abc", (*SITES, "dc3"), strict=True):
         cluster.command("mon set_location", name=mon, args=[f"datacenter={site}"])
+    time.sleep(
+        3
+    )  # Pacific may lose the change of the monmap, and keep the osdmap's, where another one is under way
     cluster.command(
         "mon enable_stretch_mode",
         tiebreaker_mon="c",
         new_crush_rule="each_site",
         dividing_bucket="datacenter",
     )
-    cluster.pool("late", pg_num=16, size=4)
+    cluster.wait(lambda: cluster.json("mon dump")["stretch_mode"], 20, "stretch mode in the monmap")
+    cluster.pool("late", pg_num=pg_num, size=4)
     cluster.command("osd pool set", pool="late", var="crush_rule", val="sites_first")
     cluster.wait_clean()
 
@@ -122,7 +128,7 @@ def bring_site_back(cluster: MiniCluster) -> None:
 
 def wait_for(cluster: MiniCluster, *modes: StretchMode) -> None:
     """Until the osdmap tells one of these modes."""
-    cluster.wait(lambda: stretch_mode(cluster) in modes, 60, f"stretch mode {modes[0].value}")
+    cluster.wait(lambda: stretch_mode(cluster) in modes, 180, f"stretch mode {modes[0].value}")
 
 
 def stretch_mode(cluster: MiniCluster) -> StretchMode:

@@ -28,7 +28,7 @@ from tests.system.ceph.stretch import (
 @pytest.fixture(scope="module")
 def stretched(start: Start) -> MiniCluster:
     cluster = start(hosts=6, size_gib=2, conf=QUICK)
-    stretch_cluster(cluster)
+    stretch_cluster(cluster, pg_num=8)
     return cluster
 
 
@@ -77,4 +77,4 @@ def test_a_drain_keeps_two_copies_at_each_site_and_without_a_site_every_drain_is
     bring_site_back(stretched)
     wait_for(stretched, StretchMode.HEALTHY)
     assert stretch_mode(stretched) is drive.view().stretch_mode
-    drive.until(held, DrainState.VERIFIED)
+    drive.until(held, DrainState.DRAINING)
