@@ -14,7 +14,7 @@ from enum import StrEnum
 from actions.cluster.channel import Argument
 from actions.cluster.keep import PREFIX
 from actions.cluster.signed_keys import ANSWERS, HALT, REQUESTS
-from actions.cluster.view import BALANCER
+from actions.cluster.view import BALANCER, PROPOSE_INTERVAL
 from actions.knobs import OPTIONS
 from actions.mechanics.retire import FLAGS
 
@@ -146,6 +146,12 @@ GRANTS: tuple[Grant, ...] = (
         _limited(f"config {verb}", why, who="osd", name=option)
         for option in OPTIONS
         for verb, why in (("set", "lower a recovery throttle"), ("rm", "restore it where nothing was set"))
+    ),
+    *(
+        _limited(
+            f"config {verb}", f"{why}, where policy.fast_maps asks for it", who="mon", name=PROPOSE_INTERVAL
+        )
+        for verb, why in (("set", "let maps follow each other sooner while PGs move"), ("rm", "end that"))
     ),
     Grant("mgr", "balancer off", "keep the balancer from refilling a disk that is drained"),
     Grant("mgr", "balancer on", "start it again, where it was on"),

@@ -54,10 +54,10 @@ def words(command: Command) -> tuple[Words, ...]:
             return (("mon", "osd primary-affinity", {"id": int(osd), "weight": affinity}),)
         case SetFlag(flag=flag, on=on):
             return (("mon", "osd set" if on else "osd unset", {"key": flag}),)
-        case SetOption(name=name, value=None):
-            return (("mon", "config rm", {"who": "osd", "name": name}),)
-        case SetOption(name=name, value=value):
-            return (("mon", "config set", {"who": "osd", "name": name, "value": value or ""}),)
+        case SetOption(name=name, value=None, section=who):
+            return (("mon", "config rm", {"who": who, "name": name}),)
+        case SetOption(name=name, value=value, section=who):
+            return (("mon", "config set", {"who": who, "name": name, "value": value or ""}),)
         case Balancer(on=None):
             return (("mon", "config rm", {"who": "mgr", "name": BALANCER}),)
         case Balancer(on=on):

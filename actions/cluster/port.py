@@ -67,10 +67,11 @@ class SetFlag:
 
 @dataclass(frozen=True, slots=True)
 class SetOption:
-    """`config set osd NAME VALUE`; None is `config rm`."""
+    """`config set SECTION NAME VALUE`; None is `config rm`."""
 
     name: str
     value: str | None
+    section: str = "osd"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from actions.cluster.simulated.mgr import Mgr
 from actions.cluster.simulated.osdmap import OsdMap, fixed_reweight
 from actions.cluster.simulated.pg import PlacementGroup
 from actions.cluster.simulated.spec import ClusterSpec, OsdSpec
-from actions.cluster.view import BALANCER, ClusterView, Osd
+from actions.cluster.view import BALANCER, PROPOSE_INTERVAL, ClusterView, Osd
 from actions.crush.choose import FULL_WEIGHT
 from data.ids import OsdId, PgId
 
@@ -49,6 +49,7 @@ _OPTIONS = _THROTTLES | {
     "osd_recovery_sleep",
     "osd_recovery_sleep_hdd",
     "osd_mclock_profile",
+    PROPOSE_INTERVAL,
     _OVERRIDE,
 }
 _MISPLACED_LIMIT = 0.05
@@ -120,8 +121,8 @@ class Mon:
                 text = self._primary_affinity(osd, affinity)
             case SetFlag(flag, on):
                 text = self._set_flag(flag, on)
-            case SetOption(name, value):
-                text = self._set_option(name, value)
+            case SetOption(name, value, section):
+                text = self._set_option(section, name, value)
             case Balancer(on):
                 self._balancer = on is not False
                 self._settings.pop(f"mgr/{BALANCER}", None)
@@ -195,10 +196,10 @@ class Mon:
         self._review()
         return f"{flag} is {'set' if on else 'unset'}"
 
-    def _set_option(self, name: str, value: str | None) -> str:
+    def _set_option(self, section: str, name: str, value: str | None) -> str:
         if name not in _OPTIONS:
             return f"Error EINVAL: unrecognized config option '{name}'"
-        key = f"osd/{name}"
+        key = f"{section}/{name}"
         if value is None:
             self._settings.pop(key, None)
         elif not self._ignored(name):
