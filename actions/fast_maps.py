@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+from actions.ceph_mgr.predrain.signing import strip_signature
 from actions.cluster.port import ClusterUnreachable, Keep
 from actions.cluster.view import PROPOSE_INTERVAL, ClusterView
 from actions.context import Context
@@ -46,6 +47,7 @@ SLOW_ANSWER_SECONDS = 2.0
 """The slowest of our commands in the last minute took so long: the monitors are slow to commit."""
 ATTEMPTS = 3
 _DEFAULT_SECONDS = 1.0
+_STAMP = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def is_moving(view: ClusterView, drain: Drain, context: Context) -> bool:
@@ -82,6 +84,29 @@ def _is_single(key: str) -> bool:
     """Whether a row is of one monitor, or of those that a mask names."""
     section, _, name = key.rpartition("/")
     return name == PROPOSE_INTERVAL and section not in ("mon", "global")
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalRecord:
+    """What a controller says in the cluster of the interval that it holds down, and when it said so last."""
+
+    value: str
+    was: str
+    at: datetime
+
+    def write(self) -> str:
+        """As text."""
+        return f"{self.value} {self.was} {self.at:{_STAMP}}"
+
+
+def parse_record(text: str) -> IntervalRecord | None:
+    """The inverse of `IntervalRecord.write`, of a text with or without a signature; None where it says nothing."""
+    words = strip_signature(text).split()
+    try:
+        value, was, at = words
+        return IntervalRecord(value, was, datetime.strptime(at, _STAMP).replace(tzinfo=UTC))
+    except ValueError:
+        return None
 
 
 @dataclass(slots=True)
@@ -210,7 +235,7 @@ class FastMaps:
         if not always and self._renewed_at is not None and lately(self._renewed_at, at, RENEWED_EVERY):
             return True
         try:
-            self.keep.write(RECORD, f"{value} {was} {at:%Y-%m-%dT%H:%M:%SZ}")
+            self.keep.write(RECORD, IntervalRecord(value, was, at).write())
         except ClusterUnreachable:
             return False
         self._renewed_at = at
