@@ -45,6 +45,8 @@ RESTS = timedelta(minutes=1)
 RESTS_AFTER_TROUBLE = timedelta(minutes=10)
 SLOW_ANSWER_SECONDS = 2.0
 """The slowest of our commands in the last minute took so long: the monitors are slow to commit."""
+LAG = timedelta(seconds=20)
+"""So much later than statistics take, a PG that our commands changed has not reported from the map that they made."""
 ATTEMPTS = 3
 _DEFAULT_SECONDS = 1.0
 _STAMP = "%Y-%m-%dT%H:%M:%SZ"
@@ -73,7 +75,7 @@ def find_obstacle(view: ClusterView, policy: Policy, context: Context, pace: Map
         return f"{rate:.1f} maps a second came within the last minute, budget {policy.fast_maps_budget:g}"
     if (slowest := pace.slowest()) > SLOW_ANSWER_SECONDS:
         return f"the monitors took {slowest:.1f} s to answer a command, limit {SLOW_ANSWER_SECONDS:g} s"
-    if context.memory.unreported and context.memory.is_trusted(view):
+    if context.memory.unreported and context.now - context.memory.trusted_from > LAG:
         return f"the OSDs of PG {min(context.memory.unreported)} have not followed the newest map"
     if foreign_trouble(context):
         return "there is degradation that is not ours"

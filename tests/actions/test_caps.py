@@ -45,6 +45,7 @@ COMMANDS: tuple[Command, ...] = (
     SetUpmap(PG, ((7, 9),), (7, 1, 2)),
     RemoveUpmap(PG, (7, 1, 2)),
     Reweight(OSD, 0.5),
+    Reweight(OSD, 0.5, ((PG, (7, 1, 2)),)),
     CrushReweight(OSD, 0.0),
     PrimaryAffinity(OSD, 0.25),
     *(SetFlag(flag, on) for flag in FLAGS for on in (True, False)),

@@ -16,6 +16,7 @@ from actions.cluster.port import (
     PublishLife,
     RemoveUpmap,
     Reweight,
+    Servers,
     SetFlag,
     SetOption,
     SetUpmap,
@@ -113,10 +114,10 @@ class Mon:
                 self._hold(pg, acting)
                 text = self._remove_upmap(pg)
                 self._hold(pg, ())
-            case Reweight(osd, weight):
-                text = self._reweight(osd, weight)
-            case CrushReweight(osd, weight):
-                text = self._crush_reweight(osd, weight)
+            case Reweight(osd, weight, acting):
+                text = self._serve_on(acting, lambda: self._reweight(osd, weight))
+            case CrushReweight(osd, weight, acting):
+                text = self._serve_on(acting, lambda: self._crush_reweight(osd, weight))
             case PrimaryAffinity(osd, affinity):
                 text = self._primary_affinity(osd, affinity)
             case SetFlag(flag, on):
@@ -156,6 +157,15 @@ class Mon:
         """`osd pg-temp` in the same map: who serves the PG is known before it peers."""
         if (index := self._osdmap.index.get(pg)) is not None:
             self._pgs[index].held = acting
+
+    def _serve_on(self, servers: Servers, change: Callable[[], str]) -> str:
+        """The same for every PG that a weight moves."""
+        for pg, acting in servers:
+            self._hold(pg, acting)
+        text = change()
+        for pg, _ in servers:
+            self._hold(pg, ())
+        return text
 
     def _remove_upmap(self, pg: PgId) -> str:
         if pg not in self._osdmap.index:
