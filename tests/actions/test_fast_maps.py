@@ -12,13 +12,16 @@ import pytest
 from actions.cluster.port import Answer, Command, SetFlag, SetOption
 from actions.cluster.simulated.spec import ClusterSpec
 from actions.cluster.view import PROPOSE_INTERVAL, ClusterView
+from actions.context import Context, Memory
 from actions.controller import Controller
-from actions.fast_maps import RECORD, SLOW_ANSWER_SECONDS
+from actions.fast_maps import RECORD, SLOW_ANSWER_SECONDS, find_obstacle
 from actions.interval_claims import describe_left
 from actions.ledger import BEFORE, FAST_MAPS, THEIRS
 from actions.map_pace import MapPace
 from actions.policy import Policy
+from actions.survey import survey
 from data.drain import Drain, DrainState
+from data.ids import PgId
 from tests.actions.made import wide_spec
 from tests.actions.made_keep import KeepInMemory
 from tests.actions.run import Run
@@ -270,6 +273,21 @@ def test_monitors_that_are_slow_to_answer_end_it() -> None:
         run.ticks(4)
         assert interval(run) is None
         assert "the monitors took 3.0 s to answer a command, limit 2 s" in run.transcript(drain)
+
+
+def test_a_pg_that_does_not_follow_the_newest_map_ends_it_only_after_a_while() -> None:
+    with running() as run:
+        fast(run)
+        view, now = run.cluster.view(), run.cluster.now
+        silent = Memory(trusted_from=now, unreported={PgId("1.0"): (1, 2, 3)})
+        drains = run.store.drains()
+
+        def find(later: timedelta) -> str | None:
+            context = Context(survey(view), {}, drains, now + later, silent)
+            return find_obstacle(view, run.policy, context, MapPace())
+
+        assert find(timedelta(seconds=19)) is None
+        assert "PG 1.0 have not followed the newest map" in (find(timedelta(seconds=21)) or "")
 
 
 def test_the_record_goes_when_nothing_stands() -> None:

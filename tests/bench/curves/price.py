@@ -40,7 +40,6 @@ class MapPrice:
     osd_cpu_per_map: float
     commit_ms: float
     """Mean of the leader's commits."""
-    incremental_bytes: float
 
 
 def add_monitors(cluster: MiniCluster) -> None:
@@ -119,32 +118,44 @@ def measure(cluster: MiniCluster, interval: float, seconds: float) -> tuple[MapP
         monitor_cpu_per_map=max(0.0, used["mon"]) / len(monitors) / maps,
         osd_cpu_per_map=max(0.0, used["osd"]) / len(osds) / maps,
         commit_ms=1000 * (spent_after - spent) / max(1, commits_after - commits),
-        incremental_bytes=0.0,
     )
     return price, range(first + 1, first + maps + 1)
 
 
-def read_incrementals(cluster: MiniCluster, epochs: Iterable[int]) -> float:
-    """Mean bytes of these incremental maps, as an OSD that is stopped has stored them."""
-    if cluster.alive("osd.0"):
-        cluster.kill("osd.0")
-    file, sizes = cluster.folder / "incremental", []
+def move_pg(cluster: MiniCluster) -> range:
+    """Move one member of a PG as a walk does; the epochs that were made for it."""
+    pg = next(pg for pg in cluster.pgs() if len(pg["up"]) == 3)
+    target = next(osd for osd in cluster.osds() if osd not in pg["up"])
+    first = int(cluster.json("osd stat")["epoch"])
+    cluster.command("osd pg-temp", pgid=pg["pgid"], id=pg["up"])
+    cluster.command("osd pg-upmap-items", pgid=pg["pgid"], id=[pg["up"][-1], target])
+
+    def arrived() -> bool:
+        found = next(each for each in cluster.pgs() if each["pgid"] == pg["pgid"])
+        return target in found["acting"] and found["state"] == "active+clean"
+
+    cluster.wait(arrived, 60, "the PG has moved")
+    return range(first + 1, int(cluster.json("osd stat")["epoch"]) + 1)
+
+
+def read_incrementals(cluster: MiniCluster, epochs: Iterable[int]) -> list[int]:
+    """Bytes of these incremental maps, as a monitor that is stopped has stored them."""
+    if cluster.alive("mon.a"):
+        cluster.kill("mon.a")
+    store, file = str(cluster.inside / "mon" / "store.db"), cluster.folder / "incremental"
+    sizes = []
     for epoch in epochs:
-        file.unlink(missing_ok=True)
-        tool = ("ceph-objectstore-tool", "--data-path", str(cluster.inside / "osd" / "0"), "--op")
-        inside = str(cluster.inside / "incremental")
-        cluster.run(*tool, "get-inc-osdmap", "--epoch", str(epoch), "--file", inside, check=False)
-        if file.exists():
-            sizes.append(file.stat().st_size)
-    return statistics.mean(sizes) if sizes else float("nan")
+        out = ("osdmap", str(epoch), "out", str(cluster.inside / "incremental"))
+        cluster.run("ceph-kvstore-tool", "rocksdb", store, "get", *out)
+        sizes.append(file.stat().st_size)
+    return sizes
 
 
-def reckon(prices: list[MapPrice], full_bytes: int, rates: Iterable[float]) -> list[str]:
+def reckon(prices: list[MapPrice], full_bytes: int, incremental: float, rates: Iterable[float]) -> list[str]:
     """What a cluster of 6,000 OSDs pays a second at these rates. Processor time grows with the map's bytes at most."""
     scale = LARGE_MAP_BYTES / full_bytes
     monitor = statistics.median(price.monitor_cpu_per_map for price in prices) * scale
     osd = statistics.median(price.osd_cpu_per_map for price in prices) * scale
-    incremental = statistics.mean(price.incremental_bytes for price in prices)
     return [
         f"{rate:g} maps/s: {100 * rate * monitor:.0f} % of a core a monitor, {100 * rate * osd:.1f} % an OSD; "
         f"each OSD receives {rate * incremental / 1000:.1f} kB/s and writes {rate * LARGE_MAP_BYTES / 1e6:.1f} MB/s; "
@@ -173,22 +184,13 @@ def main() -> int:
         cluster.wait_clean()
         full = len(cluster.command("osd getmap"))
         measured = [measure(cluster, interval, asked.seconds) for interval in asked.intervals]
-        epochs = [epoch for _, made in measured for epoch in list(made)[-5:]]
-        incremental = read_incrementals(cluster, epochs)
-    prices = [
-        MapPrice(
-            price.interval,
-            price.maps_per_second,
-            price.monitor_cpu_per_map,
-            price.osd_cpu_per_map,
-            price.commit_ms,
-            incremental,
-        )
-        for price, _ in measured
-    ]
+        flags = [epoch for _, made in measured for epoch in list(made)[-5:]]
+        moved = move_pg(cluster)
+        flag, move = (read_incrementals(cluster, epochs) for epochs in (flags, moved))
+    prices = [price for price, _ in measured]
     print(
-        f"{asked.release}, {len(MONITORS)} monitors, {asked.osds} OSDs, a full map of {full:,} bytes, an incremental of"
-        f" {incremental:.0f}"
+        f"{asked.release}, {len(MONITORS)} monitors, {asked.osds} OSDs, a full map of {full:,} bytes; incrementals: of a "
+        f"flag {statistics.mean(flag):.0f} bytes, of a PG's move {len(move)} of {statistics.mean(move):.0f}"
     )
     print(f"{'interval s':>10}{'maps/s':>9}{'mon CPU ms/map':>16}{'OSD CPU ms/map':>16}{'commit ms':>11}")
     for price in prices:
@@ -197,7 +199,7 @@ def main() -> int:
             f"{1000 * price.osd_cpu_per_map:>16.1f}{price.commit_ms:>11.1f}"
         )
     print(f"reckoned for {LARGE_OSDS:,} OSDs, a full map of {LARGE_MAP_BYTES / 1e6:g} MB:")
-    for line in reckon(prices, full, (1.0, 2.0, 4.0)):
+    for line in reckon(prices, full, statistics.mean(move), (1.0, 2.0, 4.0)):
         print(f"  {line}")
     return 0
 
