@@ -189,8 +189,8 @@ def main() -> int:
         flag, move = (read_incrementals(cluster, epochs) for epochs in (flags, moved))
     prices = [price for price, _ in measured]
     print(
-        f"{asked.release}, {len(MONITORS)} monitors, {asked.osds} OSDs, a full map of {full:,} bytes; incrementals: of a "
-        f"flag {statistics.mean(flag):.0f} bytes, of a PG's move {len(move)} of {statistics.mean(move):.0f}"
+        f"{asked.release}, {len(MONITORS)} monitors, {asked.osds} OSDs, a full map of {full:,} bytes; incrementals: of "
+        f"a flag {statistics.mean(flag):.0f} bytes, of a PG's move {len(move)} of {statistics.mean(move):.0f}"
     )
     print(f"{'interval s':>10}{'maps/s':>9}{'mon CPU ms/map':>16}{'OSD CPU ms/map':>16}{'commit ms':>11}")
     for price in prices:
