@@ -61,8 +61,8 @@ def is_moving(view: ClusterView, drain: Drain, context: Context) -> bool:
     return drain.state is DrainState.DRAINING and current_osd(view, drain, context) is not None
 
 
-def find_obstacle(view: ClusterView, policy: Policy, context: Context, pace: MapPace) -> str | None:
-    """Why maps may not come faster now; None when they may."""
+def find_obstacle(view: ClusterView, policy: Policy, context: Context) -> str | None:
+    """Who does not want maps to come faster now, as a sentence; None where nobody objects."""
     if policy.fast_maps is None:
         return "the policy does not ask for it"
     if context.halted is not None:
@@ -71,6 +71,11 @@ def find_obstacle(view: ClusterView, policy: Policy, context: Context, pace: Map
         return "somebody else has set it since"
     if rows := sorted(key for key in view.settings if _is_single(key)):
         return f"{rows[0]} passes over what is set for all monitors"
+    return None
+
+
+def find_cost(policy: Policy, context: Context, pace: MapPace) -> str | None:
+    """Why the cluster should not make more maps now; None where it bears them."""
     if (rate := pace.per_second()) is not None and rate > policy.fast_maps_budget:
         return f"{rate:.1f} maps a second came within the last minute, budget {policy.fast_maps_budget:g}"
     if (slowest := pace.slowest()) > SLOW_ANSWER_SECONDS:
@@ -150,28 +155,29 @@ class FastMaps:
             self._saved(drain, follow_setting(drain, now), context.now) for drain in context.drains
         )
         context = replace(context, drains=drains)
-        why = self._find_obstacle(view, policy, context)
-        moving = [] if why else [drain for drain in drains if is_moving(view, drain, context)]
         holding = [drain for drain in drains if holds_down(drain)]
+        objection = self._find_objection(view, policy, context, standing=bool(holding))
+        cost = None if objection else find_cost(policy, context, self.pace)
+        moving = [] if objection or cost else [d for d in drains if is_moving(view, d, context)]
         if moving:
             self._hold(policy, moving, holding, now, context.now)
         elif holding:
-            self._give_back(holding, now, why, context.now)
-        elif lagging := [
-            drain for drain in drains if claims(drain)
-        ]:  # given back, and the map does not show it yet
-            was = lagging[0].saved[FAST_MAPS]
-            self._send(lagging[0], was, "once more", context.now)
+            self._rests_until = context.now + (RESTS_AFTER_TROUBLE if cost else RESTS)
+            self._give_back(holding, now, objection or cost or "nothing moves", context.now)
+        elif lagging := [drain for drain in drains if claims(drain)]:  # the map does not show it yet
+            self._send(lagging[0], lagging[0].saved[FAST_MAPS], "once more", context.now)
         else:
             self._forget_record()
 
-    def _find_obstacle(self, view: ClusterView, policy: Policy, context: Context) -> str | None:
+    def _find_objection(
+        self, view: ClusterView, policy: Policy, context: Context, *, standing: bool
+    ) -> str | None:
         if self.keep is None:
             return "the cluster keeps nothing for this controller"
         if self.refused:
             return f"the cluster refused it: {self.refused}"
-        why = find_obstacle(view, policy, context, self.pace)
-        if why is None and not any(holds_down(drain) for drain in context.drains):
+        why = find_obstacle(view, policy, context)
+        if why is None and not standing:
             rests = self._rests_until is not None and context.now < self._rests_until
             why = "it was given back a moment ago" if rests else _find_faster(view, policy)
         return why
@@ -209,13 +215,11 @@ class FastMaps:
             for drain in claimed:
                 self._saved(drain, release(drain), at)
 
-    def _give_back(self, holding: list[Drain], now: str, why: str | None, at: datetime) -> None:
-        """why: what is in the way; None: nothing moves."""
+    def _give_back(self, holding: list[Drain], now: str, why: str, at: datetime) -> None:
         was = holding[0].saved[FAST_MAPS]
         for drain in holding:
             self._saved(drain, claim(drain, was, was, now), at)
-        self._rests_until = at + (RESTS if why is None else RESTS_AFTER_TROUBLE)
-        self._send(holding[0], was, f"as it was: {why or 'nothing moves'}", at)
+        self._send(holding[0], was, f"as it was: {why}", at)
 
     def _send(self, drain: Drain, was: str, why: str, at: datetime) -> None:
         """Give it back, under a halt, too."""

@@ -59,8 +59,8 @@ class Watched:
     _crowded: dict[int, tuple[Command, int]] = field(default_factory=dict)
     _changes: list[tuple[Command, Mapping[PgId, tuple[int, ...]]]] = field(default_factory=list)
     _cut_short: bool = False
-    _interval: dict[str, str] = field(default_factory=dict)
-    """The monitors' interval as the first command of ours found it."""
+    _intervals: set[str] = field(default_factory=set)
+    """The monitors' interval as each command of ours found it."""
 
     def __post_init__(self) -> None:
         self._size = {int(osd.id): osd.size_bytes for osd in self.cluster.spec.osds}
@@ -86,7 +86,7 @@ class Watched:
         before = {id_: (pg.copies, pg.up) for id_, pg in self.cluster.life.truth.items()}
         promised = self._promised()
         if key_of(command) == FAST_MAPS and self._seen is not None:
-            self._interval.setdefault(FAST_MAPS, found(self._seen, FAST_MAPS))
+            self._intervals.add(found(self._seen, FAST_MAPS))
         self.commands.append(command)
         try:
             answer = self.cluster.apply(command)
@@ -110,7 +110,7 @@ class Watched:
         what is right under a halt.
         """
         if isinstance(command, SetOption) and key_of(command) == FAST_MAPS:
-            return self._interval.get(FAST_MAPS) == value_of(command)
+            return value_of(command) in self._intervals
         flags = [known for known in self.commands if isinstance(known, SetFlag)]
         last = {flag.flag: flag.on for flag in flags}
         return isinstance(command, SetFlag) and not command.on and last.get(command.flag, False)

@@ -14,7 +14,7 @@ from actions.cluster.simulated.spec import ClusterSpec
 from actions.cluster.view import PROPOSE_INTERVAL, ClusterView
 from actions.context import Context, Memory
 from actions.controller import Controller
-from actions.fast_maps import RECORD, SLOW_ANSWER_SECONDS, find_obstacle
+from actions.fast_maps import RECORD, SLOW_ANSWER_SECONDS, find_cost
 from actions.interval_claims import describe_left
 from actions.ledger import BEFORE, FAST_MAPS, THEIRS
 from actions.map_pace import MapPace
@@ -284,7 +284,7 @@ def test_a_pg_that_does_not_follow_the_newest_map_ends_it_only_after_a_while() -
 
         def find(later: timedelta) -> str | None:
             context = Context(survey(view), {}, drains, now + later, silent)
-            return find_obstacle(view, run.policy, context, MapPace())
+            return find_cost(run.policy, context, MapPace())
 
         assert find(timedelta(seconds=19)) is None
         assert "PG 1.0 have not followed the newest map" in (find(timedelta(seconds=21)) or "")

@@ -94,8 +94,8 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--scheduler", choices=("wpq", "mclock_scheduler"), default="wpq")
     parser.add_argument("--hosts", type=int, default=6)
     parser.add_argument("--per-host", type=int, default=2)
-    parser.add_argument("--pgs", type=int, default=64, help="of each pool")
-    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--pgs", type=int, default=96, help="of each pool")
+    parser.add_argument("--pairs", type=int, default=4, help="rounds of the three kinds of windows")
     parser.add_argument(
         "--seconds", type=float, default=40, help="of each hold window, and of each stretch of draining"
     )
