@@ -1,18 +1,28 @@
-"""`predrain doctor` tells whether fast maps can be set where they are wanted, and when some were left."""
+"""Doctor and metric tell whether fast maps can be set where they are wanted, and when some were left."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
+import pytest
+
 from actions.cluster.channel import Argument, Reply
+from actions.controller import Controller
 from actions.fast_maps import RECORD, IntervalRecord
+from actions.policy import Policy
+from data.drain import DrainState
 from service.examining import ceph
 from service.examining.finding import Finding
+from service.fleet import Sight
+from service.rest.metrics.drains import drains
 from service.settings import Settings
+from tests.actions.made import wide_spec
+from tests.actions.made_keep import KeepInMemory
 from tests.actions.recordings import CLEAN
+from tests.actions.run import Run
 from tests.service.conftest import SetClock
 from tests.service.test_doctor import PlayedCluster
 
@@ -82,3 +92,19 @@ def test_a_missing_right_is_wrong_only_where_fast_maps_are_wanted() -> None:
     lacking = told(WANTED, refused=refused)["caps"]
     assert lacking.state == "wrong"
     assert "let maps follow each other sooner while PGs move" in lacking.told
+
+
+@pytest.mark.parametrize(("state", "left"), [(DrainState.DRAINING, 0.0), (DrainState.HOLDING, 1.0)])
+def test_the_metric_is_1_while_fast_maps_stand_and_nothing_moves(state: DrainState, left: float) -> None:
+    with Run(wide_spec(hosts=8, pg_num=32), policy=Policy(fast_maps=0.25)) as run:
+        run.controller = Controller(run.watched, run.store, run.policy, keep=KeepInMemory().signed)
+        drain = run.drain("osd.0")
+        run.until(drain, DrainState.DRAINING)
+        run.ticks(2)
+        view = run.cluster.view()
+        assert view.settings["mon/paxos_propose_interval"] == "0.25"
+        sight = Sight({}, {}, {}, (replace(run.known(drain), state=state),), None, view)
+        values = {
+            one.name: one.samples[0].value for one in drains(sight, view, run.cluster.now) if one.samples
+        }
+        assert values["predrain_fast_maps_left"] == left
