@@ -60,14 +60,14 @@ def follow_setting(drain: Drain, now: str) -> Drain:
     return drain if before is None else claim(drain, value, was, now)
 
 
-def describe_left(view: ClusterView, drains: Iterable[Drain], *, halted: bool = False) -> str:
-    """What is to be said where a drain's fast maps stand though nothing moves; empty where none do. Under a halt they
-    are to be given back whatever moves.
+def describe_left(view: ClusterView, drains: Iterable[Drain], *, moving: bool = False) -> str:
+    """What is to be said where a drain's fast maps stand though nothing moves; empty where none do. moving: also where
+    something does.
     """
     now = found(view, FAST_MAPS)
     claiming = [drain for drain in drains if claims(drain)]
     standing = next((drain for drain in claiming if _stands(drain, now)), None)
-    if standing is None or (not halted and any(drain.state in MOVING for drain in claiming)):
+    if standing is None or (not moving and any(drain.state in MOVING for drain in claiming)):
         return ""
     return describe_standing(now, standing.saved[FAST_MAPS], f"drain {standing.id}")
 

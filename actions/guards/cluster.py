@@ -18,7 +18,7 @@ def halt(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> P
     """A person halted everything, until a person lifts the halt."""
     if context.halted is None:
         return Pass("no halt stands")
-    left = describe_left(view, context.drains, halted=True)
+    left = describe_left(view, context.drains, moving=True)
     also = f" Meanwhile {left}." if left else ""
     return Refuse("halt", f"Halted: {context.halted}. Lift it with `predrain unhalt`.{also}")
 

@@ -28,6 +28,7 @@ def drains(sight: Sight, view: ClusterView | None, now: datetime) -> Iterator[Me
     yield c.VIEW_AGE.one((now - view.as_of).total_seconds())
     from actions.interval_claims import describe_left  # late, as the controller is
 
+    yield c.FAST_MAPS.one(float(bool(describe_left(view, sight.drains, moving=True))))
     yield c.FAST_MAPS_LEFT.one(float(bool(describe_left(view, sight.drains))))
     yield c.LATENCY_KNOWN.one(len(view.latency_ratio))
     if view.latency_ratio:
