@@ -21,19 +21,22 @@ from actions.copies import Copies
 from actions.decide import decide
 from actions.desired import follow_map
 from actions.disk_evidence import DiskEvidence
+from actions.failures import FailureCount
+from actions.fast_maps import FastMaps
 from actions.flags import left_set
 from actions.folding import held_on, is_new, same_reasons
 from actions.guards import Pass, Refuse, judge
-from actions.journalled import LIFE, Journalled
+from actions.journalled import LIFE, Journalled, Sent
 from actions.leading import Lead
 from actions.ledger import is_pin, key_of, value_of
 from actions.leftovers import arrived, leftovers
+from actions.map_pace import MapPace, TimedCluster
 from actions.policy import Policy
 from actions.proposals import idle
 from actions.publishing import Publisher
 from actions.report import TickReport
 from actions.requests import NotLeading, Requests
-from actions.states import Event, after, can
+from actions.states import Event, after
 from actions.steps import Answer, Decisions, Hold, Propose, Refusal, Step, Turn, Wait
 from actions.survey import Survey, survey
 from data.drain import Drain, DrainState, Intent
@@ -44,8 +47,6 @@ from data.slow import Slowness
 from data.store.port import RevisionConflict, Store
 
 __all__ = ["Controller", "TickReport"]
-
-_REFUSALS_FOR_A_PERSON = 3
 
 
 @dataclass(slots=True)
@@ -73,20 +74,24 @@ class Controller:
     _surveyed: Survey | None = None
     _evidence: DiskEvidence = field(default_factory=DiskEvidence)
     _outlooks: Mapping[DeviceId, Outlook] = field(default_factory=dict)
-    _failures: dict[str, int] = field(default_factory=dict)
+    _failures: FailureCount = field(default_factory=FailureCount)
     _lock: RLock = field(default_factory=RLock)
     _identity: ClusterIdentity = field(init=False)
     _lead: Lead = field(init=False)
     _copies: Copies = field(init=False)
     _journal: Journalled = field(init=False)
     _publisher: Publisher | None = None
+    _timed: TimedCluster = field(init=False)
+    _fast_maps: FastMaps = field(init=False)
 
     def __post_init__(self) -> None:
         self._identity = ClusterIdentity(self.store)
+        self._timed = TimedCluster(self.cluster, MapPace())
         self._publisher = Publisher(self.keep) if self.keep is not None else None
         self._lead = Lead(self.store, self.keep, self.lease, self.owner)
         self._copies = Copies(self.store, self.keep, self._lead.unchallenged)
-        self._journal = Journalled(self.store, self.cluster, self._lead)
+        self._journal = Journalled(self.store, self._timed, self._lead)
+        self._fast_maps = FastMaps(self.keep, self._copies.save, self._journal, self._timed.pace)
 
     @property
     def view(self) -> ClusterView | None:
@@ -116,9 +121,11 @@ class Controller:
             advice = self._publish(view, drains, now) if halted is None else ""
             drains = self._clear_up(view, drains, now, halted=halted is not None)
             if idle(view, drains, known):
+                self._follow_fast_maps(view, drains, now)
                 return TickReport(now, view, (), 0, perf_counter() - began, halted, idle=True, advice=advice)
             decisions = self._decide(view, drains, known)
             commands = sum(self._carry_out(answer, view, drains, now) for answer in decisions.answers)
+            self._follow_fast_maps(view, drains, now)
             took = perf_counter() - began
             return TickReport(now, view, decisions.answers, commands, took, halted, advice=advice)
 
@@ -327,7 +334,7 @@ class Controller:
             before, pgs = self._memory, step.remapped_by(command)
             self._memory = before.sent(dict.fromkeys(pgs, epoch), (), now, self.policy)
             try:
-                answer = self.cluster.apply(command)
+                answer = self._timed.apply(command)
             except ClusterUnreachable as trouble:
                 said.append(f"no answer: {trouble}; whether it was done is not known")
                 failed = True
@@ -343,7 +350,9 @@ class Controller:
         self._journal.write(step.drain.id, now, "", "", answered="; ".join(dict.fromkeys(said)), epoch=epoch)
         for command in left_set(step.commands[:sent]) if refused is not None else ():
             self._put_back(step.drain.id, command, now)
-        self._count_failure(step.drain, failed, said[-1] if said else "", now)
+        if (broken := self._failures.count_step(step.drain, failed, said, now)) is not None:
+            self._journal.write(step.drain.id, now, said[-1], "a person is needed")
+            self._copies.save(broken)
         return sent
 
     def _publish(self, view: ClusterView, drains: tuple[Drain, ...], now: datetime) -> str:
@@ -352,7 +361,8 @@ class Controller:
             return ""
 
         def send(command: Command) -> bool:
-            return self._journal.send(LIFE, command, f"{key_of(command)} {value_of(command)}", now)
+            decided = f"{key_of(command)} {value_of(command)}"
+            return self._journal.send(LIFE, command, decided, now) is not Sent.WITHHELD
 
         try:
             return self._publisher.look(view, self._outlooks, drains, self.policy, now, send)
@@ -383,23 +393,15 @@ class Controller:
                     self._copies.save(free)
         return freed
 
+    def _follow_fast_maps(self, view: ClusterView, drains: tuple[Drain, ...], now: datetime) -> None:
+        if not self._fast_maps.is_off(self.policy, drains):
+            self._fast_maps.follow(view, self.policy, self._context(now))
+
     def _put_back(self, id_: str, command: Command, now: datetime) -> None:
         assert self._memory is not None
         decided = f"put back what was left: {key_of(command)} {value_of(command)}"
         self._journal.send(id_, command, decided, now)
         self._memory = self._memory.sent({}, (), now, self.policy)
-
-    def _count_failure(self, drain: Drain, failed: bool, said: str, now: datetime) -> None:
-        """What the cluster refuses three times running is not tried a fourth time without a person."""
-        if not failed:
-            self._failures.pop(drain.id, None)
-            return
-        self._failures[drain.id] = self._failures.get(drain.id, 0) + 1
-        if self._failures[drain.id] >= _REFUSALS_FOR_A_PERSON and can(drain, Event.BREAK):
-            del self._failures[drain.id]
-            why = f"The cluster refused {_REFUSALS_FOR_A_PERSON} times running: {said}. Cure it, then resume or cancel."
-            self._journal.write(drain.id, now, said, "a person is needed")
-            self._copies.save(after(drain, Event.BREAK, now, why=why))
 
     def _hold_all(self, drains: tuple[Drain, ...], halted: str | None, trouble: str, now: datetime) -> None:
         sentences = (trouble,) if halted is None else (f"Halted: {halted}.", trouble)

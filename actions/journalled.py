@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import Enum
 
 from actions.cluster.port import Cluster, ClusterUnreachable, Command, SetFlag
 from actions.leading import Lead
@@ -15,6 +16,17 @@ from data.store.port import Store
 
 LIFE = "life"
 """The journal of published life expectancies."""
+
+
+class Sent(Enum):
+    """What became of a single command."""
+
+    WITHHELD = "withheld"
+    """By a halt, or because another controller may act."""
+    UNANSWERED = "unanswered"
+    """Whether it was done is not known."""
+    REFUSED = "refused"
+    DONE = "done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +62,24 @@ class Journalled:
         self.store.save_drain(replace(drain, revision=drain.revision + 1, held_by=told))
         self.write(drain.id, now, f"epoch {survey.view.epoch}", f"wait: {words}", epoch=survey.view.epoch)
 
-    def send(self, id_: str, command: Command, decided: str, now: datetime) -> bool:
-        """Send one command; whether an answer came. A refusal is an answer, and is written down as one. A halt stops
-        all but what clears a flag: while one of ours stands, nothing heals.
+    def send(
+        self, id_: str, command: Command, decided: str, now: datetime, *, gives_back: bool = False
+    ) -> Sent:
+        """Send one command. A halt stops all but what clears a flag, for nothing heals while one of ours stands, and
+        what gives fast maps back.
         """
         self.write(id_, now, "", decided)
-        refused = self.lead.step(despite_halt=isinstance(command, SetFlag) and not command.on)
+        gives_back = gives_back or (isinstance(command, SetFlag) and not command.on)
+        refused = self.lead.step(despite_halt=gives_back)
         if refused is not None:
             self.write(id_, now, "", "", answered=refused)
-            return False
+            return Sent.WITHHELD
         try:
             answer = self.cluster.apply(command)
         except ClusterUnreachable as trouble:
-            said = f"no answer: {trouble}; whether it was done is not known"
+            became, said = Sent.UNANSWERED, f"no answer: {trouble}; whether it was done is not known"
         else:
+            became = Sent.DONE if answer.ok else Sent.REFUSED
             said = answer.text or ("ok" if answer.ok else "refused")
         self.write(id_, now, "", "", answered=said)
-        return True
+        return became

@@ -2,8 +2,9 @@
 
 Keys and values of `Drain.saved` (as found) and `Drain.ours` (as set):
 `osd.3/reweight`: `1.0` · `osd.3/crush_weight`: `3.63` · `osd.3/affinity`: `1.0` · `upmap/3.1f`: `12>40 7>9`
-or empty · `option/osd_max_backfills`: `8`, or `-` where the mon had no value · `balancer`: `on`, `off`, or `-`
-where the mon had no value (it is on then) · `flag/norebalance`: `on` while a step of ours may have left it.
+or empty · `option/osd_max_backfills`: `8`, or `-` where the mon had no value (`option/mon/NAME` for one of the section
+`mon`) · `balancer`: `on`, `off`, or `-` where the mon had no value (it is on then) · `flag/norebalance`: `on` while a
+step of ours may have left it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from actions.cluster.port import (
     SetUpmap,
     WithdrawLife,
 )
-from actions.cluster.view import BALANCER, ClusterView
+from actions.cluster.view import BALANCER, PROPOSE_INTERVAL, ClusterView
 from data.drain import Drain
 from data.ids import OsdId, PgId
 
@@ -36,6 +37,10 @@ BEFORE = "~"
 """Ends the key under which `ours` keeps the value before the last write, until the map shows the write."""
 THEIRS = "!"
 """Ends the key under which `ours` notes that somebody else set an option while we held it: hands off."""
+
+
+FAST_MAPS = f"option/mon/{PROPOSE_INTERVAL}"
+"""The key of the monitors' interval between two maps (actions.fast_maps)."""
 
 
 def upmap_key(pg: PgId) -> str:
@@ -64,6 +69,20 @@ def pinned(book: Mapping[str, str]) -> dict[PgId, Pairs]:
     return {PgId(key[6:]): read_pairs(value) for key, value in book.items() if is_pin(key)}
 
 
+def setting_of(key: str) -> str:
+    """The mon's row behind the key of an option, as `ClusterView.settings` names it: `osd/osd_max_backfills`."""
+    name = key.removeprefix("option/")
+    return name if "/" in name else f"osd/{name}"
+
+
+def _write_number(value: str) -> str:
+    """A number as we write it: the mon writes 0.25 as 0.250000."""
+    try:
+        return repr(float(value))
+    except ValueError:
+        return value
+
+
 def key_of(command: Command) -> str:
     """The key that a command writes."""
     match command:
@@ -75,8 +94,8 @@ def key_of(command: Command) -> str:
             return f"osd.{osd}/crush_weight"
         case PrimaryAffinity(osd=osd):
             return f"osd.{osd}/affinity"
-        case SetOption(name=name):
-            return f"option/{name}"
+        case SetOption(name=name, section=section):
+            return f"option/{name}" if section == "osd" else f"option/{section}/{name}"
         case SetFlag(flag=flag):
             return f"flag/{flag}"
         case Balancer():
@@ -114,7 +133,8 @@ def found(view: ClusterView, key: str) -> str:
     if kind == "upmap":
         return write_pairs(view.upmap_items.get(PgId(name), ()))
     if kind == "option":
-        return view.settings.get(f"osd/{name}", ABSENT)
+        value = view.settings.get(setting_of(key), ABSENT)
+        return _write_number(value) if key == FAST_MAPS else value
     if kind == "flag":
         return "on" if name in view.flags else "off"
     if kind == "balancer":
@@ -137,6 +157,8 @@ def same(key: str, one: str, other: str) -> bool:
         return abs(float(one) - float(other)) < 1.5 / 65536
     if key.startswith("upmap/"):
         return sorted(read_pairs(one)) == sorted(read_pairs(other))
+    if key == FAST_MAPS:
+        return _write_number(one) == _write_number(other)
     return one == other
 
 
@@ -147,7 +169,8 @@ def command_for(key: str, value: str) -> Command:
         pairs = read_pairs(value)
         return SetUpmap(PgId(name), pairs) if pairs else RemoveUpmap(PgId(name))
     if kind == "option":
-        return SetOption(name, None if value == ABSENT else value)
+        section, _, option = setting_of(key).partition("/")
+        return SetOption(option, None if value == ABSENT else value, section)
     if kind == "flag":
         return SetFlag(name, value == "on")
     if kind == "balancer":

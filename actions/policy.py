@@ -54,6 +54,10 @@ class Policy:
     view_age_max: timedelta = timedelta(seconds=60)
     statistics_seconds: float = 5.0
     """`mgr_stats_period`: statistics follow the map this much later; twice this is waited for."""
+    fast_maps: float | None = None
+    """Seconds between two maps while PGs move (`paxos_propose_interval`); None: as the operator has it."""
+    fast_maps_budget: float = 2.0
+    """Maps a second, over a minute and from all causes, above which it is given back."""
     pin_attempts: int = 3
     """How often a pin that the mon dropped is set again before the drain holds."""
     new_bundle_quiet: timedelta = timedelta(hours=72)

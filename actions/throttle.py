@@ -14,7 +14,7 @@ from actions.cluster.port import Command
 from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.knobs import BACKFILLS_CAP, Grip, above_cap, grip, lowered_to
-from actions.ledger import ABSENT, BEFORE, THEIRS, command_for, found, same
+from actions.ledger import ABSENT, BEFORE, THEIRS, command_for, found, same, setting_of
 from actions.policy import Policy
 from data.drain import Drain, DrainState
 from data.ids import OsdId
@@ -161,7 +161,7 @@ def _operators(view: ClusterView, holders: Collection[Drain]) -> Mapping[str, st
     settings = dict(view.settings)
     for key, was in ((k, w) for holder in reversed(tuple(holders)) for k, w in _held(holder).items()):
         if key.startswith("option/"):
-            settings.pop(name := f"osd/{key.removeprefix('option/')}", None)
+            settings.pop(name := setting_of(key), None)
             if was != ABSENT:
                 settings[name] = was
     return settings

@@ -14,6 +14,8 @@ from actions.policy import Mode, Policy
 DURATIONS = frozenset(field.name for field in fields(Policy) if isinstance(field.default, timedelta))
 
 _Hour = Annotated[int, Field(ge=0, le=24)]
+FAST_MAPS_LEAST = 0.25
+"""Seconds; the least interval whose price was reckoned (docs/decisions/0039)."""
 _PLACES = ("pool:", "class:", "host:")
 
 
@@ -40,6 +42,23 @@ def _check_places(costs: dict[str, float]) -> dict[str, float]:
     return costs
 
 
+def _check_interval(given: Any) -> Any:
+    """0 is off; refuse what is below the least that was measured, and what is no faster than Ceph's default."""
+    try:
+        seconds = float(given)
+    except (TypeError, ValueError):
+        return given
+    if seconds == 0:
+        return None
+    if not FAST_MAPS_LEAST <= seconds < 1:
+        raise ValueError(
+            f"{seconds:g} s between two maps is not to be set: from {FAST_MAPS_LEAST:g} to below 1, or 0 for off "
+            "(below it what maps cost a large cluster was not measured; 1 is Ceph's default)"
+        )
+    return seconds
+
+
+_Interval = Annotated[float | None, BeforeValidator(_check_interval)]
 _Cost = Annotated[float, Field(ge=1, le=COST_MAX), BeforeValidator(_check_given_cost)]
 _CostByPlace = Annotated[dict[str, _Cost], AfterValidator(_check_places)]
 
@@ -127,6 +146,16 @@ class PolicyTable(BaseModel):
         default=5.0,
         gt=0,
         description="Ceph's `mgr_stats_period` in seconds; twice this is waited for after a change.",
+    )
+    fast_maps: _Interval = Field(
+        default=None,
+        description="Seconds between two maps while PGs move (`paxos_propose_interval` of the monitors), from "
+        f"{FAST_MAPS_LEAST:g} to below 1; 0 and unset: as the operator has it.",
+    )
+    fast_maps_budget: float = Field(
+        default=2.0,
+        gt=0,
+        description="Maps a second, over a minute and from all causes, above which `fast_maps` is given back.",
     )
     pin_attempts: int = Field(
         default=3, ge=1, description="How often a pin that the mon dropped is set again."

@@ -14,7 +14,7 @@ from enum import StrEnum
 from actions.cluster.channel import Argument
 from actions.cluster.keep import PREFIX
 from actions.cluster.signed_keys import ANSWERS, HALT, REQUESTS
-from actions.cluster.view import BALANCER
+from actions.cluster.view import BALANCER, PROPOSE_INTERVAL
 from actions.knobs import OPTIONS
 from actions.mechanics.retire import FLAGS
 
@@ -105,6 +105,13 @@ def _limited(prefix: str, why: str, **limits: str) -> Grant:
     return Grant("mon", prefix, why, Part.MOVE, tuple((name, "=", value) for name, value in limits.items()))
 
 
+_FAST_MAPS = tuple(
+    _limited(f"config {verb}", f"{why}, where policy.fast_maps asks for it", who="mon", name=PROPOSE_INTERVAL)
+    for verb, why in (("set", "let maps follow each other sooner while PGs move"), ("rm", "end that"))
+)
+FAST_MAPS_CAPS = frozenset(grant.text() for grant in _FAST_MAPS)
+"""Caps without which fast maps stay off and all else works."""
+
 GRANTS: tuple[Grant, ...] = (
     *(
         Grant("mon", f"config-key {verb}", why, part, (("key", " prefix ", PREFIX),))
@@ -147,6 +154,7 @@ GRANTS: tuple[Grant, ...] = (
         for option in OPTIONS
         for verb, why in (("set", "lower a recovery throttle"), ("rm", "restore it where nothing was set"))
     ),
+    *_FAST_MAPS,
     Grant("mgr", "balancer off", "keep the balancer from refilling a disk that is drained"),
     Grant("mgr", "balancer on", "start it again, where it was on"),
     _limited("config rm", "the same, where nothing was set", who="mgr", name=BALANCER),

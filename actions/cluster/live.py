@@ -22,6 +22,7 @@ from actions.cluster.port import (
     PublishLife,
     RemoveUpmap,
     Reweight,
+    Servers,
     SetFlag,
     SetOption,
     SetUpmap,
@@ -46,18 +47,18 @@ def words(command: Command) -> tuple[Words, ...]:
             return (*_temp(pg, acting), ("mon", "osd pg-upmap-items", {"pgid": pg, "id": ids}))
         case RemoveUpmap(pg=pg, acting=acting):
             return (*_temp(pg, acting), ("mon", "osd rm-pg-upmap-items", {"pgid": pg}))
-        case Reweight(osd=osd, weight=weight):
-            return (("mon", "osd reweight", {"id": int(osd), "weight": weight}),)
-        case CrushReweight(osd=osd, weight=weight):
-            return (("mon", "osd crush reweight", {"name": f"osd.{osd}", "weight": weight}),)
+        case Reweight(osd=osd, weight=weight, acting=acting):
+            return (*_temps(acting), ("mon", "osd reweight", {"id": int(osd), "weight": weight}))
+        case CrushReweight(osd=osd, weight=weight, acting=acting):
+            return (*_temps(acting), ("mon", "osd crush reweight", {"name": f"osd.{osd}", "weight": weight}))
         case PrimaryAffinity(osd=osd, affinity=affinity):
             return (("mon", "osd primary-affinity", {"id": int(osd), "weight": affinity}),)
         case SetFlag(flag=flag, on=on):
             return (("mon", "osd set" if on else "osd unset", {"key": flag}),)
-        case SetOption(name=name, value=None):
-            return (("mon", "config rm", {"who": "osd", "name": name}),)
-        case SetOption(name=name, value=value):
-            return (("mon", "config set", {"who": "osd", "name": name, "value": value or ""}),)
+        case SetOption(name=name, value=None, section=who):
+            return (("mon", "config rm", {"who": who, "name": name}),)
+        case SetOption(name=name, value=value, section=who):
+            return (("mon", "config set", {"who": who, "name": name, "value": value or ""}),)
         case Balancer(on=None):
             return (("mon", "config rm", {"who": "mgr", "name": BALANCER}),)
         case Balancer(on=on):
@@ -74,6 +75,10 @@ def words(command: Command) -> tuple[Words, ...]:
 
 def _temp(pg: str, acting: tuple[int, ...]) -> tuple[Words, ...]:
     return (("mon", "osd pg-temp", {"pgid": pg, "id": list(acting)}),) if acting else ()
+
+
+def _temps(servers: Servers) -> tuple[Words, ...]:
+    return tuple(words for pg, acting in servers for words in _temp(pg, acting))
 
 
 @dataclass(slots=True)

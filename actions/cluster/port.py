@@ -10,6 +10,9 @@ from actions.cluster.lease_owner import LeaseOwner
 from actions.cluster.view import ClusterView
 from data.ids import DeviceId, OsdId, PgId
 
+Servers = tuple[tuple[PgId, tuple[int, ...]], ...]
+"""PGs, each with the members that go on serving it while new ones are filled."""
+
 
 @dataclass(frozen=True, slots=True)
 class SetUpmap:
@@ -35,18 +38,20 @@ class RemoveUpmap:
 
 @dataclass(frozen=True, slots=True)
 class Reweight:
-    """`osd reweight`: the override, in [0, 1]."""
+    """`osd reweight`: the override, in [0, 1]. `acting`: for PGs that it moves, who serves on, as in SetUpmap."""
 
     osd: OsdId
     weight: float
+    acting: Servers = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CrushReweight:
-    """`osd crush reweight`, in TiB as CRUSH counts."""
+    """`osd crush reweight`, in TiB as CRUSH counts. `acting` as in Reweight."""
 
     osd: OsdId
     weight: float
+    acting: Servers = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +72,11 @@ class SetFlag:
 
 @dataclass(frozen=True, slots=True)
 class SetOption:
-    """`config set osd NAME VALUE`; None is `config rm`."""
+    """`config set SECTION NAME VALUE`; None is `config rm`."""
 
     name: str
     value: str | None
+    section: str = "osd"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from data.ids import DeviceId, HostName, OsdId, PgId
 
 BALANCER = "mgr/balancer/active"
 """The mgr's option behind `balancer on` and `balancer off`; on by default."""
+PROPOSE_INTERVAL = "paxos_propose_interval"
+"""The monitors' option for the least time between two maps, in seconds; 1 by default."""
 
 
 class StretchMode(StrEnum):

@@ -7,6 +7,7 @@ from actions.cluster.view import ClusterView, Pg, StretchMode
 from actions.context import Context
 from actions.flight import list_own_pgs, list_ready_pgs, list_touched_pgs
 from actions.guards.verdict import Pass, Refuse, count
+from actions.interval_claims import describe_left
 from actions.policy import Policy
 from actions.survey import at_rest, is_recovering, serving_whole
 from data.drain import Drain, Intent
@@ -17,7 +18,9 @@ def halt(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> P
     """A person halted everything, until a person lifts the halt."""
     if context.halted is None:
         return Pass("no halt stands")
-    return Refuse("halt", f"Halted: {context.halted}. Lift it with `predrain unhalt`.")
+    left = describe_left(view, context.drains, moving=True)
+    also = f" Meanwhile {left}." if left else ""
+    return Refuse("halt", f"Halted: {context.halted}. Lift it with `predrain unhalt`.{also}")
 
 
 def stale_view(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from actions.cluster.port import Command, RemoveUpmap, SetUpmap
+from actions.cluster.port import Command, RemoveUpmap, Servers, SetUpmap
 from actions.cluster.view import ClusterView, Pg
 from actions.ledger import Pairs, command_for
 from actions.topology import comers
@@ -66,6 +66,12 @@ def serving(view: ClusterView, pg: Pg, up: Sequence[int]) -> tuple[int, ...]:
     if not all((osd := view.osds.get(OsdId(member))) is not None and osd.up for member in members):
         return ()
     return members if pool.erasure else in_turn(members, up)
+
+
+def list_servers(view: ClusterView, after: Mapping[PgId, tuple[int, ...]]) -> Servers:
+    """Of PGs whose `up` a weight changes to `after`, those that are to be told who serves on, with their members."""
+    told = ((id_, serving(view, view.pgs[id_], up)) for id_, up in sorted(after.items()))
+    return tuple((id_, members) for id_, members in told if members)
 
 
 def in_turn(members: Sequence[int], up: Sequence[int]) -> tuple[int, ...]:

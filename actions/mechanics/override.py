@@ -21,7 +21,7 @@ from actions.flight import Allowance
 from actions.foresight import placed
 from actions.guards.verdict import count
 from actions.ledger import found, pinned, same, upmap_key
-from actions.mechanics.batch import Batch, Bound, bound_for, pin
+from actions.mechanics.batch import Batch, Bound, bound_for, list_servers, pin
 from actions.mechanics.void import void
 from actions.topology import domains, pairs_for
 from data.drain import Drain, Move
@@ -98,7 +98,7 @@ def next_rung(view: ClusterView, osd: OsdId, allowance: Allowance, starts: int, 
             return Batch(outdated=True)
         allowance.send(id_, bound)
     return Batch(
-        (Reweight(osd, weight),),
+        (Reweight(osd, weight, list_servers(view, {id_: after[id_] for id_ in pgs})),),
         pgs,
         f"override of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(pgs), 'PG')}",
     )
@@ -247,8 +247,9 @@ def give_back(
         if not all(allowance.room.fits(o, size) for o, size in bound if o != osd or not untold):
             return Batch(full=f"PG {id_} stays where it is: where CRUSH would take it is too full by now")
         allowance.send(id_, bound)
+    told = {id_: after[id_] for id_ in pgs - fallen}
     return Batch(
-        (*map(RemoveUpmap, sorted(fallen)), Reweight(osd, weight)),
+        (*map(RemoveUpmap, sorted(fallen)), Reweight(osd, weight, list_servers(view, told))),
         pgs,
         f"override of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(pgs), 'PG')} back",
     )

@@ -14,7 +14,7 @@ from actions.cluster.view import ClusterView
 from actions.flight import Allowance
 from actions.foresight import placed, stirred_by, weighed, why_no_crush_weight
 from actions.guards.verdict import count
-from actions.mechanics.batch import Batch, bound_for
+from actions.mechanics.batch import Batch, bound_for, list_servers
 from actions.mechanics.void import void
 from actions.survey import whole
 from data.ids import OsdId, PgId
@@ -77,7 +77,10 @@ def next_rung(
             return Batch(outdated=True)
         allowance.send(id_, bound)
     decided = f"CRUSH weight of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(moved), 'PG')}"
-    commands: tuple[Command, ...] = (*map(RemoveUpmap, sorted(fallen)), CrushReweight(osd, weight))
+    commands: tuple[Command, ...] = (
+        *map(RemoveUpmap, sorted(fallen)),
+        CrushReweight(osd, weight, list_servers(view, {id_: moved[id_] for id_ in moved.keys() - fallen})),
+    )
     return Batch(commands, frozenset(moved), decided)
 
 

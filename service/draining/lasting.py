@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from itertools import pairwise
 
 from actions.cluster.view import ClusterView
 from actions.ledger import ABSENT
@@ -11,25 +12,48 @@ from actions.policy import Policy
 from actions.states import BEGUN, COUNTED
 from data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Drain, DrainState, JournalEntry, Progress
 from data.store.port import Store
+from service.draining.timeline import Sample
 
 _OVER = frozenset({DrainState.VERIFIED, DrainState.HANDED_OVER, DrainState.CANCELLED})
 _ENDING = frozenset({DrainState.CANCELLING, DrainState.CANCELLED, DrainState.HANDED_OVER})
 _HOUR = timedelta(hours=1)
+_SHARE_ENOUGH, _PGS_ENOUGH, _TIME_ENOUGH = 0.2, 3, timedelta(minutes=5)
+"""What must have moved, and for how long, before the pace so far is believed: a drain begins slowly."""
+_STOOD_STILL = timedelta(minutes=5)
+"""With nothing on its way, a longer gap in the curve is a pause or a halt; looks are at most so far apart."""
 
 
-def left(drain: Drain) -> float | None:
-    """Hours that its plan has still to come, if nothing holds it: data that is not moved, and what follows when none is
-    left. None where nobody can tell: it is not under way or stands still, a guard or a person holds it, or it waits
-    for its end.
+def left(drain: Drain, samples: Sequence[Sample] = ()) -> float | None:
+    """Hours that it has still to go, if nothing holds it: data that is not moved, and what follows when none is left.
+    None where nobody can tell: it is not under way or stands still, a guard or a person holds it, or it waits for its
+    end. Data goes on at the pace so far (`samples`: its curve), and as planned before there is enough of that.
     """
     plan = drain.plan
     if drain.state is not DrainState.DRAINING or drain.held_by or plan is None or plan.eta_hours is None:
         return None
     after = [bound for bound in plan.bounds if bound.name.startswith(AFTER)]
-    moving = plan.eta_hours - sum(bound.hours for bound in after)
+    measured = measure_pace(drain, samples)
+    moving = plan.eta_hours - sum(bound.hours for bound in after) if measured is None else measured
     hours = moving * _not_moved(drain.progress)
     hours += sum(bound.hours * _not_done(drain, bound.name) for bound in after)
     return hours if hours > 0 else None
+
+
+def measure_pace(drain: Drain, samples: Sequence[Sample]) -> float | None:
+    """Hours that all of its data takes at the pace so far, without the time in which it was held or stood still; None
+    before enough of it has moved for long enough.
+    """
+    progress, moved, hours = drain.progress, 0, 0.0
+    for one, after in pairwise(samples):
+        if one.held_by:
+            continue
+        gap = after.at - one.at
+        hours += (gap if one.in_flight else min(gap, _STOOD_STILL)) / _HOUR
+        moved += max(0, one.bytes_left - after.bytes_left)
+    enough = moved >= _SHARE_ENOUGH * progress.planned_bytes and progress.moved_pgs >= _PGS_ENOUGH
+    if not enough or not moved or hours < _TIME_ENOUGH / _HOUR:
+        return None
+    return hours * progress.planned_bytes / moved
 
 
 def back(drain: Drain, view: ClusterView | None, policy: Policy) -> float | None:

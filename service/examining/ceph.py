@@ -25,6 +25,8 @@ STAMPED = timedelta(seconds=30)
 """How old the mgr's stamp of its statistics may be by itself."""
 ASKED = 100
 """OSDs of a large cluster of which it is looked at whether their throttle is verified."""
+LEFT = timedelta(minutes=2)
+"""Fast maps that no controller has renewed for so long are left."""
 FRESH = timedelta(minutes=2)
 """What a collector told of an OSD's reservations counts for so long."""
 
@@ -50,7 +52,8 @@ def seen(channel: Channel, settings: Settings, clock: Clock) -> Iterator[Finding
     view = reader.view(answers)
     yield _standing(view, settings.ceph)
     yield _release(view, settings.policy.policy())
-    yield _rights(channel, settings.ceph)
+    yield _rights(channel, settings)
+    yield from _fast_maps(channel, view, settings, clock)
     yield _signatures(channel, settings)
     yield _throttle(view, settings, clock)
     yield _module(channel)
@@ -80,14 +83,17 @@ def _release(view: ClusterView, policy: Policy) -> Finding:
     )
 
 
-def _rights(channel: Channel, ceph: CephTable) -> Finding:
-    from actions.cluster.caps import User
+def _rights(channel: Channel, settings: Settings) -> Finding:
+    from actions.cluster.caps import FAST_MAPS_CAPS, User
     from actions.cluster.held import held
 
+    ceph = settings.ceph
     user = User.SERVICE if ceph.hand_key is None else User.READING
     found = held(channel, ceph.name, user, ceph.pool)
-    if found.missing:
-        lacks = "; ".join(f"{one.service} {one.cap} ({one.why})" for one in found.missing)
+    unused = FAST_MAPS_CAPS if settings.policy.fast_maps is None else frozenset()
+    missing = [one for one in found.missing if one.cap not in unused]
+    if missing:
+        lacks = "; ".join(f"{one.service} {one.cap} ({one.why})" for one in missing)
         how = "ceph auth caps with the words of `predrain ceph auth`" + (
             "" if ceph.hand_key is None else " --reading"
         )
@@ -98,6 +104,38 @@ def _rights(channel: Channel, ceph: CephTable) -> Finding:
             "caps", "note", f"{told}; it may read other users' keys, too: `predrain ceph auth` prints less"
         )
     return Finding("caps", "ok", told)
+
+
+def _fast_maps(channel: Channel, view: ClusterView, settings: Settings, clock: Clock) -> Iterator[Finding]:
+    """Whether fast maps can be set where they are wanted, and whether some were left. By what a controller keeps in the
+    cluster, which it renews while it holds them.
+    """
+    from actions.cluster.keep import ConfigKeys
+    from actions.fast_maps import RECORD, parse_record
+    from actions.interval_claims import describe_standing
+    from actions.ledger import FAST_MAPS, found, same
+
+    what = "fast maps"
+    try:
+        text = ConfigKeys(channel).read(RECORD)
+    except ClusterUnreachable as refused:
+        yield Finding(what, "note", f"not known whether any were left: {refused}")
+        return
+    record = parse_record(text) if text is not None else None
+    if record is not None and same(FAST_MAPS, found(view, FAST_MAPS), record.value):
+        standing = describe_standing(record.value, record.was, "a drain")
+        if clock.now() - record.at > LEFT:
+            yield Finding(
+                what, "wrong", f"{standing}: no controller has renewed it since {record.at:%H:%M:%S}Z"
+            )
+        else:
+            yield Finding(what, "ok", f"in use: {standing}")
+    elif settings.policy.fast_maps is not None:
+        wanted = settings.policy.fast_maps
+        if settings.ceph.hand_key is not None:
+            yield Finding(what, "note", f"policy.fast_maps {wanted:g} is not used where the mgr module acts")
+        else:
+            yield Finding(what, "ok", f"set to {wanted:g} s while PGs move")
 
 
 def _signatures(channel: Channel, settings: Settings) -> Finding:

@@ -71,7 +71,8 @@ class DrainBody(Body):
     progress: ProgressBody
     plan: PlanBody | None
     left_hours: float | None
-    """Of the plan, while it is under way and nothing holds it; null where nobody can tell."""
+    """At the pace so far, and by the plan before enough has moved, while it is under way and nothing holds it; null
+    where nobody can tell."""
     took_hours: float | None
     """From its first step to its end, of one that is over; null for one that never began."""
 
@@ -365,7 +366,7 @@ def _row(house: House, drain: Drain) -> dict[str, Any]:
             lost_pgs=progress.lost_pgs,
         ),
         "plan": plan_body(drain.plan, house.fleet.view) if drain.plan else None,
-        "left_hours": None if house.halted() else left(drain),
+        "left_hours": None if house.halted() else left(drain, house.timelines.of(drain.id)),
         "took_hours": house.fleet.past.of(drain),
     }
 

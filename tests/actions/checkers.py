@@ -13,10 +13,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from actions.cluster.port import Answer, ClusterUnreachable, Command, RemoveUpmap, SetFlag, SetUpmap
+from actions.cluster.port import (
+    Answer,
+    ClusterUnreachable,
+    Command,
+    RemoveUpmap,
+    SetFlag,
+    SetOption,
+    SetUpmap,
+)
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.view import ClusterView
 from actions.crush.map import ITEM_NONE
+from actions.ledger import FAST_MAPS, found, key_of, value_of
 from actions.policy import Policy
 from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId, PgId
@@ -52,6 +61,8 @@ class Watched:
     _crowded: dict[int, tuple[Command, int]] = field(default_factory=dict)
     _changes: list[tuple[Command, Mapping[PgId, tuple[int, ...]]]] = field(default_factory=list)
     _cut_short: bool = False
+    _intervals: set[str] = field(default_factory=set)
+    """The monitors' interval as each command of ours found it."""
 
     def __post_init__(self) -> None:
         self._size = {int(osd.id): osd.size_bytes for osd in self.cluster.spec.osds}
@@ -79,6 +90,8 @@ class Watched:
         promised = self._promised()
         ours = self._sent.union(*(changed for _, changed in self._changes))
         self._others |= self._on_way() - ours
+        if key_of(command) == FAST_MAPS and self._seen is not None:
+            self._intervals.add(found(self._seen, FAST_MAPS))
         self.commands.append(command)
         try:
             answer = self.cluster.apply(command)
@@ -98,7 +111,11 @@ class Watched:
     # ---- one command
 
     def _gives_back(self, command: Command) -> bool:
-        """Whether it clears a flag that was set through us and stands: the one thing that is right under a halt."""
+        """Whether it clears a flag that was set through us and stands, or gives fast maps back as they were found:
+        what is right under a halt.
+        """
+        if isinstance(command, SetOption) and key_of(command) == FAST_MAPS:
+            return value_of(command) in self._intervals
         flags = [known for known in self.commands if isinstance(known, SetFlag)]
         last = {flag.flag: flag.on for flag in flags}
         return isinstance(command, SetFlag) and not command.on and last.get(command.flag, False)

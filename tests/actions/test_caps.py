@@ -30,6 +30,7 @@ from actions.cluster.port import (
     SetUpmap,
     WithdrawLife,
 )
+from actions.cluster.view import PROPOSE_INTERVAL
 from actions.knobs import OPTIONS
 from actions.mechanics.retire import FLAGS
 from data.ids import DeviceId, OsdId, PgId
@@ -44,10 +45,12 @@ COMMANDS: tuple[Command, ...] = (
     SetUpmap(PG, ((7, 9),), (7, 1, 2)),
     RemoveUpmap(PG, (7, 1, 2)),
     Reweight(OSD, 0.5),
+    Reweight(OSD, 0.5, ((PG, (7, 1, 2)),)),
     CrushReweight(OSD, 0.0),
     PrimaryAffinity(OSD, 0.25),
     *(SetFlag(flag, on) for flag in FLAGS for on in (True, False)),
     *(SetOption(option, value) for option in OPTIONS for value in ("1", None)),
+    *(SetOption(PROPOSE_INTERVAL, value, "mon") for value in ("0.25", None)),
     Balancer(on=True),
     Balancer(on=False),
     Balancer(on=None),
@@ -138,6 +141,8 @@ FORBIDDEN: tuple[Sent, ...] = (
     ("mon", "config set", {"who": "osd.7", "name": OPTIONS[0], "value": "1"}),
     ("mon", "config set", {"who": "global", "name": OPTIONS[0], "value": "1"}),
     ("mon", "config rm", {"who": "global", "name": OPTIONS[0]}),
+    ("mon", "config set", {"who": "global", "name": PROPOSE_INTERVAL, "value": "0.25"}),
+    ("mon", "config set", {"who": "mon", "name": "mon_max_pg_per_osd", "value": "1"}),
     ("mon", "config-key set", {"key": "mgr/dashboard/key"}),
     ("mon", "config-key get", {"key": "predrain"}),
     ("mon", "config-key dump", {}),

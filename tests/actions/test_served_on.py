@@ -10,11 +10,12 @@ import pytest
 
 from actions.cluster.channel import Channel, Reply
 from actions.cluster.live import LiveCluster
-from actions.cluster.port import RemoveUpmap, SetUpmap
+from actions.cluster.port import CrushReweight, RemoveUpmap, Reweight, SetUpmap
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.view import ClusterView
 from actions.crush.map import ITEM_NONE
 from actions.flight import allowance
+from actions.mechanics import override, weight
 from actions.mechanics.batch import in_turn, serving
 from actions.mechanics.walk import next_pins
 from actions.space import room
@@ -68,6 +69,33 @@ def test_who_serves_on_is_named_in_the_order_in_which_a_primary_would_choose_the
 PG = PgId("1.0")
 
 
+def test_a_ladder_names_who_serves_each_pg_that_its_rung_moves() -> None:
+    view = calm_view()
+    context = a_context(view, a_drain())
+    for rung in (
+        lambda allowed: override.next_rung(view, OsdId(0), allowed, 3),
+        lambda allowed: weight.next_rung(view, OsdId(0), 0.0, allowed, 3, idle=True),
+    ):
+        batch = rung(allowance(context, POLICY, room(context.survey, POLICY)))
+        (command,) = batch.commands
+        assert isinstance(command, Reweight | CrushReweight)
+        assert batch.pgs
+        assert {pg for pg, _ in command.acting} == batch.pgs
+        assert all(set(members) == set(view.pgs[pg].acting) for pg, members in command.acting)
+
+
+def test_shards_that_a_ladder_moves_are_not_named_to_a_release_that_may_reorder_them() -> None:
+    view = SimulatedCluster(ec_spec(), 1).view()
+    for release, told in (("reef", True), ("tentacle", False)):
+        of_release = replace(view, release=release)
+        context = a_context(of_release, a_drain())
+        allowed = allowance(context, POLICY, room(context.survey, POLICY))
+        (command,) = override.next_rung(of_release, OsdId(0), allowed, 3).commands
+        assert isinstance(command, Reweight)
+        shards = {pg for pg, _ in command.acting if of_release.pools[of_release.pgs[pg].pool].erasure}
+        assert bool(shards) is told
+
+
 def _short(view: ClusterView) -> ClusterView:
     members = (*view.pgs[PG].acting[:-1], ITEM_NONE)
     return changed_pg(view, PG, up=members[:-1], acting=members[:-1])
@@ -99,6 +127,29 @@ def test_shards_are_not_named_to_a_release_that_may_reorder_them() -> None:
     assert serving(replace(view, release="reef"), shard, going) == shard.acting
     assert serving(replace(view, release="tentacle"), shard, going) == ()
     assert serving(replace(view, release="umbrella"), shard, going) == ()
+
+
+@pytest.mark.parametrize("kind", [Reweight, CrushReweight])
+def test_pgs_that_a_weight_moves_peer_for_one_round_of_the_mon_where_it_is_told_who_serves_them(
+    kind: type[Reweight | CrushReweight],
+) -> None:
+    worst = {}
+    for told in (False, True):
+        cluster = SimulatedCluster(tiny_spec(), 1)
+        cluster.client()
+        view = cluster.view()
+        context = a_context(view, a_drain())
+        allowed = allowance(context, POLICY, room(context.survey, POLICY))
+        (command,) = (
+            override.next_rung(view, OsdId(0), allowed, 3).commands
+            if kind is Reweight
+            else weight.next_rung(view, OsdId(0), 0.0, allowed, 3, idle=True).commands
+        )
+        assert isinstance(command, kind)
+        cluster.apply(command if told else replace(command, acting=()))
+        cluster.advance(3)
+        worst[told] = cluster.client().worst_ms
+    assert worst[True] <= 1100 < worst[False]
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -156,6 +207,13 @@ def test_pg_temp_and_its_pin_go_out_together() -> None:
     answer = LiveCluster(cast("Channel", mon), lambda: NOW).apply(PIN)
     assert mon.together == [("osd pg-temp", "osd pg-upmap-items")]
     assert (answer.ok, answer.epoch) == (True, 41)
+
+
+def test_a_weight_goes_out_with_every_pg_temp_of_its_rung() -> None:
+    mon = Mon()
+    rung = Reweight(OsdId(0), 0.5, ((PG, (0, 1, 2)), (PgId("1.1"), (0, 3, 4))))
+    assert LiveCluster(cast("Channel", mon), lambda: NOW).apply(rung).ok
+    assert mon.together == [("osd pg-temp", "osd pg-temp", "osd reweight")]
 
 
 def test_a_key_that_may_not_set_pg_temp_pins_all_the_same_and_says_so() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from actions.cluster.simulated.spec import Physics
 from actions.policy import Policy
-from data.drain import Drain, DrainState
-from service.draining.lasting import back, left, took
+from data.drain import Drain, DrainState, Progress
+from service.draining.lasting import back, left, measure_pace, took
+from service.draining.timeline import Sample, Timelines
 from tests.actions.made import wide_spec
 from tests.actions.run import Run
 
@@ -20,9 +23,10 @@ def played(run: Run, intent: str) -> tuple[Drain, list[tuple[float, float, Drain
     run.tick()
     asked = run.controller.propose("osd.0", "operator", "test", run.cluster.now, intent)
     drain = run.controller.requests.approve(asked.id, "operator", run.cluster.now)
-    said = []
+    said, timelines = [], Timelines()
     while (now := run.known(drain)).state is not S.VERIFIED:
-        if (hours := left(now)) is not None:
+        timelines.running(run.store.drains(), run.controller.view, run.cluster.now)
+        if (hours := left(now, timelines.of(drain.id))) is not None:
             said.append((run.elapsed / 3600, hours, now))
         run.tick()
     return now, said
@@ -45,6 +49,72 @@ def test_what_is_said_to_be_left_of_a_drain_is_what_it_takes_from_there_to_its_e
             assert (end - at) / 1.3 < hours < (end - at) * 1.6 + 6 * look, drain.progress
         begun = next(at for at, _, _ in said)
         assert took(ended, run.store.journal(ended.id)) == pytest.approx(end - begun, abs=5 * look)
+
+
+@pytest.mark.slow
+def test_a_drain_that_goes_slower_than_planned_comes_nearer_to_what_is_left_by_its_pace_so_far() -> None:
+    slow = Physics(stream_bytes_per_second=12e6, disk_bytes_per_second=12e6)
+    policy, timelines = Policy(out_share_max=0.5), Timelines()
+    with Run(replace(wide_spec(hosts=12, racks=0, pg_num=128), physics=slow), policy=policy) as run:
+        run.tick()
+        drain = run.drain("osd.0")
+        said: list[tuple[float, float, float]] = []
+        while (now := run.known(drain)).state is not S.VERIFIED:
+            timelines.running(run.store.drains(), run.cluster.view(), run.cluster.now)
+            measured, planned = left(now, timelines.of(drain.id)), left(now)
+            if measured is not None and planned is not None and 0.3 < share_moved(now) < 0.9:
+                said.append((run.elapsed / 3600, measured, planned))
+            run.tick()
+        end = run.elapsed / 3600
+        assert said
+        assert all(planned < (end - at) / 1.5 for at, _, planned in said), "the plan knows of no slow disks"
+        assert all(abs(end - at - hours) < abs(end - at - planned) for at, hours, planned in said)
+
+
+def share_moved(drain: Drain) -> float:
+    return drain.progress.moved_bytes / drain.progress.planned_bytes
+
+
+def curve(*points: tuple[float, int, int, str]) -> list[Sample]:
+    """Samples of (minute, bytes left, PGs in flight, what holds it)."""
+    began = datetime(2026, 3, 1, tzinfo=UTC)
+    return [
+        Sample("d", began + timedelta(minutes=minute), left_, flying, None, (why,) if why else ())
+        for minute, left_, flying, why in points
+    ]
+
+
+def halfway() -> Drain:
+    with Run(wide_spec(hosts=12, racks=0)) as run:
+        run.tick()
+        drain = run.drain("osd.0")
+        progress = Progress(planned_pgs=10, moved_pgs=5, planned_bytes=1000, moved_bytes=500)
+        return replace(run.known(drain), state=S.DRAINING, progress=progress)
+
+
+@pytest.mark.parametrize(
+    ("points", "hours"),
+    [
+        ([(0, 1000, 1, ""), (30, 500, 1, "")], 1.0),
+        ([(0, 1000, 1, ""), (30, 500, 1, "a guard"), (300, 500, 1, "")], 1.0),
+        ([(0, 1000, 1, ""), (30, 500, 0, ""), (300, 500, 1, "")], 35 / 30),
+        ([(0, 1000, 1, ""), (30, 900, 1, "")], None),
+        ([(0, 1000, 1, ""), (4, 500, 1, "")], None),
+        ([], None),
+    ],
+    ids=[
+        "moving",
+        "held does not count",
+        "a pause counts little",
+        "too little moved",
+        "too short",
+        "no curve",
+    ],
+)
+def test_the_pace_so_far_leaves_out_when_nothing_could_move(
+    points: list[tuple[float, int, int, str]], hours: float | None
+) -> None:
+    assert measure_pace(halfway(), curve(*points)) == (None if hours is None else pytest.approx(hours))
 
 
 def test_nobody_knows_how_long_a_drain_still_takes_that_is_held_or_waits_for_a_person() -> None:

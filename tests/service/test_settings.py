@@ -62,6 +62,20 @@ def test_a_value_out_of_range_says_what_would_do(tmp_path: Path) -> None:
         load(written(tmp_path, "[service]\nport = 70000"), {})
 
 
+@pytest.mark.parametrize(("given", "seconds"), [("0.25", 0.25), ("0.9", 0.9), ("0", None)])
+def test_fast_maps_are_a_number_of_seconds_or_off(tmp_path: Path, given: str, seconds: float | None) -> None:
+    settings = load(written(tmp_path, f"[policy]\nfast_maps = {given}"), {})
+    assert settings.policy.policy().fast_maps == seconds
+
+
+@pytest.mark.parametrize("given", ["0.1", "0.249", "1.0", "-1", "nan"])
+def test_an_interval_whose_price_was_not_reckoned_is_refused_with_a_sentence(
+    tmp_path: Path, given: str
+) -> None:
+    with pytest.raises(BadSettings, match=r"policy\.fast_maps: .*from 0\.25 to below 1, or 0 for off"):
+        load(written(tmp_path, f"[policy]\nfast_maps = {given}"), {})
+
+
 @pytest.mark.parametrize("hours", ["[22, 26]", "[25, 30]", "[-2, 6]"])
 def test_hours_that_no_day_has_are_refused(tmp_path: Path, hours: str) -> None:
     with pytest.raises(BadSettings, match=r"policy\.window\.[01]: .*(24|0) \(given"):

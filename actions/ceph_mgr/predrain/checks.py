@@ -20,8 +20,8 @@ BEGUN = frozenset({"preparing", "draining", "drained", "cancelling"})
 Checks = dict[str, dict[str, Any]]
 
 
-def checks(known: Known, url: str, now: float) -> Checks:
-    """All that stand now."""
+def checks(known: Known, url: str, now: float, fast_maps: str = "") -> Checks:
+    """All that stand now. fast_maps: what is to be said of fast maps that were left; "" for nothing."""
     found: Checks = {}
     told = known.told
     stale = f"as of {ago(known.age(now))}: the service does not answer"
@@ -45,6 +45,10 @@ def checks(known: Known, url: str, now: float) -> Checks:
     if halt is not None or known.halt_unread:
         lines = [f"why: {halt or known.halt_unread}", "no command is sent; lift it: ceph predrain unhalt"]
         found["PREDRAIN_HALTED"] = _check("predrain is halted", 1, lines, [])
+    if fast_maps:
+        found["PREDRAIN_FAST_MAPS_LEFT"] = _check(
+            "the monitors' interval was left as a drain set it", 1, [fast_maps], []
+        )
     if url and known.failures >= UNREACHABLE_AFTER:
         lines = [f"{url}: {known.trouble}", f"last answer: {ago(known.age(now))}"]
         found["PREDRAIN_SERVICE_UNREACHABLE"] = _check(

@@ -17,6 +17,7 @@ from .checks import checks
 from .clerk import Clerk, Late
 from .cluster import Unread, halt_word, osds_here, set_halt
 from .errands import Errand, Errands, TooMany
+from .fast_maps import LeftFastMaps
 from .hand import Hand
 from .kept_texts import read_kept, read_key, write_kept
 from .known import Known, kept, remembered
@@ -76,7 +77,7 @@ class Module(MgrModule):
         self._known = replace(remembered(stored, time.time()), doubt=found.doubt)
         if found.doubt and not found.text:
             self.log.warning("predrain: %s", found.doubt)
-        self._hand = Hand(self)
+        self._hand, self._fast_maps = Hand(self), LeftFastMaps(self)
         self._tags: dict[str, tuple[str, Any]] = {}
         self._stored: tuple[str, float] = (_behind_time(stored), time.monotonic())
         self._shown: Optional[dict[str, Any]] = None
@@ -135,8 +136,18 @@ class Module(MgrModule):
             self._known = replace(known, halted=halt_word(self), halt_unread="")
         except Unread as trouble:
             self._known = replace(known, halted=self._known.halted, halt_unread=str(trouble))
+        self._give_back_fast_maps()
         self._show_checks()
         self._keep()
+
+    def _give_back_fast_maps(self) -> None:
+        try:
+            said = self._fast_maps.look(read_key(self), time.monotonic())
+        except Unread as trouble:
+            self.log.warning("predrain: %s", trouble)
+        else:
+            if said:
+                self.log.warning("predrain: %s", said)
 
     def _ask_all(self) -> Told:
         service = self._service()
@@ -185,7 +196,7 @@ class Module(MgrModule):
             self._hand.last = f"no steps to be had: {trouble}"
 
     def _show_checks(self) -> None:
-        found = checks(self._known, self._url(), time.time())
+        found = checks(self._known, self._url(), time.time(), self._fast_maps.warning)
         if found != self._shown:
             self.set_health_checks(found)
             self._shown = found

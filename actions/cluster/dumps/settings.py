@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import msgspec
 
 from actions.cluster.dumps.decoding import decoded
-from actions.cluster.view import BALANCER
+from actions.cluster.view import BALANCER, PROPOSE_INTERVAL
 from data.ids import OsdId
 
 QUEUE = "osd_op_queue"
 _SELF_HEAL = "mgr/devicehealth/self_heal"
-_KEPT = ("osd_", "mon_osd_", "mgr/devicehealth/", BALANCER, "mgr_stats_period")
+_KEPT = ("osd_", "mon_osd_", "mgr/devicehealth/", BALANCER, "mgr_stats_period", PROPOSE_INTERVAL)
 _FALSE = frozenset({"false", "0", "no", "off"})
 
 
@@ -30,8 +30,8 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def config_dump(raw: bytes) -> Mapping[str, str]:
-    """Rows that have to do with OSDs, keyed `SECTION/NAME` or `SECTION/MASK/NAME`: `osd/osd_max_backfills`,
-    `osd.3/osd_max_backfills`, `osd/host:stor-1/osd_max_backfills`. Raises NotUnderstood."""
+    """Rows that have to do with OSDs or the pace of maps, keyed `SECTION/NAME` or `SECTION/MASK/NAME`:
+    `osd/osd_max_backfills`, `osd.3/osd_max_backfills`, `osd/host:stor-1/osd_max_backfills`. Raises NotUnderstood."""
     kept = (row for row in decoded("config_dump", raw, _ROWS) if _is_kept(row))
     return {"/".join(part for part in (row.section, row.mask, row.name) if part): row.value for row in kept}
 

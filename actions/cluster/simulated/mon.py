@@ -16,6 +16,7 @@ from actions.cluster.port import (
     PublishLife,
     RemoveUpmap,
     Reweight,
+    Servers,
     SetFlag,
     SetOption,
     SetUpmap,
@@ -28,7 +29,7 @@ from actions.cluster.simulated.mgr import Mgr
 from actions.cluster.simulated.osdmap import OsdMap, fixed_reweight
 from actions.cluster.simulated.pg import PlacementGroup
 from actions.cluster.simulated.spec import ClusterSpec, OsdSpec
-from actions.cluster.view import BALANCER, ClusterView, Osd
+from actions.cluster.view import BALANCER, PROPOSE_INTERVAL, ClusterView, Osd
 from actions.crush.choose import FULL_WEIGHT
 from data.ids import OsdId, PgId
 
@@ -49,6 +50,7 @@ _OPTIONS = _THROTTLES | {
     "osd_recovery_sleep",
     "osd_recovery_sleep_hdd",
     "osd_mclock_profile",
+    PROPOSE_INTERVAL,
     _OVERRIDE,
 }
 _MISPLACED_LIMIT = 0.05
@@ -112,16 +114,16 @@ class Mon:
                 self._hold(pg, acting)
                 text = self._remove_upmap(pg)
                 self._hold(pg, ())
-            case Reweight(osd, weight):
-                text = self._reweight(osd, weight)
-            case CrushReweight(osd, weight):
-                text = self._crush_reweight(osd, weight)
+            case Reweight(osd, weight, acting):
+                text = self._serve_on(acting, lambda: self._reweight(osd, weight))
+            case CrushReweight(osd, weight, acting):
+                text = self._serve_on(acting, lambda: self._crush_reweight(osd, weight))
             case PrimaryAffinity(osd, affinity):
                 text = self._primary_affinity(osd, affinity)
             case SetFlag(flag, on):
                 text = self._set_flag(flag, on)
-            case SetOption(name, value):
-                text = self._set_option(name, value)
+            case SetOption(name, value, section):
+                text = self._set_option(section, name, value)
             case Balancer(on):
                 self._balancer = on is not False
                 self._settings.pop(f"mgr/{BALANCER}", None)
@@ -155,6 +157,15 @@ class Mon:
         """`osd pg-temp` in the same map: who serves the PG is known before it peers."""
         if (index := self._osdmap.index.get(pg)) is not None:
             self._pgs[index].held = acting
+
+    def _serve_on(self, servers: Servers, change: Callable[[], str]) -> str:
+        """The same for every PG that a weight moves."""
+        for pg, acting in servers:
+            self._hold(pg, acting)
+        text = change()
+        for pg, _ in servers:
+            self._hold(pg, ())
+        return text
 
     def _remove_upmap(self, pg: PgId) -> str:
         if pg not in self._osdmap.index:
@@ -195,10 +206,10 @@ class Mon:
         self._review()
         return f"{flag} is {'set' if on else 'unset'}"
 
-    def _set_option(self, name: str, value: str | None) -> str:
+    def _set_option(self, section: str, name: str, value: str | None) -> str:
         if name not in _OPTIONS:
             return f"Error EINVAL: unrecognized config option '{name}'"
-        key = f"osd/{name}"
+        key = f"{section}/{name}"
         if value is None:
             self._settings.pop(key, None)
         elif not self._ignored(name):

@@ -81,6 +81,14 @@ VERIFIED = Family(
     "predrain_throttle_verified",
     "1 while every OSD at work for a drain was seen to hold the throttle, 0 while not; none without drains under way.",
 )
+FAST_MAPS = Family(
+    "predrain_fast_maps_standing",
+    "1 while the monitors' interval stands as a drain set it, else 0; none before the first look.",
+)
+FAST_MAPS_LEFT = Family(
+    "predrain_fast_maps_left",
+    "1 while the monitors' interval stands as a drain set it though nothing moves, else 0; none before the first look.",
+)
 HALTED = Family("predrain_halted", "1 while a halt stands.")
 RUNNING = Family(
     "predrain_controller_running",
@@ -197,7 +205,7 @@ CATALOGUE: Final[dict[str, tuple[Family, ...]]] = {
     ),
     "Cluster and drains": (
         *(OSDS, VIEW_AGE, LATENCY_WORST, LATENCY_KNOWN, DRAINS, HELD, FLYING, PGS_LEFT, BYTES_LEFT),
-        *(BYTES_MOVED, DRAIN_LATENCY, VERIFIED, HALTED, RUNNING, REFUSING),
+        *(BYTES_MOVED, DRAIN_LATENCY, VERIFIED, FAST_MAPS, FAST_MAPS_LEFT, HALTED, RUNNING, REFUSING),
     ),
     "Service": (
         *(INFO, READY, STORE, FAULT, ACCEPTED, REFUSED, ANONYMOUS, WORKED, DEAD, ALERTS),

@@ -26,6 +26,10 @@ def drains(sight: Sight, view: ClusterView | None, now: datetime) -> Iterator[Me
         return
     yield c.OSDS.one(len(view.osds))
     yield c.VIEW_AGE.one((now - view.as_of).total_seconds())
+    from actions.interval_claims import describe_left  # late, as the controller is
+
+    yield c.FAST_MAPS.one(float(bool(describe_left(view, sight.drains, moving=True))))
+    yield c.FAST_MAPS_LEFT.one(float(bool(describe_left(view, sight.drains))))
     yield c.LATENCY_KNOWN.one(len(view.latency_ratio))
     if view.latency_ratio:
         yield c.LATENCY_WORST.one(max(view.latency_ratio.values()))

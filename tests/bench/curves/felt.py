@@ -23,6 +23,7 @@ class Window:
     """Operations that came back in it, of those or of earlier ones."""
     p50_ms: float
     p99_ms: float
+    p999_ms: float
     worst_ms: float
     slow: int
     """Operations over 250 ms."""
@@ -40,6 +41,7 @@ def window(ops: Sequence[Op], begin: float, end: float) -> Window:
         served=sum(begin <= op.back < end for op in ops),
         p50_ms=float(np.quantile(took, 0.5)),
         p99_ms=float(np.quantile(took, 0.99)),
+        p999_ms=float(np.quantile(took, 0.999)),
         worst_ms=float(took.max()),
         slow=int((took > SLOW_MS).sum()),
         pgs_held_up=held_up_at_once(due),
@@ -66,6 +68,31 @@ def held_up_at_once(ops: Sequence[Op]) -> int:
         now += change
         most = max(most, now)
     return most
+
+
+def pooled(windows: Sequence[Sequence[Op]], spans: Sequence[tuple[float, float]]) -> Window:
+    """Several windows as one: quantiles over all of their operations, and the worst of each count that is a peak."""
+    each = [window(ops, *span) for ops, span in zip(windows, spans, strict=True)]
+    took = np.array(
+        [
+            op.ms
+            for ops, (begin, end) in zip(windows, spans, strict=True)
+            for op in ops
+            if begin <= op.due < end
+        ]
+        or [0.0]
+    )
+    return Window(
+        seconds=sum(one.seconds for one in each),
+        offered=sum(one.offered for one in each),
+        served=sum(one.served for one in each),
+        p50_ms=float(np.quantile(took, 0.5)),
+        p99_ms=float(np.quantile(took, 0.99)),
+        p999_ms=float(np.quantile(took, 0.999)),
+        worst_ms=float(took.max()),
+        slow=sum(one.slow for one in each),
+        pgs_held_up=max((one.pgs_held_up for one in each), default=0),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 A cluster of 5 hosts of one OSD, 32 PGs of three copies with short logs (so that a new member is filled by backfill),
 clients on every PG. PGs are moved one by one: by the pin alone, and by the pin with `osd pg-temp` in the same map;
-with --fast also under `paxos_propose_interval` 0.1, which predrain never sets. About 10 s a move. Root is needed.
+with --fast also under `paxos_propose_interval` 0.1, below the least that `policy.fast_maps` takes. About 10 s a move.
+Root is needed.
 """
 
 from __future__ import annotations

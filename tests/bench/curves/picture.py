@@ -1,4 +1,4 @@
-"""The picture: normal, failed, predicted, and what most tools do instead (out in one step)."""
+"""The picture: normal, failed, predicted (with and without fast maps), and what most tools do instead: out at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import Any
 Seconds = Sequence[tuple[float, int, float]]
 """Second, operations that came back in it, the worst of those due in it in ms."""
 
-_COLOURS = {"normal": "#6b7280", "predicted": "#0f766e", "failed": "#b91c1c", "out in one step": "#b45309"}
+_COLOURS = {
+    "normal": "#6b7280",
+    "predicted": "#0f766e",
+    "fast maps": "#1d4ed8",
+    "failed": "#b91c1c",
+    "out in one step": "#b45309",
+}
 _INK, _GRID = "#1f2937", "#e5e7eb"
 
 

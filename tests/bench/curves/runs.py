@@ -7,13 +7,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from actions.cluster.keep import ConfigKeys
 from actions.cluster.live import LiveCluster
 from actions.cluster.rados import Rados
 from actions.cluster.senses import Senses
+from actions.cluster.signed_keys import SignedKeys
 from actions.controller import Controller, TickReport
 from actions.flight import watched
 from actions.policy import Policy
@@ -39,11 +41,22 @@ class Run:
     end: float = 0.0
     felt: Window | None = None
     seconds: list[tuple[float, int, float]] = field(default_factory=list)
-    pgs_peering: int = 0
-    """The most PGs that were not active in any dump (once a second; statistics are up to 5 s old)."""
+    idle: list[tuple[float, int]] = field(default_factory=list)
+    """PGs that were not active in each dump, with its time (once a second; statistics are up to 5 s old)."""
+    maps: int = 0
+    """OSD maps that were made in it."""
     moved_bytes: int = 0
     """By the maps before and after."""
     note: str = ""
+
+    @property
+    def pgs_peering(self) -> int:
+        """The most PGs that were not active in any dump."""
+        return self.peering_between(self.begin, self.end)
+
+    def peering_between(self, begin: float, end: float) -> int:
+        """The same of a stretch of it."""
+        return max((count for at, count in self.idle if begin <= at < end), default=0)
 
 
 class Bench:
@@ -79,13 +92,14 @@ class Bench:
     def timed(self, name: str, work: Callable[[], None]) -> Run:
         """One run, watched to its end."""
         run, over = Run(name, time.monotonic()), threading.Event()
-        before = self._placed()
+        before, first = self._placed(), self.epoch()
         watcher = threading.Thread(target=self._watch, args=(run, over))
         watcher.start()
         work()
         over.set()
         watcher.join()
         run.end = time.monotonic()
+        run.maps = self.epoch() - first
         run.moved_bytes = sum(
             size * len(set(members) - set(before[pg][0])) for pg, (members, size) in self._placed().items()
         )
@@ -95,6 +109,10 @@ class Bench:
         rows = by_second(ops, run.begin - LEAD, run.end)
         run.seconds = [(second - LEAD, back, worst) for second, back, worst in rows]
         return run
+
+    def epoch(self) -> int:
+        """Of the newest OSD map."""
+        return int(self.cluster.json("osd stat")["epoch"])
 
     def _placed(self) -> dict[str, tuple[list[int], int]]:
         """Who serves each PG, and the bytes of one shard: what moved is told by maps, not by counters (ceph.md c)."""
@@ -111,7 +129,7 @@ class Bench:
         while not over.wait(1.0):
             with suppress(CommandError):
                 idle = sum("active" not in pg["state"] for pg in self.cluster.pgs())
-                run.pgs_peering = max(run.pgs_peering, idle)
+                run.idle.append((time.monotonic(), idle))
 
     def out(self) -> None:
         """`ceph osd out` under the release's defaults, to the last PG."""
@@ -172,7 +190,9 @@ class Drainage:
         senses = Senses(self._channel, "predrain", lambda: watched(self._store.drains()))
         live = LiveCluster(self._channel, now, senses=senses)
         self.policy, self._say, self._cluster = policy, say, cluster
-        self.controller = Controller(live, self._store, policy)
+        # What a controller sets, another one must find in the cluster: without keys there it sets no fast maps.
+        keep = SignedKeys(ConfigKeys(self._channel), "a key for benches, of thirty-two letters or more")
+        self.controller = Controller(live, self._store, policy, keep=keep)
         self.controller.tick(now())
         asked = self.controller.propose(f"osd.{victim}", "bench", "the three curves", now())
         self._id = self.controller.requests.approve(asked.id, "bench", now()).id
@@ -191,6 +211,19 @@ class Drainage:
         """Plan it and come to the point where the next tick moves data."""
         while self.drain.state in (DrainState.APPROVED, DrainState.PREPARING):
             self._tick()
+
+    def pace_maps(self, seconds: float | None) -> None:
+        """Let maps follow each other at this interval while PGs move (None: as Ceph does), seen in force. One look."""
+        self.controller.policy = self.policy = replace(self.policy, fast_maps=seconds)
+        self._tick()
+        self.rest(60)
+        wanted = f"{seconds:.6f}" if seconds else None
+        rows = {
+            row["value"]
+            for row in self._cluster.json("config dump")
+            if row["name"] == "paxos_propose_interval"
+        }
+        self._say(f"maps at {seconds or 1:g} s: {'in force' if rows == {wanted} - {None} else rows}")
 
     def go(self, seconds: float) -> None:
         """Drain for so long, or to the end."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.curves.felt import Window, by_second, held_up_at_once, paired, window
+from tests.bench.curves.felt import Window, by_second, held_up_at_once, paired, pooled, window
 from tests.bench.curves.load import Op
 
 
@@ -34,8 +34,16 @@ def test_pgs_are_held_up_at_once_only_where_their_stalls_overlap() -> None:
     assert held_up_at_once(steady()) == 0
 
 
+def test_windows_are_pooled_by_their_operations_and_not_by_their_quantiles() -> None:
+    calm, stirred = steady(ms=2.0), sorted([*steady(ms=2.0), Op(5.0, 900.0, "1.0")])
+    both = pooled([calm, stirred], [(0.0, 10.0), (0.0, 10.0)])
+    assert (both.offered, both.slow, both.worst_ms) == (2001, 1, 900.0)
+    assert both.p99_ms == 2.0
+    assert both.seconds == 20.0
+
+
 def made(p99_ms: float) -> Window:
-    return Window(10, 100, 100, 2.0, p99_ms, 20.0, 0, 0)
+    return Window(10, 100, 100, 2.0, p99_ms, p99_ms, 20.0, 0, 0)
 
 
 def test_the_ratio_is_the_median_of_pairs_and_its_interval_holds_it() -> None:

@@ -1,0 +1,101 @@
+"""Whatever is done to drains, by people, faults and kills: the monitors' interval ends as others left it."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from actions.cluster.port import ClusterUnreachable, SetFlag, SetOption
+from actions.cluster.view import PROPOSE_INTERVAL
+from actions.controller import Controller
+from actions.ledger import FAST_MAPS
+from actions.policy import Policy
+from actions.states import Event, can
+from data.drain import DrainState
+from tests.actions.made import wide_spec
+from tests.actions.made_keep import KeepInMemory
+from tests.actions.run import Run
+
+ROW = f"mon/{PROPOSE_INTERVAL}"
+POLICY = Policy(fast_maps=0.25, out_share_max=0.5)
+STEPS = 70
+
+
+class Schedule:
+    """One cluster with two drains, and what happens to them by chance."""
+
+    def __init__(self, run: Run, seed: int) -> None:
+        self.run, self.random, self.kept = run, random.Random(seed), KeepInMemory()
+        self.theirs: str | None = None
+        """What others left last."""
+        self.log: list[str] = []
+        self.restart()
+
+    def restart(self) -> None:
+        """Another process, on the same store and keys."""
+        self.run.controller = Controller(self.run.watched, self.run.store, POLICY, keep=self.kept.signed)
+
+    def disturb(self) -> None:
+        """One thing that people or faults do."""
+        run, now = self.run, self.run.cluster.now
+        what = self.random.choice(
+            ["nothing"] * 5 + ["pause", "resume", "cancel", "halt", "unhalt", "kill", "lose", "set", "flag"]
+        )
+        self.log.append(what)
+        requests = run.controller.requests
+        drain = self.random.choice(run.store.drains())
+        match what:
+            case "pause" if can(drain, Event.PAUSE):
+                requests.pause(drain.id, "operator", now)
+            case "resume" if can(drain, Event.RESUME):
+                requests.resume(drain.id, "operator", now)
+            case "cancel" if can(drain, Event.CANCEL) and self.random.random() < 0.3:
+                requests.cancel(drain.id, "operator", now)
+            case "halt":
+                run.controller.halt("by chance")
+            case "unhalt":
+                run.controller.halt(None)
+            case "kill":
+                self.restart()
+            case "lose":
+                run.cluster.lose_answers(1, carried_out=self.random.random() < 0.5)
+            case "set" if self.random.random() < 0.3:
+                self.theirs = self.random.choice(["0.5", "0.8", None])
+                self._apply(SetOption(PROPOSE_INTERVAL, self.theirs, "mon"))
+            case "flag":
+                self._apply(SetFlag("noout", on=self.random.random() < 0.3))
+
+    def _apply(self, command: SetOption | SetFlag) -> None:
+        """An operator asks again until there is an answer."""
+        while True:
+            with suppress(ClusterUnreachable):
+                self.run.cluster.apply(command)
+                return
+
+    def settle(self) -> None:
+        """Nobody lets anything move any more, and a controller looks on."""
+        self.run.controller.halt("the end")
+        self.run.ticks(4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(16))
+def test_the_interval_ends_as_others_left_it(seed: int) -> None:
+    spec = replace(wide_spec(hosts=8, pg_num=32), settings={ROW: "0.9"} if seed % 2 else {})
+    with Run(spec, seed=seed, policy=POLICY) as run:
+        schedule = Schedule(run, seed)
+        schedule.theirs = "0.9" if seed % 2 else None
+        run.drain("osd.0")
+        run.drain("osd.9")
+        run.ticks(6)
+        assert run.cluster.view().settings.get(ROW) == "0.25"
+        for _ in range(STEPS):
+            schedule.disturb()
+            run.tick()
+        schedule.settle()
+        assert run.cluster.view().settings.get(ROW) == schedule.theirs, schedule.log
+        assert not any(FAST_MAPS in drain.ours for drain in run.store.drains())
+        assert DrainState.FAILED not in {drain.state for drain in run.store.drains()}
