@@ -22,7 +22,6 @@ from actions.desired import follow_map
 from actions.disk_evidence import DiskEvidence
 from actions.flags import left_set
 from actions.folding import held_on, is_new, same_reasons
-from actions.guards import Pass, Refuse, judge
 from actions.journalled import LIFE, Journalled
 from actions.leading import Lead
 from actions.ledger import is_pin, key_of, value_of
@@ -146,18 +145,10 @@ class Controller:
         with self._lock:
             return self._look(now)
 
-    def explain(self, id_: str, now: datetime) -> tuple[tuple[str, Pass | Refuse], ...]:
-        """Every guard that has a say about a drain now, with its answer; empty before the first look."""
-        with self._lock:
-            if self._surveyed is None:
-                return ()
-            drain = self.requests.known(id_)
-            return judge(self._surveyed.view, drain, self.policy, self._context(now))
-
     @property
     def requests(self) -> Requests:
         """What a person may ask of the controller's drains."""
-        return Requests(self.store, self.policy, self._lock, self._asked)
+        return Requests(self.store, self.policy, self._lock, self._asked, self._recall)
 
     def propose(
         self,
@@ -250,6 +241,10 @@ class Controller:
             residences=self.residences,
         )
         return self._evidence.fill_in(context)
+
+    def _recall(self, now: datetime) -> tuple[ClusterView, Context] | None:
+        """The last look with what is known now; None before the first."""
+        return None if self._surveyed is None else (self._surveyed.view, self._context(now))
 
     def _decide(self, view: ClusterView, drains: tuple[Drain, ...], known: Context) -> Decisions:
         assert self._memory is not None

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from actions.cluster.port import Cluster, ClusterUnreachable, Command, SetFlag
 from actions.leading import Lead
-from actions.standstill import Standstill
+from actions.standstill import LONG, STANDSTILL, Standstill
 from actions.steps import Wait
 from actions.survey import Survey
 from data.drain import JournalEntry
@@ -47,7 +47,8 @@ class Journalled:
         if words is None or drain.held_by:
             return
         told = (f"{words[0].upper()}{words[1:]}.",)
-        self.store.save_drain(replace(drain, revision=drain.revision + 1, held_by=told))
+        said = replace(drain, held_by=told, held_for=(STANDSTILL,), held_since=now - LONG)
+        self.store.save_drain(replace(said, revision=drain.revision + 1))
         self.write(drain.id, now, f"epoch {survey.view.epoch}", f"wait: {words}", epoch=survey.view.epoch)
 
     def send(self, id_: str, command: Command, decided: str, now: datetime) -> bool:
