@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.guards import INSISTABLE, Pass, Refuse, judge, refusals
-from actions.mechanics.leave import describe_left_standing, list_left_standing
+from actions.mechanics.leave import claim_what_stands, describe_left_standing, list_left_standing
 from actions.plan import plan
 from actions.policy import Policy
 from actions.proposals import drafted, open_for, target_of
@@ -173,7 +173,7 @@ class Requests:
 
         def stay(drain: Drain, view: ClusterView, context: Context) -> tuple[Drain, str]:
             self._check_open(drain, WayOut.STAY_DRAINED, view, context)
-            return replace(drain, cancelled_by=""), ""
+            return replace(claim_what_stands(view, drain), cancelled_by=""), ""
 
         return self._ask_seen(id_, Event.STAY, caller, now, stay)
 

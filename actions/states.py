@@ -192,6 +192,8 @@ def after(drain: Drain, event: Event, now: datetime, *, why: str = "") -> Drain:
         resume_to=drain.state if leaves else None,
         held_by=drain.held_by if leaves or goal in (S.HOLDING, drain.state) else (),
         ended_why=why if goal in ENDED or goal is S.FAILED else "",
+        held_for=drain.held_for if same_step or leaves else (),
+        held_since=drain.held_since if same_step or leaves else None,
         insistence=drain.insistence if same_step else None,
     )
 

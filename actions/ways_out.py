@@ -13,13 +13,17 @@ from enum import StrEnum
 
 from actions.cluster.view import ClusterView
 from actions.context import Context
+from actions.desired import find_stray_upmaps
 from actions.fate import slot_reused
 from actions.flight import WALKING
+from actions.foresight import placed
+from actions.mechanics.batch import bound_for
 from actions.planning.diff import in_units
 from actions.policy import Policy
 from actions.space import Room, promised_by_others, remaining, returning, room
 from actions.states import Event, can
 from actions.strategies import STRATEGIES
+from actions.topology import applied
 from data.drain import Drain, DrainState, Intent, Move
 from data.ids import OsdId
 from data.refusal import Refusal
@@ -133,7 +137,8 @@ def find_troubled_targets(
         return ()
     moves = remaining(view, drain)
     full = room(context.survey, policy, (*moves, *promised_by_others(context, view, drain)))
-    return tuple(sorted({move.target for move in moves if not _takes_data(view, move.target, full)}))
+    targets = {move.target for move in moves} or _list_stray_targets(view, drain, context, full)
+    return tuple(sorted(target for target in targets if not _takes_data(view, target, full)))
 
 
 def find_missing_room(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> dict[OsdId, int]:
@@ -167,6 +172,19 @@ def _needs_person(drain: Drain, policy: Policy, now: datetime) -> bool:
 
 def _comes_back(drain: Drain) -> bool:
     return DrainState.CANCELLING in (drain.state, drain.resume_to)
+
+
+def _list_stray_targets(view: ClusterView, drain: Drain, context: Context, full: Room) -> set[OsdId]:
+    """Where PGs go when an emptied drain gives back upmaps that are not wanted any more."""
+    if drain.intent is not Intent.REPLACE:
+        return set()
+    strays = find_stray_upmaps(view, drain, context, full)
+    raw = placed(view, (), strays, pinned=False)
+    return {
+        osd
+        for pg, pairs in strays.items()
+        for osd, _ in bound_for(view, view.pgs[pg], applied(raw[pg], pairs))
+    }
 
 
 def _takes_data(view: ClusterView, target: OsdId, full: Room) -> bool:

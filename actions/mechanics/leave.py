@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from actions.cluster.view import ClusterView
 from actions.context import Context
@@ -64,6 +65,23 @@ def list_left_standing(view: ClusterView, drain: Drain, context: Context) -> dic
         and not same(key, now := found(view, key), drain.saved[key])
         and is_ours((drain, *context.list_claimants(drain)) if is_pin(key) else (drain,), key, now)
     }
+
+
+def claim_what_stands(view: ClusterView, drain: Drain) -> Drain:
+    """The drain with claims to what the map shows, where its last command did not arrive: it is not sent again."""
+    unarrived = {
+        key
+        for key in drain.ours
+        if (before := drain.ours.get(key + BEFORE)) is not None
+        and _is_in_map(view, key)
+        and same(key, before, found(view, key))
+    }
+    ours = {
+        key: found(view, key) if key in unarrived else value
+        for key, value in drain.ours.items()
+        if not key.endswith(BEFORE) or key[:-1] not in unarrived
+    }
+    return replace(drain, ours=ours)
 
 
 def describe_left_standing(left: dict[str, tuple[str, str]]) -> str:

@@ -95,11 +95,9 @@ def sealed(
 
 
 def _list_awaited_targets(view: ClusterView, moves: tuple[Move, ...]) -> frozenset[OsdId]:
-    """OSDs that are still to take data: a move whose PG has left its source and is not on its target is over."""
+    """OSDs that are still to be sent data: of a PG that has left its source there is nothing more to decide."""
     return frozenset(
-        move.target
-        for move in moves
-        if (pg := view.pgs.get(move.pg)) is None or move.source in pg.up or move.target in pg.up
+        move.target for move in moves if (pg := view.pgs.get(move.pg)) is None or move.source in pg.up
     )
 
 
