@@ -281,10 +281,8 @@ def test_an_emptied_drain_that_waits_to_give_pgs_to_an_osd_of_unknown_size_can_l
         run.ticks(70)
         run.controller.requests.choose_other_targets(drain.id, "operator", run.cluster.now)
         run.cluster.apply(SetFlag("norebalance", on=False))
-        while remaining(run.cluster.view(), run.known(drain)):
-            run.tick()
+        emptied = run.until(drain, S.VERIFIED)
         view = changed_osd(run.cluster.view(), target, used_bytes=None)
-        emptied = run.known(drain)
         assert find_troubled_targets(view, emptied, run.policy, a_context(view, emptied)) == ()
         anywhere = replace(emptied, avoided=())
         assert find_troubled_targets(view, anywhere, run.policy, a_context(view, anywhere)) == (target,)
