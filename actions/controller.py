@@ -148,7 +148,7 @@ class Controller:
     @property
     def requests(self) -> Requests:
         """What a person may ask of the controller's drains."""
-        return Requests(self.store, self.policy, self._lock, self._asked, self._recall)
+        return Requests(self.store, self.policy, self._lock, self._asked, self._see, self._recall)
 
     def propose(
         self,
@@ -163,8 +163,7 @@ class Controller:
         """A person's drain of `osd.N` or a device, with its plan, to be approved. Raises NoSuchTarget, DrainStands."""
         with self._lock:
             self._led(now)
-            view = self._surveyed.view if self._surveyed else self._look(now)
-            context = self._context(now)
+            view, context = self._see(now)
             return self.requests.propose(
                 view, target, caller, reason, context, intent, spare_reads=spare_reads
             )
@@ -244,7 +243,12 @@ class Controller:
 
     def _recall(self, now: datetime) -> tuple[ClusterView, Context] | None:
         """The last look with what is known now; None before the first."""
-        return None if self._surveyed is None else (self._surveyed.view, self._context(now))
+        return None if self._surveyed is None else self._see(now)
+
+    def _see(self, now: datetime) -> tuple[ClusterView, Context]:
+        """The last look, or the first, with what is known now. Raises ClusterUnreachable."""
+        view = self._surveyed.view if self._surveyed else self._look(now)
+        return view, self._context(now)
 
     def _decide(self, view: ClusterView, drains: tuple[Drain, ...], known: Context) -> Decisions:
         assert self._memory is not None

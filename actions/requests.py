@@ -38,13 +38,6 @@ class NotNow(Refusal):
     """The drain was changed again and again while the request was being written."""
 
 
-class NotSeenYet(Refusal):
-    """What was asked rests on how the cluster is, and it was not looked at since the start."""
-
-    def __init__(self) -> None:
-        super().__init__("the cluster has not answered since the start; ask again in a few seconds")
-
-
 class NoOtherTargets(Refusal):
     """Without the targets in trouble no plan can be made."""
 
@@ -86,6 +79,8 @@ class Requests:
     """Held while a request is written, so that it does not cross a tick of the same process."""
     save: Callable[[Drain], bool]
     """Keeps the next revision; whether the cluster took it, too. Raises RevisionConflict, NotLeading."""
+    see: Callable[[datetime], tuple[ClusterView, Context]]
+    """The last look at the cluster, or the first, with what is known now. Raises ClusterUnreachable."""
     recall: Callable[[datetime], tuple[ClusterView, Context] | None]
     """The last look at the cluster with what is known now; None before the first."""
 
@@ -169,7 +164,7 @@ class Requests:
 
     def stay_drained(self, id_: str, caller: str, now: datetime) -> Drain:
         """Take back a cancel whose data cannot go back: what has moved stays, and the rest follows. Raises WayNotOpen,
-        NotSeenYet."""
+        ClusterUnreachable."""
 
         def stay(drain: Drain, view: ClusterView, context: Context) -> tuple[Drain, str]:
             self._check_open(drain, WayOut.STAY_DRAINED, view, context)
@@ -179,7 +174,7 @@ class Requests:
 
     def give_up_cancel(self, id_: str, caller: str, now: datetime) -> Drain:
         """End a cancel with what moves no data given back, and the rest left as it stands: journal and audit list it.
-        Raises WayNotOpen, NotSeenYet."""
+        Raises WayNotOpen, ClusterUnreachable."""
 
         def give_up(drain: Drain, view: ClusterView, context: Context) -> tuple[Drain, str]:
             self._check_open(drain, WayOut.GIVE_UP_CANCEL, view, context)
@@ -189,7 +184,7 @@ class Requests:
         return self._ask_seen(id_, Event.GIVE_UP, caller, now, give_up, audited=True)
 
     def choose_other_targets(self, id_: str, caller: str, now: datetime) -> Drain:
-        """Plan anew without the targets in trouble. Raises WayNotOpen, NoOtherTargets, NotSeenYet."""
+        """Plan anew without the targets in trouble. Raises WayNotOpen, NoOtherTargets, ClusterUnreachable."""
 
         def choose(drain: Drain, view: ClusterView, context: Context) -> tuple[Drain, str]:
             self._check_open(drain, WayOut.CHOOSE_OTHER_TARGETS, view, context)
@@ -205,7 +200,7 @@ class Requests:
 
     def insist(self, id_: str, insistence: Insistence, confirm: str, now: datetime) -> Drain:
         """Let the drain pass guards that refuse it now, in this step. `confirm`: an OSD of the drain, as it was typed.
-        Raises CannotInsist, NotSeenYet."""
+        Raises CannotInsist, ClusterUnreachable."""
 
         def insist(drain: Drain, view: ClusterView, context: Context) -> tuple[Drain, str]:
             answers = dict(judge(view, drain, self.policy, context))
@@ -236,12 +231,10 @@ class Requests:
         journal."""
         for _ in range(3):
             with self.turn:
-                drain, seen = self.known(id_), self.recall(now)
+                drain = self.known(id_)
                 if not can(drain, event):
                     raise NotInTable(drain, event)
-                if seen is None:
-                    raise NotSeenYet
-                changed, told = also(drain, *seen)
+                changed, told = also(drain, *self.see(now))
                 decided = f"{event.value}: {told}" if told else event.value
                 entry = JournalEntry(id_, now, f"state {drain.state.value}", decided, caller=caller)
                 line = JournalEntry(AUDIT, now, f"drain {id_}", decided, "taken", caller=caller)
