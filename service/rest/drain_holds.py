@@ -25,7 +25,7 @@ class GuardBody(Body):
 
 
 class WayOutBody(Body):
-    """A way out of a drain that cannot end, and what it means. `make_room` is done by hand, the others by their routes."""
+    """A way out of a drain that cannot end, and what it means. `make_room` is done by hand, all others have a route."""
 
     way: WayOut
     sentence: str

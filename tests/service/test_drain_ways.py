@@ -14,6 +14,7 @@ from actions.policy import Policy
 from data.ids import OsdId
 from data.store.port import AUDIT
 from service.access.book import Book, Kind
+from service.cli import main
 from service.tokens import Scope
 from tests.service.conftest import Place, Serve, Site, shut
 from tests.service.test_drains import ClusterClock, Seated, World, proposed, seated, wish
@@ -224,3 +225,46 @@ def test_an_insistence_that_is_not_deliberate_or_not_allowed_is_refused_with_its
     assert answer.status_code == status, answer.text
     assert says in answer.json()["detail"]
     assert read(site, drain)["insistence"] is None
+
+
+Output = pytest.CaptureFixture[str]
+
+
+def test_the_command_line_lists_the_ways_out_and_takes_one(
+    world: World, site: Site, place: Place, capsys: Output
+) -> None:
+    drain = stuck_cancel(world, site)
+    place.state.url.write_text(str(site.client.base_url))
+    here = ["--state", str(place.state.path)]
+    assert main(["drain", "way-out", "osd.0", *here]) == 0
+    told = capsys.readouterr().out
+    assert "has no room for it any more" in told
+    assert f"predrain drain way-out {drain['id']} give-up-cancel" in told
+    assert main(["drain", "way-out", "osd.0", "choose-other-targets", *here]) == 1
+    assert "cannot take 'choose other targets'" in capsys.readouterr().err
+    assert main(["drain", "way-out", "osd.0", "stay-drained", *here]) == 0
+    assert capsys.readouterr().out == f"{drain['id']}: preparing\n"
+    assert main(["drain", "explain", "osd.0", *here]) == 0
+    assert "stay drained (" in capsys.readouterr().out
+
+
+def test_the_command_line_insists_and_explains_who_does(
+    closed: tuple[World, Site], place: Place, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    world, site = closed
+    drain = held_by_window(world, site)
+    place.state.url.write_text(str(site.client.base_url))
+    here = ["--state", str(place.state.path)]
+    said = ["drain", "insist", "osd.0", "--guard", "window", "--reason", "it dies", *here]
+    assert main([*said, "--confirm", "osd.1"]) == 1
+    assert "type osd.0 to confirm" in capsys.readouterr().err
+    assert main(["drain", "explain", "osd.0", *here]) == 0
+    assert "refuses, a person may insist" in capsys.readouterr().out
+    assert main([*said, "--confirm", "osd.0", "--minutes", "20"]) == 0
+    assert capsys.readouterr().out == f"{drain['id']}: approved\n"
+    assert main(["drain", "explain", "osd.0", *here]) == 0
+    told = capsys.readouterr().out
+    assert "overruled" in told
+    assert "insists past window until" in told
+    assert told.count("it dies") >= 2
