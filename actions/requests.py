@@ -18,10 +18,11 @@ from actions.policy import Policy
 from actions.proposals import drafted, open_for, target_of
 from actions.renewal import anew
 from actions.states import Event, NotInTable, after, can
-from actions.ways_out import OpenWayOut, WayNotOpen, WayOut, find_troubled_targets, list_ways_out
+from actions.ways_out import WayNotOpen, find_troubled_targets, list_ways_out
 from data.drain import Drain, DrainStands, GivenUp, Insistence, Intent, JournalEntry
 from data.refusal import Refusal
 from data.store.port import AUDIT, RevisionConflict, Store
+from data.way_out import OpenWayOut, WayOut
 
 INSISTENCE_MAX = timedelta(hours=1)
 """For how long a person may insist at most."""

@@ -7,9 +7,7 @@ person can help: a cancel whose data has no room to go back, and a cancel that b
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from actions.cluster.view import ClusterView
 from actions.context import Context
@@ -27,24 +25,7 @@ from actions.topology import applied
 from data.drain import Drain, DrainState, Intent, Move
 from data.ids import OsdId
 from data.refusal import Refusal
-
-
-class WayOut(StrEnum):
-    """What a person can do about a drain that cannot end."""
-
-    MAKE_ROOM = "make_room"
-    CHOOSE_OTHER_TARGETS = "choose_other_targets"
-    STAY_DRAINED = "stay_drained"
-    GIVE_UP_CANCEL = "give_up_cancel"
-    CANCEL = "cancel"
-
-
-@dataclass(frozen=True, slots=True)
-class OpenWayOut:
-    """A way that is open now, and what it means as a sentence."""
-
-    way: WayOut
-    sentence: str
+from data.way_out import OpenWayOut, WayOut
 
 
 class WayNotOpen(Refusal):

@@ -8,7 +8,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from actions.messages import describe_estimate, describe_hours, describe_lost
-from actions.ways_out import WayOut
+from data.way_out import WayOut
 from service.cli.client import Json
 from service.cli.options import line, tebibytes, terminal
 from service.cli.planned import print_plan

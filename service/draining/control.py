@@ -24,11 +24,11 @@ from actions.policy import Policy
 from actions.proposals import NoSuchTarget, drafted, target_of
 from actions.steps import Hold, Refusal
 from actions.survey import survey
-from actions.ways_out import OpenWayOut
 from data.drain import Drain, Intent
 from data.log.port import Log, LogFull, Topic
 from data.store.faults import StoreRefusal, StoreUnreadable
 from data.store.port import Store
+from data.way_out import OpenWayOut
 from service.draining.acting import ActingObserver, ActingPlace, describe_acting_controller
 from service.draining.cluster_notes import ClusterNotes
 from service.draining.elsewhere import Elsewhere

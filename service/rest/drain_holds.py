@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 
-from actions.ways_out import OpenWayOut, WayOut
 from data.drain import Drain
+from data.way_out import OpenWayOut, WayOut
 from service.draining.wishes import Judged
 from service.rest.bodies import Body
 
