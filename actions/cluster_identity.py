@@ -4,8 +4,11 @@ disks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from actions.cluster.port import ClusterUnreachable
+from actions.cluster.view import ClusterView
 from data.store.port import Store
 
 _ROOM, _NAME = "cluster", "fsid"
@@ -18,12 +21,18 @@ class ClusterIdentity:
     store: Store
     _recognised: str = ""
 
-    def refuse_other_cluster(self, fsid: str) -> str:
-        """Why nothing may be done on the cluster `fsid`, with the cure; empty where the store is about it.
+    def refuse_other_cluster(self, look: Callable[[], ClusterView]) -> str:
+        """Why nothing may be done on the cluster at hand, with the cure; empty where the store is about it.
 
-        A cluster that does not tell its fsid is not judged.
+        A cluster that does not tell its fsid is not judged. `look` is called until the cluster is recognised.
         """
-        if fsid in ("", self._recognised):
+        if self._recognised:
+            return ""
+        try:
+            fsid = look().fsid
+        except ClusterUnreachable as silent:
+            return f"The cluster does not answer: {silent}."
+        if not fsid:
             return ""
         noted = self.store.note_once(_ROOM, _NAME, fsid.encode()).decode()
         if noted != fsid:

@@ -6,7 +6,7 @@ process wait once, never act wrongly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -25,7 +25,6 @@ from actions.failures import FailureCount
 from actions.fast_maps import FastMaps
 from actions.flags import left_set
 from actions.folding import held_on, is_new, same_reasons
-from actions.guards import Pass, Refuse, judge
 from actions.journalled import LIFE, Journalled, Sent
 from actions.leading import Lead
 from actions.ledger import is_pin, key_of, value_of
@@ -126,8 +125,8 @@ class Controller:
             decisions = self._decide(view, drains, known)
             commands = sum(self._carry_out(answer, view, drains, now) for answer in decisions.answers)
             self._follow_fast_maps(view, drains, now)
-            took = perf_counter() - began
-            return TickReport(now, view, decisions.answers, commands, took, halted, advice=advice)
+            seconds = perf_counter() - began
+            return TickReport(now, view, decisions.answers, commands, seconds, halted, advice=advice)
 
     def halt(self, why: str | None) -> str | None:
         """Halt with a reason, in the store and in the cluster, or lift both (None); returns what stands then.
@@ -156,18 +155,10 @@ class Controller:
         with self._lock:
             return self._look(now)
 
-    def explain(self, id_: str, now: datetime) -> tuple[tuple[str, Pass | Refuse], ...]:
-        """Every guard that has a say about a drain now, with its answer; empty before the first look."""
-        with self._lock:
-            if self._surveyed is None:
-                return ()
-            drain = self.requests.known(id_)
-            return judge(self._surveyed.view, drain, self.policy, self._context(now))
-
     @property
     def requests(self) -> Requests:
         """What a person may ask of the controller's drains."""
-        return Requests(self.store, self.policy, self._lock, self._asked)
+        return Requests(self.store, self.policy, self._lock, self._asked, self._see, self._recall)
 
     def propose(
         self,
@@ -182,8 +173,7 @@ class Controller:
         """A person's drain of `osd.N` or a device, with its plan, to be approved. Raises NoSuchTarget, DrainStands."""
         with self._lock:
             self._led(now)
-            view = self._surveyed.view if self._surveyed else self._look(now)
-            context = self._context(now)
+            view, context = self._see(now)
             return self.requests.propose(
                 view, target, caller, reason, context, intent, spare_reads=spare_reads
             )
@@ -202,7 +192,7 @@ class Controller:
     def lead(self, now: datetime) -> str:
         """Lead, with all that the cluster keeps taken over and all of ours there; else why this one looks on."""
         with self._lock, self._lead.while_whole():
-            if other := self._find_other_cluster(now):
+            if other := self._identity.refuse_other_cluster(lambda: self.view or self._look(now)):
                 return other
             if not self._lead.take():
                 self._forget(now)
@@ -217,14 +207,6 @@ class Controller:
             except ClusterUnreachable as trouble:
                 return f"What the cluster keeps of drains cannot be read: {trouble}."
             return ""
-
-    def _find_other_cluster(self, now: datetime) -> str:
-        """Why this cluster is not to be led, as a sentence: it is not the store's, or has not been seen yet."""
-        try:
-            view = self.view or self._look(now)
-        except ClusterUnreachable as silent:
-            return f"The cluster does not answer: {silent}."
-        return self._identity.refuse_other_cluster(view.fsid)
 
     def _forget(self, now: datetime) -> None:
         """Another controller may act now: what the cluster keeps is read again, and what that one sent must show."""
@@ -270,6 +252,15 @@ class Controller:
             residences=self.residences,
         )
         return self._evidence.fill_in(context)
+
+    def _recall(self, now: datetime) -> tuple[ClusterView, Context] | None:
+        """The last look with what is known now; None before the first."""
+        return None if self._surveyed is None else self._see(now)
+
+    def _see(self, now: datetime) -> tuple[ClusterView, Context]:
+        """The last look, or the first, with what is known now. Raises ClusterUnreachable."""
+        view = self._surveyed.view if self._surveyed else self._look(now)
+        return view, self._context(now)
 
     def _decide(self, view: ClusterView, drains: tuple[Drain, ...], known: Context) -> Decisions:
         assert self._memory is not None
@@ -348,8 +339,8 @@ class Controller:
             waits_for, known = dict.fromkeys(pgs, epoch) if answer.ok else {}, answer.epoch is not None
             self._memory = before.sent(waits_for, (key_of(command),), now, self.policy, known=known)
         self._journal.write(step.drain.id, now, "", "", answered="; ".join(dict.fromkeys(said)), epoch=epoch)
-        for command in left_set(step.commands[:sent]) if refused is not None else ():
-            self._put_back(step.drain.id, command, now)
+        left = left_set(step.commands[:sent]) if refused is not None else ()
+        self._put_back(((step.drain.id, command) for command in left), now)
         if (broken := self._failures.count_step(step.drain, failed, said, now)) is not None:
             self._journal.write(step.drain.id, now, said[-1], "a person is needed")
             self._copies.save(broken)
@@ -379,13 +370,11 @@ class Controller:
         settled = self._memory.settled(view)
         if settled:
             shown = arrived(drains, view, self._memory.attempts)
-            if not self._memory.is_trusted(
-                view
-            ):  # the mon answers "set" also to pins that it drops seconds later
+            # The mon answers "set" also to pins that it drops seconds later.
+            if not self._memory.is_trusted(view):
                 shown = frozenset(key for key in shown if not is_pin(key))
             self._memory = self._memory.arrived(shown)
-        for id_, command in leftovers(drains, view, halted=halted) if settled or halted else ():
-            self._put_back(id_, command, now)
+        self._put_back(leftovers(drains, view, halted=halted) if settled or halted else (), now)
         freed = tuple(follow_map(drain, view, drains) for drain in drains) if settled else drains
         for drain, free in zip(drains, freed, strict=True):
             if free is not drain:
@@ -397,11 +386,9 @@ class Controller:
         if not self._fast_maps.is_off(self.policy, drains):
             self._fast_maps.follow(view, self.policy, self._context(now))
 
-    def _put_back(self, id_: str, command: Command, now: datetime) -> None:
-        assert self._memory is not None
-        decided = f"put back what was left: {key_of(command)} {value_of(command)}"
-        self._journal.send(id_, command, decided, now)
-        self._memory = self._memory.sent({}, (), now, self.policy)
+    def _put_back(self, left: Iterable[tuple[str, Command]], now: datetime) -> None:
+        if self._journal.put_back(left, now) and self._memory is not None:
+            self._memory = self._memory.sent({}, (), now, self.policy)
 
     def _hold_all(self, drains: tuple[Drain, ...], halted: str | None, trouble: str, now: datetime) -> None:
         sentences = (trouble,) if halted is None else (f"Halted: {halted}.", trouble)

@@ -71,9 +71,12 @@ class Copies:
         """
         old = next((known for known in drains if known.id == drain.id), None)
         if old is not None and old.revision == drain.revision and old != drain:
-            still = drain.state is DrainState.DRAINING and old.progress.counted == drain.progress.counted
-            held_by = drain.held_by if still else ()
-            self.store.save_drain(replace(drain, revision=drain.revision + 1, held_by=held_by))
+            still = old.progress.counted == drain.progress.counted
+            waits = still and drain.state in (DrainState.DRAINING, DrainState.CANCELLING)
+            held_by, since = drain.held_by if waits else (), drain.held_since if still else None
+            self.store.save_drain(
+                replace(drain, revision=drain.revision + 1, held_by=held_by, held_since=since)
+            )
 
     def catch_up(self) -> None:
         """Copy what could not be copied when it was saved. Raises ClusterUnreachable."""

@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from actions import quarantine
-from actions.cluster.port import CrushReweight, Reweight
-from actions.cluster.view import ClusterView, Pg
+from actions.cluster.view import ClusterView
 from actions.confirmation import ForecastPoint, WeighedDisk
 from actions.context import Context, Memory, engaged
 from actions.crush.choose import CannotPlace
 from actions.desired import find_stray_upmaps, list_claims_for_others
+from actions.desk import Desk
 from actions.fate import list_disks_in_use, slot_reused
-from actions.flight import Allowance, allowance, at_work, list_own_pgs
+from actions.flight import allowance, at_work, list_own_pgs
 from actions.folding import held
-from actions.foresight import fingerprint
 from actions.guards import AUTOMATIC, Refuse, refusals
 from actions.guards.cluster import foreign_trouble
-from actions.guards.safety import refuse_short
-from actions.ledger import booked, key_of, value_of
+from actions.ledger import key_of, value_of
 from actions.likeness import read_alike
 from actions.mechanics.batch import Batch, back
+from actions.mechanics.leave import SENDS_NOTHING, next_surrender
 from actions.mechanics.override import keep_again
-from actions.mechanics.restore import next_return
+from actions.mechanics.restore import Return, next_return
 from actions.mechanics.retire import returnable, to_retire
-from actions.messages import WORDS, describe_rest, name_yielded
-from actions.moving import current_osd, farewell, next_batch, paced, progressed
-from actions.pacing import Pace, latency_seen
-from actions.plan import plan, unlike, unplaceable
+from actions.messages import WORDS, name_yielded
+from actions.moving import current_osd, farewell, next_batch, progressed
+from actions.plan import plan, unplaceable
 from actions.policy import Mode, Policy
 from actions.proposals import proposals
-from actions.renewal import anew, map_changed, outdated, planned_before
+from actions.renewal import map_changed, outdated, planned_before
 from actions.risk import most_endangered_first
 from actions.space import room
 from actions.states import BEGUN, COUNTED, ENDED, Event, after, can
@@ -41,7 +39,7 @@ from actions.strategies import STRATEGIES, note_as_found
 from actions.survey import Survey, add_unreported, survey
 from actions.throttle import lower_settings, lowered, returned, shared, to_give_back, unheld, yielded
 from actions.weighing import with_weighed_disks
-from data.drain import Drain, DrainState, Intent, Plan, Progress
+from data.drain import Drain, DrainState, Intent, Progress
 from data.ids import DeviceId
 from data.outlook import Outlook
 from data.residence import Residence
@@ -95,19 +93,10 @@ def decide(
 
 
 @dataclass(slots=True)
-class _Desk:
-    """One look's worth of deciding; drains draw on one allowance in turn."""
+class _Desk(Desk):
+    """One look's worth of deciding."""
 
-    view: ClusterView
-    policy: Policy
-    context: Context
-    allowance: Allowance
-    planned: dict[str, tuple[int, datetime]]
-    paced: dict[str, datetime] = field(default_factory=dict)
-    weighed: bool = False
     renewed: bool = False
-    sent: dict[str, str] = field(default_factory=dict)
-    """What this look's steps write, by the ledger's keys; the view cannot show it yet."""
 
     def answer(self, drain: Drain) -> tuple[Answer, ...]:
         """What this drain does now; empty when nothing changes. Where the map cannot be computed it alone is held."""
@@ -137,6 +126,8 @@ class _Desk:
                 return self._proposed(drain)
             case S.PAUSED | S.FAILED | S.VERIFIED:
                 return ()
+            case S.CANCELLING if drain.given_up is not None:
+                return self._surrender(drain)
             case S.CANCELLING:
                 return self._guarded(drain, self._cancelling)
             case S.APPROVED:
@@ -181,21 +172,8 @@ class _Desk:
         if drain.state is S.DRAINING and STRATEGIES[drain.intent].moves_data:
             drain = replace(drain, plan=unplaceable(self.view, drain, trouble))
             self._note_plan(drain)
-        refused = (Refuse("plan", trouble),)
+        refused = (Refuse("plan", f"{trouble} It goes on when the placement can be computed again."),)
         return (Hold(held(drain, refused, self.context.now), refused),)
-
-    def _turn(self, drain: Drain, event: Event, decided: str) -> Turn:
-        return Turn(after(drain, event, self.context.now, why=decided), self._seen(drain), decided)
-
-    def _noted(self, drain: Drain, decided: str) -> Turn:
-        """The drain as it is now, in the state that it was in."""
-        noted = replace(drain, revision=drain.revision + 1, updated_at=self.context.now)
-        return Turn(noted, self._seen(drain), decided)
-
-    def _seen(self, drain: Drain) -> str:
-        names = ", ".join(f"osd.{osd}" for osd in drain.osds)
-        felt = latency_seen(self.view, at_work(drain))
-        return f"epoch {self.view.epoch}: {describe_rest(self.view, drain, names)}{felt}"
 
     def _proposed(self, drain: Drain) -> tuple[Answer, ...]:
         if moot := STRATEGIES[drain.intent].find_moot(self.view, drain, self.policy, self.context):
@@ -295,11 +273,22 @@ class _Desk:
             drain, pace, flying = self._pace(drain)
             starts = 0 if pace.holds else self.allowance.starts(pace.budget, len(flying))
         way = next_return(self.view, drain, self.policy, self.context, self.allowance, starts)
-        if way.done:
-            over = after(way.drain, Event.RESTORED, self.context.now, why=way.batch.decided)
-            ended = replace(over, ours=list_claims_for_others(self.view, way.drain, self.context))
-            return (Turn(ended, self._seen(drain), way.batch.decided),)
-        return self._send(way.drain, way.batch)
+        return self._go_back(drain, way)
+
+    def _surrender(self, drain: Drain) -> tuple[Answer, ...]:
+        """A cancel that a person gave up ends whatever the cluster is like: it moves no data any more."""
+        refused = refusals(self.view, drain, self.policy, self.context)
+        if stops := tuple(refuse for refuse in refused if refuse.code in SENDS_NOTHING):
+            return (Hold(held(drain, stops, self.context.now), stops),)
+        way = next_surrender(self.view, drain, self.policy, self.context, self.allowance, refused)
+        return self._go_back(drain, way)
+
+    def _go_back(self, drain: Drain, way: Return) -> tuple[Answer, ...]:
+        if not way.done:
+            return self._send(way.drain, way.batch)
+        over = after(way.drain, Event.RESTORED, self.context.now, why=way.batch.decided)
+        ended = replace(over, ours=list_claims_for_others(self.view, way.drain, self.context))
+        return (Turn(ended, self._seen(drain), way.batch.decided),)
 
     def _rescue(self, drain: Drain) -> Answer | None:
         """Real trouble heals at the operator's speed: lowered throttles go back at once, whatever else holds, and
@@ -314,11 +303,6 @@ class _Desk:
             return self._step(drain, replace(back(low), decided=decided))
         free = returned(self.view, drain)
         return None if free is drain else self._noted(free, "the throttles are as they were found")
-
-    def _pace(self, drain: Drain) -> tuple[Drain, Pace, tuple[Pg, ...]]:
-        if self.context.memory.is_pace_due(drain.id, self.context.now, self.policy):
-            self.paced[drain.id] = self.context.now
-        return paced(self.view, drain, self.policy, self.context)
 
     def _hold_settings(self, drain: Drain) -> tuple[Answer, ...]:
         """Balancer off, throttles down; kept with what they were before any drain touched them. What somebody else
@@ -345,39 +329,10 @@ class _Desk:
         why = unheld(self.view, at_work(drain))
         return f"; one PG at a time, for {why}" if why else ""
 
-    def _send(self, drain: Drain, batch: Batch) -> tuple[Answer, ...]:
-        if batch.full or batch.absent:
-            code, why = ("space", batch.full) if batch.full else ("unhealthy", batch.absent)
-            refused = (Refuse(code, f"{why}."),)
-            return (Hold(held(drain, refused, self.context.now), refused),)
-        if not batch.commands:
-            return (Wait(drain, batch.waits_for or "what is on its way must arrive"),)
-        if short := refuse_short(batch.pgs, self.context):
-            return (Hold(held(drain, (short,), self.context.now), (short,)),)
-        if any(isinstance(command, Reweight | CrushReweight) for command in batch.commands):
-            if self.weighed:  # each foresaw where its PGs go with the other's weight as it was
-                return (Wait(drain, "another drain changes a weight in this look"),)
-            self.weighed = True
-        return (self._step(drain, batch),)
-
-    def _step(self, drain: Drain, batch: Batch) -> Step:
-        self.sent.update((key_of(command), value_of(command)) for command in batch.commands)
-        ready = booked(drain, self.view, batch.commands, batch.pgs, self.context.list_claimants(drain))
-        progress = replace(ready.progress, started=len(batch.pgs))
-        ready = replace(
-            ready, revision=drain.revision + 1, updated_at=self.context.now, held_by=(), progress=progress
-        )
-        return Step(ready, batch.commands, self._seen(drain), batch.decided, batch.pgs)
-
     def _pins_to_return(self, drain: Drain) -> bool:
         if drain.intent is Intent.REPLACE:
             return bool(find_stray_upmaps(self.view, drain, self.context, self.allowance.room))
         return self.policy.return_pins and returnable(self.view, drain, self.context, self.allowance)
-
-    def _note_plan(self, drain: Drain) -> int:
-        mark = fingerprint(self.view, drain, self.context.draining())
-        self.planned[drain.id] = (mark, self.context.now)
-        return mark
 
     def _planned_anew(self, drain: Drain, refused: Sequence[Refuse]) -> Turn | None:
         """A plan that is not refused, where the old one is all that holds the drain, and old or of another map."""
@@ -386,13 +341,3 @@ class _Desk:
         old = planned_before(drain, self.context, self.policy.plan_again_after)
         fresh = self._replan(drain) if old or map_changed(self.view, drain, self.context) else None
         return None if fresh is None or (fresh.drain.plan and fresh.drain.plan.refusals) else fresh
-
-    def _replan(self, drain: Drain) -> Turn | None:
-        """A new plan for what is left; None when it says the same as the old one."""
-        made = plan(self.view, drain, self.policy, self.context)
-        self._note_plan(drain)
-        return self._with(drain, made) if unlike(drain.plan, made) else None
-
-    def _with(self, drain: Drain, made: Plan) -> Turn:
-        fresh, decided = anew(drain, made)
-        return replace(self._noted(fresh, decided), seen=self._seen(drain))

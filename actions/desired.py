@@ -96,7 +96,7 @@ def find_stray_upmaps(view: ClusterView, drain: Drain, context: Context, room: R
         raw = placed(view, (), strays, pinned=False)
     except CannotPlace:
         return {}
-    leaving, shared = {int(osd) for osd in context.draining()}, fates(view)
+    leaving, shared = {int(osd) for osd in (*context.draining(), *drain.avoided)}, fates(view)
 
     def may_go(pg: Pg, want: tuple[int, ...]) -> bool:
         bound = comers(pg.up, want, ordered=view.pools[pg.pool].erasure)

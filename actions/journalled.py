@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 
 from actions.cluster.port import Cluster, ClusterUnreachable, Command, SetFlag
 from actions.leading import Lead
-from actions.standstill import Standstill
+from actions.ledger import key_of, value_of
+from actions.standstill import LONG, STANDSTILL, Standstill
 from actions.steps import Wait
 from actions.survey import Survey
 from data.drain import JournalEntry
@@ -59,8 +61,16 @@ class Journalled:
         if words is None or drain.held_by:
             return
         told = (f"{words[0].upper()}{words[1:]}.",)
-        self.store.save_drain(replace(drain, revision=drain.revision + 1, held_by=told))
+        said = replace(drain, held_by=told, held_for=(STANDSTILL,), held_since=now - LONG)
+        self.store.save_drain(replace(said, revision=drain.revision + 1))
         self.write(drain.id, now, f"epoch {survey.view.epoch}", f"wait: {words}", epoch=survey.view.epoch)
+
+    def put_back(self, left: Iterable[tuple[str, Command]], now: datetime) -> int:
+        """Send what gives back what was left of drains, by their ids; how many commands that were."""
+        commands = tuple(left)
+        for id_, command in commands:
+            self.send(id_, command, f"put back what was left: {key_of(command)} {value_of(command)}", now)
+        return len(commands)
 
     def send(
         self, id_: str, command: Command, decided: str, now: datetime, *, gives_back: bool = False

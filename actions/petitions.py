@@ -56,6 +56,10 @@ class Wish(StrEnum):
     RESUME = "resume"
     CANCEL = "cancel"
     HAND_OVER = "hand_over"
+    STAY_DRAINED = "stay_drained"
+    GIVE_UP_CANCEL = "give_up_cancel"
+    CHOOSE_OTHER_TARGETS = "choose_other_targets"
+    INSIST = "insist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,10 @@ class Petition:
     reason: str = ""
     intent: Intent = Intent.REPLACE
     spare_reads: bool = False
+    guards: tuple[str, ...] = ()
+    """Past which the caller insists, `minutes` long, having typed `confirm`."""
+    minutes: float = 0.0
+    confirm: str = ""
     origin: str = ""
 
 
@@ -105,20 +113,34 @@ _FULFILLED = {
     Wish.PAUSE: frozenset({DrainState.PAUSED}),
     Wish.CANCEL: frozenset({DrainState.CANCELLING, DrainState.CANCELLED}),
     Wish.HAND_OVER: frozenset({DrainState.HANDED_OVER}),
+    Wish.STAY_DRAINED: frozenset({DrainState.PREPARING, DrainState.DRAINING, DrainState.HOLDING}),
 }
 
 
 def fulfilled(petition: Petition, drain: Drain) -> bool:
     """Whether the drain already is as wished; of a proposal, whether the drain is the one that it made."""
-    if petition.wish is not Wish.PROPOSE:
-        return is_granted(petition.wish, drain.state)
+    said = drain.insistence
+    match petition.wish:
+        case Wish.GIVE_UP_CANCEL:
+            return drain.given_up is not None
+        case Wish.INSIST:
+            asked = (petition.caller, petition.reason, petition.guards)
+            until = petition.at + timedelta(minutes=petition.minutes)
+            return said is not None and (said.by, said.reason, said.guards) == asked and said.until >= until
+        case Wish.PROPOSE:
+            return _is_proposed(petition, drain)
+        case _:
+            return is_granted(petition.wish, drain.state)
+
+
+def _is_proposed(petition: Petition, drain: Drain) -> bool:
     asked = (petition.caller, petition.reason, petition.intent)
     return drain.state is DrainState.PROPOSED and asked == (drain.asked_by, drain.reason, drain.intent)
 
 
 def is_granted(wish: Wish, state: DrainState) -> bool:
-    """Whether a drain in this state already is as wished; not for a proposal."""
-    return state in _FULFILLED[wish]
+    """Whether a drain in this state already is as wished; not for a proposal, and not for what no state shows."""
+    return state in _FULFILLED.get(wish, frozenset())
 
 
 @dataclass(slots=True)
@@ -221,6 +243,8 @@ def _cleaned(petition: Petition) -> Petition:
         caller=clean_identifier(petition.caller, CALLER.limit),
         reason=clean_text(petition.reason, REASON.limit),
         target=clean_text(petition.target, PATTERN.limit),
+        guards=tuple(clean_identifier(guard, CALLER.limit) for guard in petition.guards),
+        confirm=clean_text(petition.confirm, PATTERN.limit),
     )
 
 

@@ -94,7 +94,7 @@ def _by_walk(
     space: Room,
 ) -> Draft:
     leaving = frozenset(drain.osds)
-    found = routes(view, ordered, final, leaving, out, space)
+    found = routes(view, ordered, final, leaving, out, space, frozenset(drain.avoided))
     why = "each PG goes straight to its final place, a few at a time; nothing else moves"
     rejected = [_LADDER_BY_OVERRIDE, _LADDER_BY_WEIGHT]
     mechanic = Mechanic.UPMAP_WALK

@@ -74,6 +74,8 @@ class Policy:
     """What latencies said of an OSD is believed for this long."""
     plan_again_after: timedelta = timedelta(minutes=10)
     """How often a plan that is refused is tried anew on an unchanged map (sizes change without it)."""
+    ways_out_after: timedelta = timedelta(hours=1)
+    """A drain that is held for the same reasons for this long is offered its ways out."""
     window: tuple[int, int] | None = None
     """Hours of the day (UTC, from, to) in which PGs may move, e.g. (22, 6); None: always."""
     latency_hold: float = 1.2

@@ -10,6 +10,8 @@ from data.drain import Intent
 
 LONG = timedelta(hours=2)
 """Longer than a PG takes to a slow disk."""
+STANDSTILL = "standstill"
+"""Stands in `Drain.held_for` where no guard holds, and nothing moves all the same."""
 _NAMED = 3
 
 

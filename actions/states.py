@@ -38,6 +38,10 @@ class Event(StrEnum):
     RECOVERED = "recovered"
     TAKEN_OVER = "taken over"
     BREAK = "break"
+    STAY = "stay drained"
+    GIVE_UP = "give up the cancel"
+    CHOOSE_TARGETS = "choose other targets"
+    INSIST = "insist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,22 @@ TABLE: tuple[Row, ...] = (
         for state in (*_ALIVE, S.PAUSED, S.FAILED)
     ),
     Row(S.CANCELLING, Event.RESTORED, "read back", "all is as it was found", S.CANCELLED),
+    *(
+        Row(state, Event.STAY, PERSON, "revoke the cancel; what is emptied stays so", S.PREPARING)
+        for state in (S.CANCELLING, S.FAILED)
+    ),
+    *(
+        Row(state, Event.GIVE_UP, PERSON, "give back what moves no data, list what is left", S.CANCELLING)
+        for state in (S.CANCELLING, S.FAILED)
+    ),
+    *(
+        Row(state, Event.CHOOSE_TARGETS, PERSON, "plan anew without targets in trouble", state)
+        for state in (S.PREPARING, S.DRAINING, S.HOLDING)
+    ),
+    *(
+        Row(state, Event.INSIST, PERSON, "some guards are overruled for a while, in this step", state)
+        for state in (S.PROPOSED, S.APPROVED, S.PREPARING, S.DRAINING, S.HOLDING, S.CANCELLING)
+    ),
     Row(
         S.DRAINING,
         Event.RECOVERED,
@@ -137,6 +157,14 @@ ACTIVE = frozenset({S.PREPARING, S.DRAINING, S.HOLDING, S.DRAINED, S.CANCELLING}
 """States in which the engine may send commands."""
 ENDED = frozenset({S.CANCELLED, S.HANDED_OVER})
 """States that nothing leaves."""
+STEPS = (
+    frozenset({S.PROPOSED, S.APPROVED}),
+    frozenset({S.PREPARING, S.DRAINING, S.HOLDING}),
+    frozenset({S.CANCELLING}),
+)
+"""The steps of a drain in which a person may insist: before it begins, while data moves, and on the way back. An
+insistence ends with its step.
+"""
 
 
 class NotInTable(Refusal):
@@ -163,14 +191,18 @@ def after(drain: Drain, event: Event, now: datetime, *, why: str = "") -> Drain:
         raise NotInTable(drain, event)
     goal = row.next if row.next is not None else drain.resume_to or S.HOLDING
     leaves = goal in (S.PAUSED, S.FAILED)
+    same_step = any({drain.state, goal} <= step for step in STEPS)
     return replace(
         drain,
         state=goal,
         revision=drain.revision + 1,
         updated_at=now,
         resume_to=drain.state if leaves else None,
-        held_by=drain.held_by if leaves or goal is S.HOLDING else (),
+        held_by=drain.held_by if leaves or goal in (S.HOLDING, drain.state) else (),
         ended_why=why if goal in ENDED or goal is S.FAILED else "",
+        held_for=drain.held_for if same_step or leaves else (),
+        held_since=drain.held_since if same_step or leaves else None,
+        insistence=drain.insistence if same_step else None,
     )
 
 

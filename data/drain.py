@@ -145,6 +145,25 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Insistence:
+    """A person lets a drain pass some guards for a while, in the step in which the drain is now."""
+
+    guards: tuple[str, ...]
+    """Codes of the guards that are overruled."""
+    by: str
+    reason: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A person gave up the cancel of a drain: what would move data is left as it stands."""
+
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Drain:
     """One drain of one device. A value: every change makes a new one with a higher `revision`."""
 
@@ -170,11 +189,21 @@ class Drain:
     """Where a person's resume leads, while PAUSED."""
     held_by: tuple[str, ...] = ()
     """Sentences of the guards that refuse now."""
+    held_for: tuple[str, ...] = ()
+    """Codes of what `held_by` says; empty where the sentence is no guard's."""
+    held_since: datetime | None = None
+    """Since when it has been held for the same codes without a break."""
     ended_why: str = ""
     cancelled_by: str = ""
     """The person who cancelled it; empty where it ended by itself."""
     spare_reads: bool = False
     """Reading the disk hurts clients: it stops leading PGs before its data leaves (`Mechanic.REBUILD`)."""
+    avoided: tuple[OsdId, ...] = ()
+    """OSDs that a person had left out as targets; every later plan leaves them out as well."""
+    insistence: Insistence | None = None
+    """Guards that a person overruled; it stands until its time or the end of the step."""
+    given_up: GivenUp | None = None
+    """Of a cancel whose data cannot go back: who gave it up."""
 
     @property
     def emptied(self) -> bool:

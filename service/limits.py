@@ -192,6 +192,11 @@ class PolicyTable(BaseModel):
         gt=0,
         description="Minutes after which a refused plan is tried anew on an unchanged map.",
     )
+    ways_out_after_minutes: float = Field(
+        default=60.0,
+        gt=0,
+        description="Minutes after which a drain that is held for the same reasons is offered its ways out.",
+    )
     latency_hold: float = Field(default=1.2, ge=1, description="Latency ratio above which a drain holds.")
     latency_halve: float = Field(
         default=1.5, ge=1, description="Latency ratio above which the next batch is halved."

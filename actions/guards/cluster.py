@@ -20,7 +20,7 @@ def halt(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> P
         return Pass("no halt stands")
     left = describe_left(view, context.drains, moving=True)
     also = f" Meanwhile {left}." if left else ""
-    return Refuse("halt", f"Halted: {context.halted}. Lift it with `predrain unhalt`.{also}")
+    return Refuse("halt", f"Halted: {context.halted}.{also}")
 
 
 def stale_view(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
@@ -58,9 +58,9 @@ def stale_view(view: ClusterView, drain: Drain, policy: Policy, context: Context
 
 _STRETCHED = {
     StretchMode.DEGRADED: "The cluster is in degraded stretch mode: a site is away, and PGs have copies at the other "
-    "one alone. This ends when the site is back and its PGs are whole.",
+    "one alone.",
     StretchMode.RECOVERING: "The cluster recovers from degraded stretch mode: the PGs of the site that came back are "
-    "filled. This ends when Ceph leaves that mode, with every PG whole at both sites.",
+    "filled.",
 }
 
 
@@ -164,9 +164,7 @@ def operator_flags(view: ClusterView, drain: Drain, policy: Policy, context: Con
     if not flags and not local:
         return Pass("no flag stands in the way")
     names = ", ".join([*flags, *local])
-    return Refuse(
-        "operator-flags", f"The operator has set {names}; unset it to let data move.", {"flags": names}
-    )
+    return Refuse("operator-flags", f"The operator has set {names}.", {"flags": names})
 
 
 def autoscale(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
@@ -185,7 +183,7 @@ def autoscale(view: ClusterView, drain: Drain, policy: Policy, context: Context)
         for name, now, target in pool.changes:
             return Refuse(
                 "autoscale",
-                f"{name} of pool {pool.name} goes from {now} to {target}; wait for it.",
+                f"{name} of pool {pool.name} goes from {now} to {target}.",
                 {"pool": pool.name, "what": name, "now": now, "target": target},
             )
     return Pass("no pool of its PGs changes its number of PGs")
@@ -196,10 +194,10 @@ def upgrade(view: ClusterView, drain: Drain, policy: Policy, context: Context) -
     if view.upgrade_running:
         return Refuse(
             "upgrade",
-            "An upgrade is running or paused and restarts OSDs itself; finish it, or `ceph orch upgrade stop`.",
+            "An upgrade is running or paused and restarts OSDs itself; `ceph orch upgrade stop` ends it early.",
         )
     if view.mixed_versions:
-        return Refuse("upgrade", "Daemons of different releases run; finish the upgrade first.")
+        return Refuse("upgrade", "Daemons of different releases run.")
     return Pass("one release, no upgrade")
 
 
@@ -229,8 +227,9 @@ def scrub_errors(view: ClusterView, drain: Drain, policy: Policy, context: Conte
     names = ", ".join(sorted(pg.id for pg in bad)[:3])
     return Refuse(
         "scrub-errors",
-        f"{count(len(bad), 'PG')} of the plan inconsistent or short of objects ({names}); repair first.",
+        f"{count(len(bad), 'PG')} of the plan inconsistent or short of objects ({names}).",
         {"pgs": len(bad)},
+        firm=any(pg.unfound_objects or not pg.states & {"inconsistent"} for pg in bad),
     )
 
 

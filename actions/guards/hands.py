@@ -17,7 +17,7 @@ def lease(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
     """One controller at a time."""
     if context.lease_held:
         return Pass("this controller leads")
-    return Refuse("lease", "This process does not hold the lease; only the controller that holds it acts.")
+    return Refuse("lease", "This process does not hold the lease.")
 
 
 def window(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
@@ -43,18 +43,14 @@ def balancer(view: ClusterView, drain: Drain, policy: Policy, context: Context) 
         return Pass("the balancer is off")
     if drain.intent is Intent.QUARANTINE:
         return Pass("the balancer does not touch who leads a PG")
-    return Refuse(
-        "balancer", "The balancer was turned on again while draining; turn it off, or cancel the drain."
-    )
+    return Refuse("balancer", "The balancer was turned on again while draining.")
 
 
 def conflict(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
     """Somebody changed what this drain set, or the mon drops the same pin again and again."""
     for osd in drain.osds:
         if osd not in view.osds:
-            return Refuse(
-                "conflict", f"osd.{osd} is not in the map any more; cancel the drain.", {"osd": osd}
-            )
+            return Refuse("conflict", f"osd.{osd} is not in the map any more.", {"osd": osd})
     for key, value in drain.ours.items():
         if shared(key) or key.endswith(BEFORE):
             continue  # an option that somebody else set is left to them (throttle.py)
@@ -65,7 +61,7 @@ def conflict(view: ClusterView, drain: Drain, policy: Policy, context: Context) 
             return Refuse(
                 "conflict",
                 f"{key} was set to {value or 'nothing'} by this drain and is now {now or 'nothing'}; "
-                "somebody else changed it. Cancel the drain, or set it back.",
+                "somebody else changed it.",
                 {"key": key, "ours": value, "found": now},
             )
     for key, attempts in context.memory.attempts.items():

@@ -57,7 +57,8 @@ def sealed(
     fullest = next((target for target in targets if target.after is not None), None)
     if fullest is not None and fullest.after is not None and fullest.after > space.limit and not refusals:
         refusals = (f"osd.{fullest.osd} would be {fullest.after:.0%} full, {describe_limit(space.limit)}.",)
-    unknown = [t.osd for t in targets if t.after is None and t.osd not in waiting(view, drain)]
+    awaited = _list_awaited_targets(view, draft.moves) - waiting(view, drain)
+    unknown = [target.osd for target in targets if target.after is None and target.osd in awaited]
     if unknown:
         refusals = (*refusals, f"osd.{unknown[0]} reports no sizes; its room is not known.")
     bounds = _bounds(view, leaving, draft.moves, targets, policy)
@@ -90,6 +91,13 @@ def sealed(
         rejected=draft.rejected,
         stirred=draft.stirred,
         survives=lives,
+    )
+
+
+def _list_awaited_targets(view: ClusterView, moves: tuple[Move, ...]) -> frozenset[OsdId]:
+    """OSDs that are still to be sent data: of a PG that has left its source there is nothing more to decide."""
+    return frozenset(
+        move.target for move in moves if (pg := view.pgs.get(move.pg)) is None or move.source in pg.up
     )
 
 

@@ -34,15 +34,18 @@ def routes(
     leaving: frozenset[OsdId],
     out: frozenset[OsdId],
     space: Room,
+    avoided: frozenset[OsdId] = frozenset(),
 ) -> list[Route]:
-    """One route a PG, in the order given; what each takes is promised in `space` before the next is sought."""
+    """One route a PG, in the order given; what each takes is promised in `space` before the next is sought. Nothing
+    goes to OSDs that are `avoided`.
+    """
     raw = placed(view, (), [pg.id for pg in ordered], pinned=False)
     pools = (view.pools[id_] for id_ in {pg.pool for pg in ordered})
     regions = {pool.id: domains(view.crush, pool) for pool in pools}
     shared = fates(view)
     found = []
     for pg in ordered:
-        way = _Way(view, pg, regions[pg.pool], raw[pg.id], leaving, out, space, shared)
+        way = _Way(view, pg, regions[pg.pool], raw[pg.id], leaving, out, space, shared, avoided)
         route = way.route(final[pg.id])
         for move in route.moves:
             space.promise(move.target, move.bytes)
@@ -62,11 +65,14 @@ class _Way:
     out: frozenset[OsdId]
     space: Room
     shared: Fates
+    avoided: frozenset[OsdId]
 
     def route(self, want: tuple[int, ...]) -> Route:
         """CRUSH's own place when it is legal, has room and can be pinned; else the least full other one."""
         moves = moves_between(self.pg, want, self.leaving)
-        may = self._pinnable(want) and all(self.space.fits(move.target, move.bytes) for move in moves)
+        may = self._pinnable(want) and all(
+            move.target not in self.avoided and self.space.fits(move.target, move.bytes) for move in moves
+        )
         together = crowded(self.shared, self.pg.up, want)
         if may and together is None:
             return Route(self.pg.id, moves)
@@ -112,7 +118,7 @@ class _Way:
         able: list[tuple[float, OsdId]] = []
         for id_ in self.region.instead(now, source):
             osd = self.view.osds.get(OsdId(id_))
-            if osd is None or id_ in self.out:
+            if osd is None or id_ in self.out or id_ in self.avoided:
                 continue
             if not osd.up or osd.reweight <= 0 or osd.crush_weight <= 0 or osd.device_class != kind:
                 continue
@@ -131,6 +137,8 @@ class _Way:
             limit = self.space.limit
             would = f"osd.{target} would be {fill:.0%} full, {describe_limit(limit)}"
             return f"{would}; no less full legal target is left."
+        if left_out := [move.target for move in moves if move.target in self.avoided]:
+            return f"osd.{left_out[0]} is left out as a target, and PG {self.pg.id} has no other legal one."
         return f"PG {self.pg.id} cannot be pinned to {list(want)}, and no other legal target is left."
 
 

@@ -8,6 +8,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from actions.messages import describe_estimate, describe_hours, describe_lost
+from data.way_out import WayOut
 from service.cli.client import Json
 from service.cli.options import line, tebibytes, terminal
 from service.cli.planned import print_plan
@@ -37,14 +38,45 @@ def print_drain(whole: Json, acting: str | None) -> None:
         print(f"to approve this plan: predrain drain approve {whole['id']} --seen {tag}")
     guards = Table("guard", "", "what it says", box=None)
     for guard in whole["guards"]:
-        guards.add_row(guard["code"], "ok" if guard["ok"] else Text("refuses", "bold"), guard["sentence"])
+        guards.add_row(guard["code"], _verdict(guard), guard["sentence"])
     console.print(guards)
+    if said := whole.get("insistence"):
+        until = datetime.fromisoformat(said["until"])
+        past = f"{', '.join(said['guards'])} until {until:%H:%M} UTC at most"
+        print(line(f"{said['by']} insists past {past}: {said['reason']}"))
+    print_ways_out(whole)
     if acting is not None:
         console.print(acting, soft_wrap=True)
     journal = Table(Column("at", no_wrap=True), "decided, answered, by whom; seen", box=None)
     for entry in whole["journal"]:
         journal.add_row(f"{datetime.fromisoformat(entry['at']):%Y-%m-%d %H:%M:%S}Z", _journalled(entry))
     console.print(journal)
+
+
+def print_ways_out(one: Json) -> None:
+    """The ways out of a drain, each with the command that takes it."""
+    for open_way in one.get("ways_out", []):
+        print(line(f"way out: {open_way['sentence']}"))
+        if command := _name_command(WayOut(open_way["way"]), one["id"]):
+            print(f"  {command}")
+
+
+def _name_command(way: WayOut, drain: str) -> str:
+    match way:
+        case WayOut.MAKE_ROOM:
+            return ""
+        case WayOut.CANCEL:
+            return f"predrain drain cancel {drain}"
+        case _:
+            return f"predrain drain way-out {drain} {way.replace('_', '-')}"
+
+
+def _verdict(guard: Json) -> str | Text:
+    if guard["ok"]:
+        return "ok"
+    if guard.get("overruled"):
+        return Text("overruled", "bold")
+    return Text("refuses, a person may insist" if guard.get("insistable") else "refuses", "bold")
 
 
 def _asker(one: Json) -> str:

@@ -16,26 +16,26 @@ from actions.cluster.signed_keys import Unverified
 from actions.cluster.view import ClusterView
 from actions.context import Context, Memory
 from actions.controller import Controller, TickReport
-from actions.guards import GUARDS, Refuse
+from actions.guards import GUARDS
 from actions.handover import HandOver, Orchestrator, hand_over, orchestrator
 from actions.leading import SteppedBack, passes
-from actions.petitions import Petition, Wish, fulfilled
+from actions.petitions import Petition, Wish
 from actions.policy import Policy
 from actions.proposals import NoSuchTarget, drafted, target_of
-from actions.requests import NotLeading
 from actions.steps import Hold, Refusal
 from actions.survey import survey
-from data.drain import Drain, DrainStands, Intent
+from data.drain import Drain, Intent
 from data.log.port import Log, LogFull, Topic
 from data.store.faults import StoreRefusal, StoreUnreadable
 from data.store.port import Store
-from service.draining import seals
+from data.way_out import OpenWayOut
 from service.draining.acting import ActingObserver, ActingPlace, describe_acting_controller
 from service.draining.cluster_notes import ClusterNotes
 from service.draining.elsewhere import Elsewhere
+from service.draining.execution import WishExecutor
 from service.draining.hand import HandCluster, beyond_the_hand
 from service.draining.timeline import RUNNING, Timelines, record
-from service.draining.wishes import CannotLift, Judged, NotSeen, PlanMoved, UnknownTarget
+from service.draining.wishes import CannotLift, Judged, NotSeen, UnknownTarget, read_answer
 from service.fleet import Fleet
 from service.live import Live
 from service.slowness import SlowOsds
@@ -58,10 +58,13 @@ class Control:
     shared: bool = False
     """Whether other controllers keep the same store and log: then what it saw is written there by who leads."""
     _controller: Controller = field(init=False)
+    _executor: WishExecutor = field(init=False)
     observer: ActingObserver = field(init=False)
     _slow: SlowOsds = field(init=False)
     _elsewhere: Elsewhere | None = field(init=False, default=None)
     report: TickReport | None = None
+    ways_out: Mapping[str, tuple[OpenWayOut, ...]] = field(default_factory=dict)
+    """The ways out that were open at the last look, by drain; those that have none are not among them."""
     _notes: ClusterNotes = field(init=False)
     _said: tuple[str | None, ...] = ()
     """What a person said of a halt while the controller looks."""
@@ -76,6 +79,7 @@ class Control:
         self._controller = Controller(
             live.cluster, self.store, self.policy, keep=live.keep, lease=live.lease, owner=live.owner
         )
+        self._executor = WishExecutor(self._controller, self.store)
         if (why := self.store.halt_reason()) is not None:
             self._beyond = self._not_by_hand(why)
         if live.keep is not None and live.lease is not None and not live.plans_only:
@@ -118,17 +122,25 @@ class Control:
             self._notes.note_suspects(report.view, now, writes=self._writes())
         if self._writes() and (report.answers or self._curving):
             self._keep_curves(now)
-        spread = self._elsewhere is not None and self._elsewhere.step(self._once, now)
+        spread = self._elsewhere is not None and self._elsewhere.step(self._executor.carry_out_once, now)
+        ways_out = self._find_ways_out(now)
         differs = (
             changed
             or spread
+            or ways_out != self.ways_out
             or self.report is None
             or report.answers
             or report.trouble != self.report.trouble
         )
+        self.ways_out = ways_out
         self.report = report = replace(report, halted=self._said[-1]) if self._said else report
         self._notes.note_events(report, self.observer.find_acting_controller(), now, writes=self._writes())
         return bool(differs) or _differ(before, report.view)
+
+    def _find_ways_out(self, now: datetime) -> Mapping[str, tuple[OpenWayOut, ...]]:
+        held = [drain.id for drain in self.store.drains() if drain.held_by or drain.resume_to is not None]
+        found = ((id_, self.list_ways_out(id_, now)) for id_ in held)
+        return {id_: ways for id_, ways in found if ways}
 
     def halted(self) -> str | None:
         """Why nothing may move: what the last look found, or the store says by now."""
@@ -287,6 +299,27 @@ class Control:
         """A verified disk may be pulled. Raises NotNow with every sentence that refuses, NotSeen."""
         return self._wish(Petition(_unlike_any(), Wish.HAND_OVER, now, caller, id_), now)
 
+    def take_way_out(self, id_: str, way: Wish, caller: str, now: datetime) -> Drain:
+        """One of the ways out of a drain that cannot end. Raises WayNotOpen, NoOtherTargets, NotSeen."""
+        return self._wish(Petition(_unlike_any(), way, now, caller, id_), now)
+
+    def insist(
+        self,
+        id_: str,
+        guards: tuple[str, ...],
+        reason: str,
+        minutes: float,
+        confirm: str,
+        caller: str,
+        now: datetime,
+    ) -> Drain:
+        """Let a drain pass guards that refuse it now. `confirm`: its OSD, as typed. Raises CannotInsist, NotSeen."""
+        wish = Petition(
+            _unlike_any(), Wish.INSIST, now, caller, id_,
+            reason=reason, guards=guards, minutes=minutes, confirm=confirm,
+        )  # fmt: skip
+        return self._wish(wish, now)
+
     def left_to_do(self, drain: Drain) -> HandOver:
         """What comes after a drain, by the orchestrator at hand."""
         by = Orchestrator.NONE
@@ -297,73 +330,20 @@ class Control:
 
     def guards(self, id_: str, now: datetime) -> tuple[Judged, ...]:
         """Every guard that has a say about a drain now, with its answer."""
-        return tuple(
-            Judged(code, not isinstance(said, Refuse), said.sentence)
-            for code, said in self._controller.explain(id_, now)
-        )
+        return tuple(read_answer(code, said) for code, said in self._controller.requests.explain(id_, now))
+
+    def list_ways_out(self, id_: str, now: datetime) -> tuple[OpenWayOut, ...]:
+        """The ways out that are open to a drain now."""
+        return self._controller.requests.list_ways_out(id_, now)
 
     def _wish(self, wish: Petition, now: datetime) -> Drain:
         """Carry it out, or have it carried out by the controller that leads. Raises what refuses it, Unheard."""
         wish = replace(wish, origin=self.live.owner)
         if self._elsewhere is None or not self._elsewhere.leads(now):
-            return self._carry_out(wish, now)
+            return self._executor.carry_out(wish, now)
         if wish.wish is Wish.APPROVE:
-            self._unmoved(wish)
-        return self._elsewhere.ask(wish, self._once, now)
-
-    def _once(self, wish: Petition, now: datetime) -> Drain:
-        """Do it here, where it is not done already. Raises what the actions room refuses."""
-        known = self.store.drain(wish.drain) if wish.drain else None
-        if known is None or not fulfilled(wish, known):
-            try:
-                return self._carry_out(wish, now)
-            except DrainStands as standing:
-                if not fulfilled(wish, standing.drain):
-                    raise
-                known = standing.drain
-        if why := self._controller.lead(now):  # else it may be so in our store alone
-            raise NotLeading(why)
-        return known
-
-    def _carry_out(self, wish: Petition, now: datetime) -> Drain:
-        """Do it here. Raises what the actions room refuses."""
-        requests, id_, caller = self._controller.requests, wish.drain, wish.caller
-        match wish.wish:
-            case Wish.PROPOSE:
-                return self._proposed(wish, now)
-            case Wish.APPROVE:
-                self._unmoved(wish)
-                return requests.approve(id_, caller, now)
-            case Wish.PAUSE:
-                return requests.pause(id_, caller, now)
-            case Wish.RESUME:
-                return requests.resume(id_, caller, now)
-            case Wish.CANCEL:
-                return requests.cancel(id_, caller, now)
-            case Wish.HAND_OVER:
-                try:
-                    return self._controller.hand_over(id_, caller, now)
-                except ClusterUnreachable as silent:
-                    raise NotSeen(f"The cluster does not answer: {silent}") from silent
-
-    def _proposed(self, wish: Petition, now: datetime) -> Drain:
-        try:
-            return self._controller.propose(
-                wish.target,
-                wish.caller,
-                wish.reason,
-                now,
-                intent=wish.intent.value,
-                spare_reads=wish.spare_reads,
-            )
-        except NoSuchTarget as unknown:
-            raise UnknownTarget(str(unknown)) from unknown
-
-    def _unmoved(self, wish: Petition) -> None:
-        """Raises PlanMoved when the plan is not the one that was shown."""
-        drain = self._controller.requests.known(wish.drain)
-        if changes := seals.changes(wish.seal, drain):
-            raise PlanMoved(drain, changes)
+            self._executor.check_plan(wish)
+        return self._elsewhere.ask(wish, self._executor.carry_out_once, now)
 
     def _seen(self) -> ClusterView:
         view = self._controller.view

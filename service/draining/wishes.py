@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from actions.guards import INSISTABLE, Pass, Refuse
 from data.drain import Drain
 from data.refusal import Refusal
 
@@ -67,3 +68,14 @@ class Judged:
     code: str
     ok: bool
     sentence: str
+    insistable: bool = False
+    """Whether a person may insist past this answer."""
+    overruled: bool = False
+    """A person insists: it refuses, and holds nothing."""
+
+
+def read_answer(code: str, answer: Pass | Refuse) -> Judged:
+    """A guard's answer as people read it."""
+    if isinstance(answer, Pass):
+        return Judged(code, True, answer.sentence)
+    return Judged(code, False, answer.sentence, code in INSISTABLE and not answer.firm, answer.overruled)

@@ -23,6 +23,14 @@ from service.house import House
 from service.rest import caching
 from service.rest.acting import ActingBody, RequesterBody, acting_body, requester_body
 from service.rest.bodies import Body, clean_field
+from service.rest.drain_holds import (
+    GuardBody,
+    InsistenceBody,
+    WayOutBody,
+    guard_bodies,
+    insistence_body,
+    way_out_bodies,
+)
 from service.rest.failed_reads import describe_read_errors
 from service.rest.guarding import Actor, Reader
 from service.rest.once import Once
@@ -66,6 +74,9 @@ class DrainBody(Body):
     created_at: datetime
     updated_at: datetime
     held_by: list[str]
+    ways_out: list[WayOutBody]
+    """Open to it now, of a drain that cannot go on by itself; by the last look."""
+    insistence: InsistenceBody | None
     ended_why: str
     etag: str
     progress: ProgressBody
@@ -89,14 +100,6 @@ class RequestedDrainBody(DrainBody):
     """A drain as a request left it, and the controller that acts on it: without one nothing happens to it."""
 
     acting: ActingBody
-
-
-class GuardBody(Body):
-    """One guard's answer now."""
-
-    code: str
-    ok: bool
-    sentence: str
 
 
 class HoldBody(Body):
@@ -220,13 +223,13 @@ def propose(house: TheHouse, caller: Actor, once: Once, wanted: DrainRequest) ->
 @router.get("/drains/{id}", response_model=WholeDrainBody, responses=caching.polled(401, 404))
 def drain(request: Request, house: TheHouse, _: Reader, id: str) -> Response:  # noqa: A002
     """One drain with every guard and its curve."""
-    return caching.answer(request, _whole(house, _known(house, id)))
+    return caching.answer(request, _whole(house, find_drain(house, id)))
 
 
 @router.get("/drains/{id}/plan", response_model=WholePlanBody, responses=caching.polled(401, 404))
 def plan(request: Request, house: TheHouse, _: Reader, id: str) -> Response:  # noqa: A002
     """The plan with every move, in order."""
-    found = _known(house, id).plan
+    found = find_drain(house, id).plan
     if found is None:
         raise Problem(404, f"Drain {id} has no plan yet; it is made when the cluster was looked at.")
     return caching.answer(request, whole_plan_body(found, house.fleet.view))
@@ -242,7 +245,7 @@ def journal(
     cursor: Cursor = None,
 ) -> Response:
     """What was seen, decided and answered, oldest first; the newest `limit` lines, or those before the cursor."""
-    _known(house, id)
+    find_drain(house, id)
     lines, following = caching.lines(partial(house.store.journal, id), limit, cursor)
     items = [
         JournalLineBody(
@@ -271,12 +274,12 @@ def approve(
     if_match: Annotated[str | None, Header(max_length=2048)] = None,
 ) -> Response:
     """Let it begin, if its plan is that whose `etag` is sent as If-Match (numbers may move by 5 %)."""
-    _known(house, id)
+    find_drain(house, id)
     if if_match is None:
         raise Problem(428, "Send If-Match with the drain's etag, so that what was shown is what is approved.")
     try:
         return once.answer(
-            lambda: _wished(house, lambda control, now: control.approve(id, if_match, caller.name, now))
+            lambda: answer_wish(house, lambda control, now: control.approve(id, if_match, caller.name, now))
         )
     except PlanMoved as moved:
         shown = DrainBody(**_row(house, moved.drain)).model_dump(mode="json", by_alias=True)
@@ -292,28 +295,28 @@ WISHED: dict[str, Any] = {
 @router.post("/drains/{id}/pause", **WISHED)
 def pause(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Pause it until it is resumed; what is on its way arrives."""
-    _known(house, id)
-    return once.answer(lambda: _wished(house, lambda control, now: control.pause(id, caller.name, now)))
+    find_drain(house, id)
+    return once.answer(lambda: answer_wish(house, lambda control, now: control.pause(id, caller.name, now)))
 
 
 @router.post("/drains/{id}/resume", **WISHED)
 def resume(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Let it go on."""
-    _known(house, id)
-    return once.answer(lambda: _wished(house, lambda control, now: control.resume(id, caller.name, now)))
+    find_drain(house, id)
+    return once.answer(lambda: answer_wish(house, lambda control, now: control.resume(id, caller.name, now)))
 
 
 @router.post("/drains/{id}/cancel", **WISHED)
 def cancel(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Give it up and put everything back."""
-    _known(house, id)
-    return once.answer(lambda: _wished(house, lambda control, now: control.cancel(id, caller.name, now)))
+    find_drain(house, id)
+    return once.answer(lambda: answer_wish(house, lambda control, now: control.cancel(id, caller.name, now)))
 
 
 @router.post("/drains/{id}/hand_over", **{**WISHED, "response_model": HandedOverBody})
 def hand_over(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Say that the verified disk may be pulled; answers with what is left to do, in order."""
-    _known(house, id)
+    find_drain(house, id)
 
     def handed_over() -> HandedOverBody:
         drain = house.ask(lambda control, now: control.hand_over(id, caller.name, now))
@@ -324,7 +327,8 @@ def hand_over(house: TheHouse, caller: Actor, once: Once, id: str) -> Response: 
     return once.answer(handed_over)
 
 
-def _wished(house: House, wish: Callable[[Control, datetime], Drain]) -> RequestedDrainBody:
+def answer_wish(house: House, wish: Callable[[Control, datetime], Drain]) -> RequestedDrainBody:
+    """Carry a person's wish out, and answer with the drain."""
     return _requested(house, house.ask(wish))
 
 
@@ -332,7 +336,8 @@ def _requested(house: House, drain: Drain) -> RequestedDrainBody:
     return RequestedDrainBody(**_row(house, drain), acting=acting_body(house))
 
 
-def _known(house: House, id_: str) -> Drain:
+def find_drain(house: House, id_: str) -> Drain:
+    """The drain of that id. Raises Problem."""
     found = house.store.drain(id_)
     if found is None:
         raise Problem(404, f"There is no drain {id_}.", listed_at="/api/v1/drains")
@@ -354,6 +359,8 @@ def _row(house: House, drain: Drain) -> dict[str, Any]:
         "created_at": drain.created_at,
         "updated_at": drain.updated_at,
         "held_by": list(drain.held_by),
+        "ways_out": way_out_bodies(house.control.ways_out.get(drain.id, ()) if house.has_cluster else ()),
+        "insistence": insistence_body(drain, house.clock.now()),
         "ended_why": drain.ended_why,
         "etag": seals.seal(drain),
         "progress": ProgressBody(
@@ -372,14 +379,16 @@ def _row(house: House, drain: Drain) -> dict[str, Any]:
 
 
 def _whole(house: House, drain: Drain) -> WholeDrainBody:
-    judged = house.control.guards(drain.id, house.clock.now()) if house.has_cluster else ()
+    now = house.clock.now()
+    judged = house.control.guards(drain.id, now) if house.has_cluster else ()
+    ways = house.control.list_ways_out(drain.id, now) if house.has_cluster else ()
     samples = house.timelines.of(drain.id)
     return WholeDrainBody(
-        **_row(house, drain),
+        **{**_row(house, drain), "ways_out": way_out_bodies(ways)},
         acting=acting_body(house),
         back_hours=back(drain, house.fleet.view, house.control.policy) if house.has_cluster else None,
         read_errors=describe_read_errors(house, drain),
-        guards=[GuardBody(code=one.code, ok=one.ok, sentence=one.sentence) for one in judged],
+        guards=guard_bodies(judged),
         timeline=TimelineBody(
             t=[round(one.at.timestamp() * 1000) for one in samples],
             bytes_left=[one.bytes_left for one in samples],

@@ -185,7 +185,7 @@ DANGERS = [
     Danger(
         "window", "22:00 to 06:00 UTC; it is 12:00", lambda: world(policy=replace(POLICY, window=(22, 6)))
     ),
-    Danger("lease", "only the controller that holds it acts", lambda: world(lease_held=False)),
+    Danger("lease", "under the controller that holds the lease", lambda: world(lease_held=False)),
     Danger(
         "conflict",
         "is now 0.5",

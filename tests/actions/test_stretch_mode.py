@@ -17,8 +17,7 @@ from actions.cluster.view import ClusterView, Pool, StretchMode
 from actions.crush.dump import crush_of_dump
 from actions.crush.map import CrushMap, Rule, RuleStep
 from actions.crush.place import place
-from actions.guards.cluster import unhealthy
-from actions.guards.verdict import Pass, Refuse
+from actions.guards import Pass, Refuse, judge
 from actions.policy import Policy
 from actions.topology import domains
 from data.drain import DrainState
@@ -131,7 +130,7 @@ def test_hosts_of_two_osds_each_within_two_racks_hold_as_many_as_the_rule_choose
 def judged(mode: StretchMode) -> Pass | Refuse:
     view = replace(calm_view(), stretch_mode=mode)
     drain = a_drain()
-    return unhealthy(view, drain, POLICY, a_context(view, drain))
+    return dict(judge(view, drain, POLICY, a_context(view, drain)))["unhealthy"]
 
 
 @pytest.mark.parametrize("mode", [StretchMode.DEGRADED, StretchMode.RECOVERING])
@@ -142,7 +141,7 @@ def test_a_site_that_is_away_or_being_filled_holds_every_drain_and_says_what_end
     assert isinstance(verdict, Refuse)
     assert verdict.numbers == {"stretch_mode": mode.value}
     assert "degraded stretch mode" in verdict.sentence
-    assert "This ends when" in verdict.sentence
+    assert "goes on when Ceph has recovered" in verdict.sentence
 
 
 @pytest.mark.parametrize("mode", [StretchMode.OFF, StretchMode.HEALTHY])

@@ -266,7 +266,7 @@ def test_a_pool_that_changes_its_pg_num_is_waited_for(run: Run) -> None:
     id_ = draining(run)
     run.cluster.osdmap.pools[pool.id] = replace(pool, pg_num_target=pool.pg_num * 2)
     assert commands_in(run, 5) == 0
-    assert any("wait for it" in sentence for sentence in run.controller.requests.known(id_).held_by)
+    assert any("Wait for it" in sentence for sentence in run.controller.requests.known(id_).held_by)
 
 
 @pytest.mark.slow

@@ -67,7 +67,9 @@ def text_fields() -> str:
 
 
 def guards() -> str:
-    """Every guard in the order in which it is asked, with the first line of its page and when it has a say."""
+    """Every guard in the order in which it is asked, with the first line of its page, when it has a say, and whether a
+    person may insist past it.
+    """
     any_asked = frozenset[DrainState]().union(*(guard.during for guard in GUARDS))
     rows = []
     for guard in GUARDS:
@@ -79,9 +81,10 @@ def guards() -> str:
                 link,
                 title.removeprefix(f"# {guard.code}: "),
                 "always" if guard.during == any_asked else ", ".join(during),
+                "yes" if guard.insistable else "never",
             )
         )
-    return table(("guard", "refuses because", "asked while a drain is"), rows)
+    return table(("guard", "refuses because", "asked while a drain is", "a person may insist"), rows)
 
 
 def commands() -> str:

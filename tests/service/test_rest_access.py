@@ -54,6 +54,8 @@ OTHERS = {
     "get hand/steps": Scope.HAND,
     "post hand/steps/{id}/answer": Scope.HAND,
     "get audit": Scope.ADMIN,
+    "post drains/{id}/give_up_cancel": Scope.ADMIN,
+    "post drains/{id}/insist": Scope.ADMIN,
 }
 """Else what looks needs `read`, and what changes something `act`."""
 

@@ -73,7 +73,8 @@ def line(osd: Osd) -> str:
 
 def why(drain: Drain) -> str:
     """Why a drain does not go on."""
-    return "; ".join(drain.held_by) or drain.ended_why or drain.reason
+    said = "; ".join(drain.held_by) or drain.ended_why or drain.reason
+    return f"{said} Ways out: {' '.join(drain.ways_out)}" if drain.ways_out else said
 
 
 def _osds(drain: Drain) -> str:

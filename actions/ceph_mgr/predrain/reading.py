@@ -78,6 +78,10 @@ class Fields:
         """A list of objects."""
         return [Fields(row, f"{name} {at} of {self._where}") for at, row in enumerate(self._list(name, most))]
 
+    def maybe_rows(self, name: str, most: int) -> list[Fields]:
+        """A list of objects; none where it is null or missing."""
+        return [] if self._value.get(name) is None else self.rows(name, most)
+
     def texts(self, name: str, most: int, letters: int = 300) -> list[str]:
         """A list of texts."""
         found = self._list(name, most)

@@ -67,6 +67,8 @@ class Drain:
     moved_bytes: int
     state_text: str = ""
     """The state as people read it; empty where a service of an older release does not say."""
+    ways_out: tuple[str, ...] = ()
+    """What a person can do about one that cannot go on by itself, as sentences."""
 
     @property
     def ended(self) -> bool:
@@ -98,7 +100,9 @@ class Told:
         )
         short = tuple(replace(osd, why=osd.why[:1], prescription=None) for osd in kept[:most])
         open_ = tuple(
-            replace(drain, held_by=drain.held_by[:1], etag="") for drain in self.drains if not drain.ended
+            replace(drain, held_by=drain.held_by[:1], etag="", ways_out=())
+            for drain in self.drains
+            if not drain.ended
         )
         state = replace(self.state, view_age_seconds=None)  # it would never be twice the same
         return Told(state, short, open_[:most], self.cut + len(self.osds) - len(short))
@@ -134,7 +138,14 @@ def packed(told: Told) -> dict[str, Any]:
     return {
         "status": dict(asdict(state), forecast={"expected_30d": state.expected_30d}),
         "osds": [dict(asdict(osd), drain={"id": osd.drain} if osd.drain else None) for osd in told.osds],
-        "drains": [dict(asdict(drain), progress=_progress(drain)) for drain in told.drains],
+        "drains": [
+            dict(
+                asdict(drain),
+                progress=_progress(drain),
+                ways_out=[{"sentence": one} for one in drain.ways_out],
+            )
+            for drain in told.drains
+        ],
         "cut": told.cut,
     }
 
@@ -183,6 +194,7 @@ def _drain(row: Fields) -> Drain:
         planned_bytes=progress.whole("planned_bytes", 0, 1 << 60),
         moved_bytes=progress.whole("moved_bytes", 0, 1 << 60),
         state_text=row.maybe_text("state_text", 60) or "",
+        ways_out=tuple(one.text("sentence", 500) for one in row.maybe_rows("ways_out", SENTENCES_MAX)),
     )
 
 

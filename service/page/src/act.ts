@@ -5,7 +5,7 @@ import type { Drain, Halt } from "./api/contract.ts";
 import { want } from "./live.ts";
 import { notice, session } from "./state.ts";
 
-export type Verb = "approve" | "pause" | "resume" | "cancel";
+export type Verb = "approve" | "pause" | "resume" | "cancel" | "stay_drained" | "choose_other_targets" | "give_up_cancel";
 
 /** `moved` is set on 412: what was shown is no longer what would happen. */
 export interface Answer {
@@ -64,6 +64,9 @@ export async function leave(): Promise<void> {
 
 export const drainVerb = (id: string, verb: Verb, said: string, etag?: string): Promise<Answer> =>
   ask(`drains/${encodeURIComponent(id)}/${verb}`, {}, said, etag);
+
+export const insist = (id: string, guards: readonly string[], reason: string, minutes: number, confirm: string): Promise<Answer> =>
+  ask(`drains/${encodeURIComponent(id)}/insist`, { guards, reason, minutes, confirm }, `Noted: ${guards.join(", ")} ${guards.length === 1 ? "holds" : "hold"} this drain no more, for ${minutes} minutes and this step at most.`);
 
 export const proposeDrain = (osd: number, reason: string): Promise<Answer> =>
   ask("drains", { target: `osd.${osd}`, intent: "replace", reason }, `A drain of osd.${osd} is proposed. Nothing moves until it is approved.`);

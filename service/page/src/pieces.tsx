@@ -80,11 +80,13 @@ export function Question(props: {
   yes: string;
   /** What must be typed first, where the step cannot be taken back. */
   typed?: string;
+  /** False while something else that must be filled in is missing. */
+  filled?: boolean;
   onYes: () => void;
   onClose: () => void;
 }) {
   const [text, setText] = useState("");
-  const ready = !props.typed || text.trim() === props.typed;
+  const ready = (!props.typed || text.trim() === props.typed) && props.filled !== false;
   return (
     <Modal title={props.title} onClose={props.onClose}>
       <div class="question">{props.children}</div>

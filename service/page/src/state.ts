@@ -45,6 +45,9 @@ export const osdByNumber = computed(() => new Map((osds.value ?? []).map((osd) =
 
 export const mayAct = computed(() => session.value?.scopes.some((scope) => scope === "act" || scope === "admin") ?? false);
 
+/** Why a button that only an admin may press is off now, or null. */
+export const adminOff = computed<string | null>(() => actingOff.value ?? (session.value?.scopes.includes("admin") ? null : `${session.value?.name ?? "who is signed in"} has no scope admin`));
+
 /** Why a button that acts is off now, or null when it may be pressed. */
 export const actingOff = computed<string | null>(() => {
   if (!answers.value) return "not live: nothing can be asked of the service now";

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from actions.ceph_mgr.predrain.checks import checks
 from actions.ceph_mgr.predrain.known import KEPT_BYTES, Known, ago, kept, remembered
 from actions.ceph_mgr.predrain.reading import NotBelieved
-from actions.ceph_mgr.predrain.told import Told, drains_of, osds_of, state_of
+from actions.ceph_mgr.predrain.told import Told, drains_of, osds_of, packed, state_of, unpacked
 from actions.ceph_mgr.predrain.words import NotKnown, listing, plan, show, status
 
 NOW = 1_800_000_000.0
@@ -121,6 +121,18 @@ def test_checks_name_disks_drains_and_the_guard_that_refuses() -> None:
     assert found["PREDRAIN_DRAIN_HELD"]["detail"] == [
         "osd.1-x (osd.1): osd.4 would be 86 % full, limit 85 %."
     ]
+
+
+def test_the_check_of_a_held_drain_says_its_ways_out_which_an_older_service_does_not_tell() -> None:
+    ways = [
+        {"way": "make_room", "sentence": "Free 12 GiB on osd.1."},
+        {"way": "cancel", "sentence": "Cancel it."},
+    ]
+    found = told([], [drain(ways_out=ways)])
+    (line,) = checks(Known().heard(found, NOW), "http://x", NOW)["PREDRAIN_DRAIN_HELD"]["detail"]
+    assert line.endswith("limit 85 %. Ways out: Free 12 GiB on osd.1. Cancel it.")
+    assert unpacked(json.loads(json.dumps(packed(found)))) == found
+    assert told([], [drain()]).drains[0].ways_out == ()
 
 
 def test_nothing_wrong_is_no_check() -> None:

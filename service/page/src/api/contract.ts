@@ -279,6 +279,27 @@ export interface Acting {
   sentence: string;
 }
 
+/** What a person can do about a drain that cannot go on by itself. */
+export type WayOut = "make_room" | "choose_other_targets" | "stay_drained" | "give_up_cancel" | "cancel";
+
+/** Guards that a person overruled for one drain and its step, until then at most. */
+export interface Insistence {
+  guards: string[];
+  by: string;
+  reason: string;
+  until: string;
+}
+
+export interface Guard {
+  code: string;
+  ok: boolean;
+  sentence: string;
+  /** Whether a person may insist past this answer; absent in services of an older release. */
+  insistable?: boolean;
+  /** A person insists: it refuses, and holds nothing. */
+  overruled?: boolean;
+}
+
 export interface Drain {
   id: string;
   device: string | null;
@@ -292,6 +313,9 @@ export interface Drain {
   created_at: string;
   updated_at: string;
   held_by: string[];
+  /** Open to it now; absent in services of an older release. */
+  ways_out?: { way: WayOut; sentence: string }[];
+  insistence?: Insistence | null;
   ended_why: string | null;
   etag: string;
   progress: {
@@ -324,7 +348,7 @@ export interface DrainWhole extends Drain {
   back_hours: number | null;
   /** What Ceph's health and the kernel of its host say of failed reads of the disk. */
   read_errors?: string[];
-  guards: { code: string; ok: boolean; sentence: string }[];
+  guards: Guard[];
   timeline: Timeline | null;
 }
 

@@ -10,6 +10,7 @@ import { actingOff, now, osdByNumber, status } from "../state.ts";
 import { CALLED, targetOf } from "./naming.ts";
 import { Flow } from "./flow.tsx";
 import { Guards } from "./guards.tsx";
+import { Insist, Insisting } from "./insist.tsx";
 
 /** Guards that pass by themselves in time: an approved drain waits for them, and so may be approved before. */
 const PASSING: ReadonlySet<string> = new Set(["stale-view", "unhealthy", "budget", "window", "balancer", "lease", "autoscale"]);
@@ -27,7 +28,7 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
   const target = targetOf(drain);
   const osd = osdByNumber.value.get(drain.osds[0] ?? -1) ?? null;
   const { plan } = drain;
-  const refusing = drain.guards.filter((guard) => !guard.ok);
+  const refusing = drain.guards.filter((guard) => !guard.ok && !guard.overruled);
   const standing = refusing.filter((guard) => !PASSING.has(guard.code)).map((guard) => guard.sentence);
   const refusals = [...new Set([...(plan?.refusals ?? []), ...standing])];
   const waits = refusing.filter((guard) => PASSING.has(guard.code)).map((guard) => guard.sentence);
@@ -61,6 +62,8 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
           </>
         )}
         <Guards guards={drain.guards} />
+        <Insisting drain={drain} />
+        <Insist drain={drain} />
       </div>
       <footer class="acting-bar">
         {refusals.length > 0 && (

@@ -16,6 +16,7 @@ export function Guards({ guards }: { guards: DrainWhole["guards"] }) {
         {sorted.map((guard) => (
           <li key={guard.code} class={guard.ok ? "" : "refuses"}>
             <Shape of={guard.ok ? "drained" : "bad"} size={12} /> <b>{guard.code}</b>{" "}
+            {guard.overruled && <span>overruled, </span>}
             <span class="muted">{guard.ok ? guard.sentence : sentence(guard.sentence)}</span>
           </li>
         ))}

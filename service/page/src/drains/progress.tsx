@@ -10,6 +10,8 @@ import { now, osdByNumber } from "../state.ts";
 import { CALLED, STATE_SHAPE, targetOf } from "./naming.ts";
 import { Guards } from "./guards.tsx";
 import { Verbs } from "./verbs.tsx";
+import { Insist, Insisting } from "./insist.tsx";
+import { WaysOut } from "./ways.tsx";
 
 /** Where pacing holds and backs off, as a ratio of clients' latency before (design 6.6). */
 const HOLD_RATIO = 1.2;
@@ -19,7 +21,7 @@ const TIB = 2 ** 40;
 export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2" }) {
   const { progress } = drain;
   const osd = osdByNumber.value.get(drain.osds[0] ?? -1);
-  const refusing = drain.guards.filter((guard) => !guard.ok);
+  const refusing = drain.guards.filter((guard) => !guard.ok && !guard.overruled);
   return (
     <div class="drain-main">
       <header class="panel-head with-buttons">
@@ -41,13 +43,15 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
         </div>
         <Verbs drain={drain} />
       </header>
-      {(drain.state === "holding" || drain.state === "draining" || refusing.length > 0) && drain.held_by.length > 0 && (
+      <Insisting drain={drain} />
+      {(drain.state === "holding" || drain.state === "draining" || refusing.length > 0 || drain.ways_out?.length) && drain.held_by.length > 0 && (
         <ul class="refusals">
           {drain.held_by.map((why) => (
             <li key={why}>{statement(why)}</li>
           ))}
         </ul>
       )}
+      <WaysOut drain={drain} />
       {drain.read_errors?.map((said) => <p key={said}>{statement(said)}</p>)}
       {drain.ended_why && <p>{statement(drain.ended_why)}</p>}
       {drain.state === "verified" && <HandOver drain={drain} />}
@@ -60,6 +64,7 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
           <Guards guards={drain.guards} />
         </details>
       )}
+      <Insist drain={drain} />
     </div>
   );
 }
