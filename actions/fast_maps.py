@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from actions.ceph_mgr.predrain.signing import strip_signature
 from actions.cluster.port import ClusterUnreachable, Keep
 from actions.cluster.view import PROPOSE_INTERVAL, ClusterView
-from actions.context import Context
+from actions.context import Context, engaged
 from actions.flight import in_flight
 from actions.guards.cluster import foreign_trouble
 from actions.interval_claims import (
@@ -67,7 +67,7 @@ def find_obstacle(view: ClusterView, policy: Policy, context: Context) -> str | 
         return "the policy does not ask for it"
     if context.halted is not None:
         return "everything is halted"
-    if any(FAST_MAPS + THEIRS in drain.ours for drain in context.drains if drain.state in MOVING):
+    if any(FAST_MAPS + THEIRS in drain.ours for drain in context.drains if engaged(drain)):
         return "somebody else has set it since"
     if rows := sorted(key for key in view.settings if _is_single(key)):
         return f"{rows[0]} passes over what is set for all monitors"
@@ -135,6 +135,8 @@ class FastMaps:
     _attempts: int = 0
     _rests_until: datetime | None = None
     _renewed_at: datetime | None = None
+    _sent_at: datetime | None = None
+    _sent_again: int = 0
 
     def is_off(self, policy: Policy, drains: Iterable[Drain]) -> bool:
         """Whether there is nothing to set and nothing to give back."""
@@ -165,7 +167,7 @@ class FastMaps:
             self._rests_until = context.now + (RESTS_AFTER_TROUBLE if cost else RESTS)
             self._give_back(holding, now, objection or cost or "nothing moves", context.now)
         elif lagging := [drain for drain in drains if claims(drain)]:  # the map does not show it yet
-            self._send(lagging[0], lagging[0].saved[FAST_MAPS], "once more", context.now)
+            self._send_again(lagging[0], context.now)
         else:
             self._forget_record()
 
@@ -219,10 +221,18 @@ class FastMaps:
         was = holding[0].saved[FAST_MAPS]
         for drain in holding:
             self._saved(drain, claim(drain, was, was, now), at)
+        self._sent_again = 0
         self._send(holding[0], was, f"as it was: {why}", at)
+
+    def _send_again(self, drain: Drain, at: datetime) -> None:
+        """At each look at first, later once a minute: a mon that refuses it need not fill the journal."""
+        if self._sent_again < ATTEMPTS or self._sent_at is None or not lately(self._sent_at, at, RESTS):
+            self._sent_again += 1
+            self._send(drain, drain.saved[FAST_MAPS], "once more", at)
 
     def _send(self, drain: Drain, was: str, why: str, at: datetime) -> None:
         """Give it back, under a halt, too."""
+        self._sent_at = at
         self.journal.send(
             drain.id, command_for(FAST_MAPS, was), f"{name_interval(was)} {why}", at, gives_back=True
         )

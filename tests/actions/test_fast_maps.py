@@ -331,6 +331,43 @@ def test_the_slowest_answer_of_the_last_minute_counts() -> None:
     assert pace.slowest() == 0.0
 
 
+def test_a_mon_that_does_not_take_it_back_is_asked_each_look_at_first_and_then_once_a_minute() -> None:
+    with running() as run:
+        refuses = {"now": False}
+        tried: list[Command] = []
+
+        def refuse(command: Command) -> Answer:
+            if refuses["now"] and isinstance(command, SetOption) and command.section == "mon":
+                tried.append(command)
+                return Answer(False, "access denied")
+            return run.watched.apply(command)
+
+        run.controller = Controller(Noted(run, refuse), run.store, run.policy, keep=KeepInMemory().signed)
+        drain = fast(run)
+        refuses["now"] = True
+        run.controller.requests.pause(drain.id, "operator", run.cluster.now)
+        run.ticks(5)
+        assert len(tried) == 4
+        run.ticks(12)
+        assert len(tried) == 6
+        refuses["now"] = False
+        run.ticks(8)
+        assert interval(run) is None
+
+
+def test_an_operators_hand_seen_by_a_held_drain_keeps_the_others_off_too() -> None:
+    policy = replace(FAST, out_share_max=0.5)
+    with running(wide_spec(hosts=8, pg_num=64), policy) as run:
+        first = fast(run)
+        run.cluster.apply(SetOption(PROPOSE_INTERVAL, "0.5", "mon"))
+        run.ticks(2)
+        run.controller.requests.pause(first.id, "operator", run.cluster.now)
+        second = run.drain("osd.9")
+        run.until(second, S.VERIFIED)
+        assert interval(run) == "0.5"
+        assert writes(run) == ["0.25"]
+
+
 def test_an_interval_that_did_not_show_is_tried_three_times() -> None:
     with running() as run:
 
