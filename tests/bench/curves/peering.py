@@ -79,7 +79,7 @@ def move(
     """Move one member (0 leads) of a PG to an OSD that has none of it, and wait until it is there."""
     name, up = pg["pgid"], list(pg["up"])
     target = next(osd for osd in cluster.osds() if osd not in up)
-    before, begin = _logged(cluster, name), time.monotonic()
+    before, begin = count_intervals(cluster, name), time.monotonic()
     clients.rate(_RATE)
     time.sleep(2)
     going = [target if osd == up[member] else osd for osd in up]
@@ -106,12 +106,12 @@ def move(
             waits.append([ms])
     worst = max((op.ms for op in ops), default=0.0)
     longest = tuple(max(wait) for wait in waits)
-    after = _logged(cluster, name)
+    after = count_intervals(cluster, name)
     intervals = max(count - before.get(file, 0) for file, count in after.items())
     return Cost(name, intervals, worst, len(held), longest, not clients.failed)
 
 
-def _logged(cluster: MiniCluster, pg: str) -> dict[str, int]:
+def count_intervals(cluster: MiniCluster, pg: str) -> dict[str, int]:
     """How often each OSD has logged that the PG's sets changed, by log."""
     marks = (f"pg[{pg}(", f"pg[{pg}s")
     return {

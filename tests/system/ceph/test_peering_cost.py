@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from actions.cluster.live import LiveCluster
-from actions.cluster.port import RemoveUpmap, SetUpmap
+from actions.cluster.port import RemoveUpmap, Reweight, SetUpmap
 from actions.cluster.rados import Rados
-from data.ids import PgId
+from actions.flight import allowance
+from actions.mechanics import override
+from actions.space import room
+from data.ids import OsdId, PgId
+from tests.actions.made import POLICY, a_context, a_drain
 from tests.bench.curves.load import Clients
-from tests.bench.curves.peering import SHORT_LOGS, Cost, laboratory, move, untouched
+from tests.bench.curves.peering import SHORT_LOGS, Cost, count_intervals, laboratory, move, untouched
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster
 
@@ -97,3 +102,40 @@ def test_a_pin_taken_back_at_once_leaves_the_pg_where_it_was(
     assert live.apply(RemoveUpmap(PgId(name))).ok
     back = {"up": up, "acting": up, "state": "active+clean", "pg_temp": [], "pg_upmap_items": []}
     cluster.wait(lambda: back.items() <= seen(cluster, name).items(), 60, "it is back")
+
+
+def climb(cluster: MiniCluster, live: LiveCluster, osd: int, *, told: bool) -> list[int]:
+    """One rung of a ladder of an OSD that moves up to two PGs; how often each of them peered."""
+    cluster.wait_clean()
+    view = live.view()
+    context = a_context(view, a_drain(osd))
+    allowed = allowance(context, POLICY, room(context.survey, POLICY))
+    batch = override.next_rung(view, OsdId(osd), allowed, 2)
+    (rung,) = batch.commands
+    assert isinstance(rung, Reweight)
+    assert {pg for pg, _ in rung.acting} == batch.pgs
+    before = {pg: count_intervals(cluster, pg) for pg in batch.pgs}
+    assert live.apply(rung if told else replace(rung, acting=())).ok
+
+    def arrived() -> bool:
+        found = {pg["pgid"]: pg for pg in cluster.pgs()}
+        return all(
+            osd not in found[pg]["acting"]
+            and found[pg]["up"] == found[pg]["acting"]
+            and found[pg]["state"] == "active+clean"
+            for pg in batch.pgs
+        )
+
+    cluster.wait(arrived, 120, "the rung's PGs have moved")
+    return [
+        max(count - before[pg].get(file, 0) for file, count in count_intervals(cluster, pg).items())
+        for pg in batch.pgs
+    ]
+
+
+def test_a_rung_of_a_ladder_peers_its_pgs_twice_where_the_mon_is_told_who_serves_them(
+    cluster: MiniCluster, live: LiveCluster, clients: Clients
+) -> None:
+    del clients
+    assert set(climb(cluster, live, 1, told=False)) == {3}
+    assert set(climb(cluster, live, 2, told=True)) == {2}
