@@ -22,6 +22,7 @@ from actions.desired import follow_map
 from actions.disk_evidence import DiskEvidence
 from actions.flags import left_set
 from actions.folding import held_on, is_new, same_reasons
+from actions.guards import HALT_ENDS
 from actions.journalled import LIFE, Journalled
 from actions.leading import Lead
 from actions.ledger import is_pin, key_of, value_of
@@ -388,7 +389,8 @@ class Controller:
             self._copies.save(after(drain, Event.BREAK, now, why=why))
 
     def _hold_all(self, drains: tuple[Drain, ...], halted: str | None, trouble: str, now: datetime) -> None:
-        sentences = (trouble,) if halted is None else (f"Halted: {halted}.", trouble)
+        told = f"{trouble} The drain goes on by itself when that is over."
+        sentences = (told,) if halted is None else (f"Halted: {halted}. {HALT_ENDS}", told)
         for drain in drains if self._lead.leads else ():
             if drain.state is DrainState.DRAINING:
                 self._journal.write(drain.id, now, trouble, "hold")
