@@ -39,7 +39,7 @@ class ClusterIdentity:
             return (
                 f"The store is about cluster {noted}, and cluster {fsid} answers, whose OSDs are other disks: nothing "
                 "is changed there. Point predrain at the first one, or give this one a store of its own ([store] in "
-                "the settings)"
+                "the settings)."
             )
         self._recognised = fsid
         return ""

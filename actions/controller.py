@@ -25,6 +25,7 @@ from actions.failures import FailureCount
 from actions.fast_maps import FastMaps
 from actions.flags import left_set
 from actions.folding import held_on, is_new, same_reasons
+from actions.guards import HALT_ENDS
 from actions.journalled import LIFE, Journalled, Sent
 from actions.leading import Lead
 from actions.ledger import is_pin, key_of, value_of
@@ -120,11 +121,11 @@ class Controller:
             advice = self._publish(view, drains, now) if halted is None else ""
             drains = self._clear_up(view, drains, now, halted=halted is not None)
             if idle(view, drains, known):
-                self._follow_fast_maps(view, drains, now)
+                self._fast_maps.follow(view, self.policy, drains, lambda: self._context(now))
                 return TickReport(now, view, (), 0, perf_counter() - began, halted, idle=True, advice=advice)
             decisions = self._decide(view, drains, known)
             commands = sum(self._carry_out(answer, view, drains, now) for answer in decisions.answers)
-            self._follow_fast_maps(view, drains, now)
+            self._fast_maps.follow(view, self.policy, drains, lambda: self._context(now))
             seconds = perf_counter() - began
             return TickReport(now, view, decisions.answers, commands, seconds, halted, advice=advice)
 
@@ -382,16 +383,13 @@ class Controller:
                     self._copies.save(free)
         return freed
 
-    def _follow_fast_maps(self, view: ClusterView, drains: tuple[Drain, ...], now: datetime) -> None:
-        if not self._fast_maps.is_off(self.policy, drains):
-            self._fast_maps.follow(view, self.policy, self._context(now))
-
     def _put_back(self, left: Iterable[tuple[str, Command]], now: datetime) -> None:
         if self._journal.put_back(left, now) and self._memory is not None:
             self._memory = self._memory.sent({}, (), now, self.policy)
 
     def _hold_all(self, drains: tuple[Drain, ...], halted: str | None, trouble: str, now: datetime) -> None:
-        sentences = (trouble,) if halted is None else (f"Halted: {halted}.", trouble)
+        told = f"{trouble} The drain goes on by itself when that is over."
+        sentences = (told,) if halted is None else (f"Halted: {halted}. {HALT_ENDS}", told)
         for drain in drains if self._lead.leads else ():
             if drain.state is DrainState.DRAINING:
                 self._journal.write(drain.id, now, trouble, "hold")

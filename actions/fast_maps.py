@@ -142,8 +142,15 @@ class FastMaps:
         """Whether there is nothing to set and nothing to give back."""
         return policy.fast_maps is None and not any(claims(drain) for drain in drains)
 
-    def follow(self, view: ClusterView, policy: Policy, context: Context) -> None:
-        """After a look and what was decided on it. What another process changed meanwhile is left to the next look."""
+    def follow(
+        self, view: ClusterView, policy: Policy, drains: Iterable[Drain], see: Callable[[], Context]
+    ) -> None:
+        """After a look at `drains` and what was decided on it: `see` tells how they are now. What another process
+        changed meanwhile is left to the next look.
+        """
+        if self.is_off(policy, drains):
+            return
+        context = see()
         self.pace.note(view.epoch, context.now)
         self.copied = True
         try:

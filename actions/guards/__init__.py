@@ -28,14 +28,16 @@ from actions.guards.verdict import ANY, BEFORE, MOVING, Guard, Pass, Refuse
 from actions.policy import Policy
 from data.drain import Drain, DrainState
 
-__all__ = ["AUTOMATIC", "GUARDS", "INSISTABLE", "Guard", "Pass", "Refuse", "judge", "refusals"]
+__all__ = ["AUTOMATIC", "GUARDS", "HALT_ENDS", "INSISTABLE", "Guard", "Pass", "Refuse", "judge", "refusals"]
 
 _S = DrainState
 _UNDER_WAY = MOVING | {_S.CANCELLING}
 _PINNING = frozenset({_S.DRAINING, _S.HOLDING})
 
+HALT_ENDS = "Lift it with `predrain unhalt`."
+
 GUARDS: tuple[Guard, ...] = (
-    Guard("halt", halt, ANY, "Lift it with `predrain unhalt`."),
+    Guard("halt", halt, ANY, HALT_ENDS),
     Guard("stale-view", stale_view, ANY, "It goes on when fresh statistics of the mgr have come."),
     Guard(
         "unhealthy", unhealthy, ANY, "It goes on when Ceph has recovered; bring up or put out what is down."

@@ -10,6 +10,7 @@ import pytest
 
 from actions.cluster.port import Answer, Command, CrushReweight, Reweight, SetFlag
 from actions.cluster.view import ClusterView
+from actions.policy import Policy
 from actions.states import NotInTable
 from actions.ways_out import WayNotOpen, list_ways_out
 from data.drain import Drain, DrainState, Insistence
@@ -206,6 +207,25 @@ def test_a_given_up_cancel_lets_the_osd_lead_again() -> None:
         ended = run.until(drain, S.CANCELLED, most=100)
         assert run.cluster.view().osds[SUSPECT].primary_affinity == 1.0
         assert "affinity" not in ended.ended_why
+
+
+@pytest.mark.slow
+def test_an_affinity_that_guards_keep_down_for_long_is_left_and_listed() -> None:
+    with Run(tiny_spec(), policy=Policy(ways_out_after=timedelta(minutes=5))) as run:
+        run.tick()
+        drain = run.controller.propose("osd.0", "operator", "slow", run.cluster.now, spare_reads=True)
+        run.controller.requests.approve(drain.id, "operator", run.cluster.now)
+        while not run.cluster.view().upmap_items:
+            run.tick()
+        run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
+        assert run.cluster.apply(SetFlag("norebalance", on=True)).ok
+        while not ways_of(run, drain):
+            run.tick()
+        run.controller.requests.give_up_cancel(drain.id, "admin", run.cluster.now)
+        run.ticks(20)
+        assert run.known(drain).state is S.CANCELLING
+        ended = run.until(drain, S.CANCELLED, most=15)
+        assert "osd.0/affinity at 0.0 (was 1.0)" in ended.ended_why
 
 
 class RefusesWeights:
