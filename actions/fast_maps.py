@@ -138,7 +138,7 @@ class FastMaps:
     _sent_at: datetime | None = None
     _sent_again: int = 0
 
-    def is_off(self, policy: Policy, drains: Iterable[Drain]) -> bool:
+    def _is_off(self, policy: Policy, drains: Iterable[Drain]) -> bool:
         """Whether there is nothing to set and nothing to give back."""
         return policy.fast_maps is None and not any(claims(drain) for drain in drains)
 
@@ -148,7 +148,7 @@ class FastMaps:
         """After a look at `drains` and what was decided on it: `see` tells how they are now. What another process
         changed meanwhile is left to the next look.
         """
-        if self.is_off(policy, drains):
+        if self._is_off(policy, drains):
             return
         context = see()
         self.pace.note(view.epoch, context.now)

@@ -17,6 +17,7 @@ from data.clock import Clock
 from data.reading import LatencySummary
 from service.examining import finding
 from service.examining.finding import Finding
+from service.examining.unclaimed import examine_unclaimed
 from service.settings import CephTable, Settings
 from service.signing_key import SigningKeyUnusable, find_signing_key
 from service.state import StateDir
@@ -54,6 +55,7 @@ def seen(channel: Channel, settings: Settings, clock: Clock) -> Iterator[Finding
     yield _release(view, settings.policy.policy())
     yield _rights(channel, settings)
     yield from _fast_maps(channel, view, settings, clock)
+    yield examine_unclaimed(channel, view)
     yield _signatures(channel, settings)
     yield _throttle(view, settings, clock)
     yield _module(channel)
