@@ -187,7 +187,7 @@ class _Desk(Desk):
             holding = held(drain, refused, self.context.now)
             return (Hold(holding, refused),) if holding is not drain else ()
         approved = after(drain, Event.APPROVE, self.context.now)
-        decided = "approve: mode act, and every guard passes"
+        decided = f"approve: mode act, and every guard passes{self._excuse(drain)}"
         return (Turn(replace(approved, policy=self.policy.snapshot()), self._seen(drain), decided),)
 
     def _awaited(self, drain: Drain) -> tuple[Answer, ...]:
@@ -225,7 +225,7 @@ class _Desk(Desk):
 
     def _draining(self, drain: Drain) -> tuple[Answer, ...]:
         if drain.state is S.HOLDING:
-            return (self._turn(drain, Event.PASSED, "every guard passes again"),)
+            return (self._turn(drain, Event.PASSED, f"every guard passes again{self._excuse(drain)}"),)
         if not STRATEGIES[drain.intent].moves_data:
             if well := quarantine.find_recovery(drain, self.policy, self.context):
                 return (self._turn(drain, Event.RECOVERED, well),)
@@ -328,6 +328,12 @@ class _Desk(Desk):
         """What to add to a sentence where the throttle cannot be relied on."""
         why = unheld(self.view, at_work(drain))
         return f"; one PG at a time, for {why}" if why else ""
+
+    def _excuse(self, drain: Drain) -> str:
+        """What to add to a sentence where a guard passes only because a person insists."""
+        said = drain.insistence
+        stands = said is not None and self.context.now < said.until
+        return f", or is overruled by {said.by}" if said is not None and stands else ""
 
     def _pins_to_return(self, drain: Drain) -> bool:
         if drain.intent is Intent.REPLACE:

@@ -145,6 +145,7 @@ def test_a_drain_moves_while_a_person_insists_and_holds_again_when_the_time_is_o
         assert len(run.watched.commands) == before
         assert run.known(drain).held_for == ("window",)
         assert "insist: past window until" in run.transcript(drain)
+        assert "every guard passes again, or is overruled by admin" in run.transcript(drain)
 
 
 @pytest.mark.slow
