@@ -30,6 +30,7 @@ from actions.cluster.port import (
     WithdrawLife,
 )
 from actions.cluster.rados import Rados
+from actions.cluster.view import PROPOSE_INTERVAL
 from actions.knobs import OPTIONS, PROFILE
 from actions.mechanics.retire import FLAGS
 from data.ids import DeviceId, OsdId, PgId
@@ -96,6 +97,8 @@ def _commands(world: MiniCluster) -> list[Command]:
         *(SetFlag(flag, on) for flag in FLAGS for on in (True, False)),
         *options,
         *(SetOption(name, None) for name in OPTIONS),
+        SetOption(PROPOSE_INTERVAL, "0.5", "mon"),
+        SetOption(PROPOSE_INTERVAL, None, "mon"),
         Balancer(on=False),
         Balancer(on=True),
         Balancer(on=None),
@@ -104,18 +107,18 @@ def _commands(world: MiniCluster) -> list[Command]:
     ]
 
 
-def _osd_settings(world: MiniCluster) -> list[Any]:
-    return [row for row in world.json("config dump") if row["section"] == "osd"]
+def _settings_of_daemons(world: MiniCluster) -> list[Any]:
+    return [row for row in world.json("config dump") if row["section"] in ("osd", "mon")]
 
 
 def test_every_command_of_the_engine_is_carried_out(world: MiniCluster, ours: Rados) -> None:
-    before = _osd_settings(world)
+    before = _settings_of_daemons(world)
     refused = []
     for command in _commands(world):
         replies = ours.ask_all(words(command))
         refused += [(command, reply.rc, reply.err) for reply in replies if not reply.ok]
     assert refused == []
-    assert _osd_settings(world) == before
+    assert _settings_of_daemons(world) == before
     assert world.json("osd dump")["pg_upmap_items"] == []
 
 

@@ -329,7 +329,7 @@ export interface Drain {
     lost_pgs?: number;
   };
   plan: Plan | null;
-  /** Of the plan, while it is under way and nothing holds it; null where nobody can tell. */
+  /** At the pace so far, and by the plan before enough has moved, while it is under way and nothing holds it; null where nobody can tell. */
   left_hours: number | null;
   /** Of one that is over; null for one that never began. */
   took_hours: number | null;
