@@ -21,18 +21,20 @@ class ClusterIdentity:
     store: Store
     _recognised: str = ""
 
+    def refuse_silent_cluster(self, look: Callable[[], ClusterView]) -> str:
+        """The same, or that the cluster does not answer."""
+        try:
+            return self.refuse_other_cluster(look)
+        except ClusterUnreachable as silent:
+            return f"The cluster does not answer: {silent}."
+
     def refuse_other_cluster(self, look: Callable[[], ClusterView]) -> str:
         """Why nothing may be done on the cluster at hand, with the cure; empty where the store is about it.
 
-        A cluster that does not tell its fsid is not judged. `look` is called until the cluster is recognised.
+        A cluster that does not tell its fsid is not judged. `look` is called until the cluster is recognised; raises
+        ClusterUnreachable where it does.
         """
-        if self._recognised:
-            return ""
-        try:
-            fsid = look().fsid
-        except ClusterUnreachable as silent:
-            return f"The cluster does not answer: {silent}."
-        if not fsid:
+        if self._recognised or not (fsid := look().fsid):
             return ""
         noted = self.store.note_once(_ROOM, _NAME, fsid.encode()).decode()
         if noted != fsid:

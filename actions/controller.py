@@ -193,7 +193,7 @@ class Controller:
     def lead(self, now: datetime) -> str:
         """Lead, with all that the cluster keeps taken over and all of ours there; else why this one looks on."""
         with self._lock, self._lead.while_whole():
-            if other := self._identity.refuse_other_cluster(lambda: self.view or self._look(now)):
+            if other := self._identity.refuse_silent_cluster(lambda: self.view or self._look(now)):
                 return other
             if not self._lead.take():
                 self._forget(now)
@@ -218,7 +218,8 @@ class Controller:
             self._publisher.forget()
 
     def _led(self, now: datetime) -> None:
-        if why := self.lead(now):
+        other = self._identity.refuse_other_cluster(lambda: self.view or self._look(now))
+        if why := other or self.lead(now):
             raise NotLeading(why)
 
     def _asked(self, drain: Drain) -> bool:

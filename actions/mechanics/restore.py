@@ -81,12 +81,12 @@ def _next_return(
         if key.endswith("/reweight"):
             if goal < view.osds[osd].reweight:
                 batch = override_down(view, osd, allowance, starts, goal)
-                if batch.outdated:
-                    batch = Batch(full=f"where CRUSH would take the PGs of osd.{osd} is too full by now")
             else:
                 batch = give_back(view, drain, osd, goal, allowance, starts, idle=idle, pins=pins)
         else:
             batch = next_rung(view, osd, goal, allowance, starts, idle=idle, pins=pins)
+        if batch.outdated:
+            batch = Batch(full=f"where CRUSH would take PGs of osd.{osd} is too full by now")
         if batch.unpin & allowance.taken:
             batch = Batch(waits_for="another drain's step on the same PGs")
         elif batch.unpin:

@@ -7,7 +7,7 @@ the whole map first and refused when any PG of it would not be whole (ceph.md d)
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from actions.cluster.port import Command, CrushReweight, RemoveUpmap
 from actions.cluster.view import ClusterView
@@ -33,8 +33,8 @@ def next_rung(
     stirred: Collection[PgId] = (),
     pins: Collection[PgId] = (),
 ) -> Batch:
-    """The next CRUSH weight from now towards `goal` (up or down) that moves no more than `starts` PGs; those that only
-    move together when nothing else is on its way (`idle`).
+    """The next CRUSH weight from now towards `goal` (up or down) that moves no more than `starts` PGs, each to where
+    there is room; those that only move together when nothing else is on its way (`idle`).
 
     stirred: PGs that the weight can move at all (`Plan.stirred`); found by one pass over the map where not given.
     pins: PGs whose pins the drain has to give back, which it does before they are void (`Batch.unpin`).
@@ -45,17 +45,21 @@ def next_rung(
     if goal < now and (why := why_no_crush_weight(view)):
         return Batch(waits_for=f"{why}; remove them, or cancel the drain")
     candidates = {pg for pg in stirred if pg in view.pgs} or stirred_by(view, (osd,), {osd: goal})
+
+    def may_go(moved: Mapping[PgId, tuple[int, ...]]) -> bool:
+        return len(moved) <= starts and _find_full(view, osd, moved, allowance) is None
+
     weight, moved = goal, _moved(view, osd, goal, candidates)
-    if len(moved) > starts:
+    if not may_go(moved):
         low, high, best = 0, round(abs(goal - now) / GRAIN), moved
-        guess = max(1, high * starts // len(moved))
-        while high - low > 1:  # invariant: `low` grains of change move at most `starts` PGs, `high` move more
+        guess = max(1, min(high // 2, high * starts // len(moved)))
+        while high - low > 1:  # invariant: what `low` grains of change move may go, what `high` move may not
             tried = _moved(view, osd, _at(now, goal, guess), candidates)
-            if len(tried) <= starts:
+            if may_go(tried):
                 low = guess
             else:
                 high, best = guess, tried
-            if low and len(tried) == starts:
+            if low == guess and len(tried) == starts:
                 break
             guess = (low + high) // 2
         weight = _at(now, goal, low or high)
@@ -72,16 +76,29 @@ def next_rung(
         pg = view.pgs[id_]
         if not whole(want, view.pools[pg.pool].size):
             return Batch(waits_for=f"at CRUSH weight {weight:.4f} PG {id_} would not be whole")
-        bound = bound_for(view, pg, want)
-        if not all(allowance.room.fits(target, size) for target, size in bound if target != osd):
-            return Batch(outdated=True)
-        allowance.send(id_, bound)
+    if _find_full(view, osd, moved, allowance) is not None:
+        return Batch(outdated=True)
+    for id_, want in moved.items():
+        allowance.send(id_, bound_for(view, view.pgs[id_], want))
     decided = f"CRUSH weight of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(moved), 'PG')}"
     commands: tuple[Command, ...] = (
         *map(RemoveUpmap, sorted(fallen)),
         CrushReweight(osd, weight, list_servers(view, {id_: moved[id_] for id_ in moved.keys() - fallen})),
     )
     return Batch(commands, frozenset(moved), decided)
+
+
+def _find_full(
+    view: ClusterView, osd: OsdId, moved: Mapping[PgId, tuple[int, ...]], allowance: Allowance
+) -> OsdId | None:
+    """The first other OSD that has no room for what `moved` brings it, PG by PG; None where all of it fits."""
+    coming: dict[OsdId, int] = {}
+    for id_, want in moved.items():
+        for target, size in bound_for(view, view.pgs[id_], want):
+            coming[target] = coming.get(target, 0) + size
+            if target != osd and not allowance.room.fits(target, coming[target]):
+                return target
+    return None
 
 
 def _at(now: float, goal: float, grains: int) -> float:
