@@ -20,12 +20,12 @@ from actions.flight import in_flight
 from actions.guards.cluster import foreign_trouble
 from actions.interval_claims import (
     MOVING,
-    claim,
-    claims,
+    claim_interval,
     follow_setting,
+    has_interval_claim,
     holds_down,
     name_interval,
-    release,
+    release_interval,
 )
 from actions.journalled import Journalled, Sent
 from actions.ledger import FAST_MAPS, THEIRS, command_for, found, same
@@ -140,7 +140,7 @@ class FastMaps:
 
     def _is_off(self, policy: Policy, drains: Iterable[Drain]) -> bool:
         """Whether there is nothing to set and nothing to give back."""
-        return policy.fast_maps is None and not any(claims(drain) for drain in drains)
+        return policy.fast_maps is None and not any(has_interval_claim(drain) for drain in drains)
 
     def follow(
         self, view: ClusterView, policy: Policy, drains: Iterable[Drain], see: Callable[[], Context]
@@ -173,7 +173,9 @@ class FastMaps:
         elif holding:
             self._rests_until = context.now + (RESTS_AFTER_TROUBLE if cost else RESTS)
             self._give_back(holding, now, objection or cost or "nothing moves", context.now)
-        elif lagging := [drain for drain in drains if claims(drain)]:  # the map does not show it yet
+        elif lagging := [
+            drain for drain in drains if has_interval_claim(drain)
+        ]:  # the map does not show it yet
             self._send_again(lagging[0], context.now)
         else:
             self._forget_record()
@@ -199,12 +201,12 @@ class FastMaps:
         was = holding[0].saved[FAST_MAPS] if holding else now
         for drain in holding:
             if all(drain.id != other.id for other in moving):
-                self._saved(drain, release(drain), at)
+                self._saved(drain, release_interval(drain), at)
         stands = same(FAST_MAPS, now, value)
         if not self._renew_record(value, was, at, always=not stands) and not stands:
             return  # what is set must stand where the next one finds it
         claimed = [
-            drain if holds_down(drain) else self._saved(drain, claim(drain, value, was, now), at)
+            drain if holds_down(drain) else self._saved(drain, claim_interval(drain, value, was, now), at)
             for drain in moving
         ]
         if stands:
@@ -222,12 +224,12 @@ class FastMaps:
         if sent is Sent.REFUSED:
             self.refused = f"drain {claimed[0].id} has its answer in the journal"
             for drain in claimed:
-                self._saved(drain, release(drain), at)
+                self._saved(drain, release_interval(drain), at)
 
     def _give_back(self, holding: list[Drain], now: str, why: str, at: datetime) -> None:
         was = holding[0].saved[FAST_MAPS]
         for drain in holding:
-            self._saved(drain, claim(drain, was, was, now), at)
+            self._saved(drain, claim_interval(drain, was, was, now), at)
         self._sent_again = 0
         self._send(holding[0], was, f"as it was: {why}", at)
 

@@ -13,17 +13,17 @@ MOVING = frozenset({DrainState.DRAINING, DrainState.CANCELLING})
 """States in which PGs may move."""
 
 
-def claims(drain: Drain) -> bool:
+def has_interval_claim(drain: Drain) -> bool:
     """Whether the drain's ledger holds the monitors' interval."""
     return FAST_MAPS in drain.ours and FAST_MAPS in drain.saved
 
 
 def holds_down(drain: Drain) -> bool:
     """Whether the drain has set it and has not given it back."""
-    return claims(drain) and not same(FAST_MAPS, drain.ours[FAST_MAPS], drain.saved[FAST_MAPS])
+    return has_interval_claim(drain) and not same(FAST_MAPS, drain.ours[FAST_MAPS], drain.saved[FAST_MAPS])
 
 
-def release(drain: Drain, theirs: str | None = None) -> Drain:
+def release_interval(drain: Drain, theirs: str | None = None) -> Drain:
     """The drain without its claim; `theirs`: what another hand has set, which is left alone from now on."""
     keys = {FAST_MAPS, FAST_MAPS + BEFORE}
     ours = {key: value for key, value in drain.ours.items() if key not in keys}
@@ -33,7 +33,7 @@ def release(drain: Drain, theirs: str | None = None) -> Drain:
     return replace(drain, ours=ours, saved=saved)
 
 
-def claim(drain: Drain, value: str, was: str, now: str) -> Drain:
+def claim_interval(drain: Drain, value: str, was: str, now: str) -> Drain:
     """The drain as it must be stored before `value` is set, or, where it is `was`, before it is given back."""
     ours = {key: text for key, text in drain.ours.items() if key != FAST_MAPS + BEFORE}
     ours[FAST_MAPS] = value
@@ -46,7 +46,7 @@ def follow_setting(drain: Drain, now: str) -> Drain:
     """The drain after a look that found `now`: what arrived needs no proof any more, what was given back is no claim,
     and what another hand has set is theirs.
     """
-    if not claims(drain):
+    if not has_interval_claim(drain):
         return drain
     value, was = drain.ours[FAST_MAPS], drain.saved[FAST_MAPS]
     before = drain.ours.get(FAST_MAPS + BEFORE)
@@ -54,10 +54,10 @@ def follow_setting(drain: Drain, now: str) -> Drain:
     if on_its_way:
         return drain
     if not same(FAST_MAPS, now, value):
-        return release(drain, theirs=now)
+        return release_interval(drain, theirs=now)
     if same(FAST_MAPS, value, was):
-        return release(drain)
-    return drain if before is None else claim(drain, value, was, now)
+        return release_interval(drain)
+    return drain if before is None else claim_interval(drain, value, was, now)
 
 
 def describe_left(view: ClusterView, drains: Iterable[Drain], *, moving: bool = False) -> str:
@@ -65,7 +65,7 @@ def describe_left(view: ClusterView, drains: Iterable[Drain], *, moving: bool = 
     something does.
     """
     now = found(view, FAST_MAPS)
-    claiming = [drain for drain in drains if claims(drain)]
+    claiming = [drain for drain in drains if has_interval_claim(drain)]
     standing = next((drain for drain in claiming if _stands(drain, now)), None)
     if standing is None or (not moving and any(drain.state in MOVING for drain in claiming)):
         return ""

@@ -56,11 +56,11 @@ class Guard:
         answer = self.check(view, drain, policy, context)
         if isinstance(answer, Pass):
             return answer
-        overruled = self.insistable and not answer.firm and insists(drain, self.code, context.now)
+        overruled = self.insistable and not answer.firm and is_insisted_past(drain, self.code, context.now)
         return replace(answer, sentence=f"{answer.sentence} {self.ends}", overruled=overruled)
 
 
-def insists(drain: Drain, code: str, now: datetime) -> bool:
+def is_insisted_past(drain: Drain, code: str, now: datetime) -> bool:
     """Whether a person's insistence names the guard now."""
     said = drain.insistence
     return said is not None and code in said.guards and now < said.until
