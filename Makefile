@@ -150,7 +150,7 @@ train: .venv/.run ## train the bundle that ships, from PREDRAIN_DATA (or ../shar
 sim: .venv/.dev ## simulated clusters: the adversary (SEEDS=n FROM=n), or random fault schedules (SEED=n replays one, RANDOM_SEEDS=n so many, HOURS=n cluster-hours)
 	@if [ -n "$(SEEDS)" ]; then $(PY) -m tests.properties.adversary --seeds $(SEEDS) --from $(or $(FROM),0) $(ARGS); \
 	elif [ -n "$(HOURS)" ]; then $(PY) -m tests.properties.hours $(HOURS) $(ARGS); else \
-	  PREDRAIN_SIM_SEED=$(SEED) PREDRAIN_SIM_SEEDS=$(RANDOM_SEEDS) .venv/bin/pytest tests/properties -n 2 --dist loadfile; fi
+	  PREDRAIN_SIM_SEED=$(SEED) PREDRAIN_SIM_SEEDS=$(RANDOM_SEEDS) .venv/bin/pytest tests/properties/test_controller_schedules.py -n 2; fi
 
 chaos: .venv/.dev ## everything killed, frozen and cut off while 1,000 readings a second come, over Kafka and over HTTP (SEED=n, MINUTES=n, RATE=n, WAY=kafka|http)
 	@.ci/apt --asleep $(KAFKA_AND_POSTGRES)

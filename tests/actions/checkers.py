@@ -179,7 +179,9 @@ class Watched:
             raise UnsafeStep(f"{command}: {len(self._stirred)} PGs peer, limit {self.policy.peering_max}")
 
     def _judge_share(self, command: Command, changed: Mapping[PgId, tuple[int, ...]]) -> None:
-        """OSDs out or draining, counted for each drain whose disk loses PGs by this command; elder drains first."""
+        """OSDs out or draining, counted for each drain that wrote this command and whose disk loses PGs by it; elder
+        drains first. A drain may move a shard of another one's disk with its own, where failure domains want both.
+        """
         out = {osd for osd, weight in self.cluster.osdmap.reweights.items() if weight == 0}
         most = max(1, int(self.policy.out_share_max * len(self._host)))
         moving = sorted((d for d in self.drains() if _moves(d)), key=lambda d: (d.created_at, d.id))
@@ -187,7 +189,8 @@ class Watched:
         for drain in moving:
             mine = set(drain.osds)
             ahead |= mine
-            if any(mine & (set(up) - self._up(id_)) for id_, up in changed.items()):
+            wrote = key_of(command) in drain.ours
+            if wrote and any(mine & (set(up) - self._up(id_)) for id_, up in changed.items()):
                 gone = out | ahead
                 if len(gone) > most and gone - mine:
                     raise UnsafeStep(f"{command}: {len(gone)} OSDs out or draining, limit {most}")

@@ -101,8 +101,9 @@ def ended(driven: Driven, drain: Drain) -> None:
 def test_it_is_in_force_while_pgs_move_and_everything_is_as_before_at_the_end(
     busy: MiniCluster, driven: Driven
 ) -> None:
-    before, seen = rows(busy), set[str | None]()
+    before = rows(busy)
     drain = fast(driven)
+    seen = {driven.view().settings.get(ROW)}
 
     def note(view: ClusterView) -> None:
         if any(pg.up != pg.acting for pg in view.pgs.values()):
