@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 
 from actions.cluster.port import (
     Balancer,
@@ -58,6 +59,7 @@ def write_pairs(pairs: Pairs) -> str:
     return " ".join(f"{old}>{new}" for old, new in pairs)
 
 
+@lru_cache(maxsize=1 << 16)  # each look reads the same lists many times
 def read_pairs(text: str) -> Pairs:
     """The inverse of `write_pairs`."""
     pairs = (item.partition(">") for item in text.split())

@@ -7,10 +7,13 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from actions.cluster.view import Pool
-from actions.crush.choose import FULL_WEIGHT, CannotPlace, Chooser, Ints
+from actions.crush.choose import FULL_WEIGHT
 from actions.crush.hashing import hash2
 from actions.crush.map import ITEM_NONE, CrushMap
+from actions.crush.raw_sets import RawSets, find_placement_seeds
 from data.ids import OsdId, PgId, pg_id, pg_seed
+
+_RAW_SETS = RawSets(limit=24)
 
 UpmapItems = Mapping[PgId, tuple[tuple[int, int], ...]]
 
@@ -33,7 +36,6 @@ def place(
     """
     fixed = {int(osd): round(weight * FULL_WEIGHT) for osd, weight in reweights.items()}
     lessened = {osd: a for osd, a in (affinities or {}).items() if a < 1.0}
-    chooser = Chooser(crush, fixed)
     wanted: dict[int, list[int]] = {}
     if only is None:
         wanted = {pool.id: list(range(pool.pg_num)) for pool in pools.values()}
@@ -45,8 +47,9 @@ def place(
     for pool_id, seeds in wanted.items():
         pool = pools[pool_id]
         rows = np.array(seeds, dtype=np.int64)
-        draws = placement_seeds(pool, rows).tolist()
-        for seed, draw, raw in zip(seeds, draws, raw_sets(chooser, crush, pool, rows).tolist(), strict=True):
+        draws = find_placement_seeds(pool, rows).tolist() if lessened else seeds
+        found = _RAW_SETS.find(crush, fixed, pool, rows)
+        for seed, draw, raw in zip(seeds, draws, found.tolist(), strict=True):
             pg = pg_id(pool_id, seed)
             pairs = upmap_items.get(pg)
             up = _up(upmapped(raw, pairs, fixed) if pairs else raw, down, pool.erasure)
@@ -54,27 +57,6 @@ def place(
                 up = led_by_affinity(up, draw, lessened)
             mapping[pg] = up
     return mapping
-
-
-def raw_sets(chooser: Chooser, crush: CrushMap, pool: Pool, seeds: Ints) -> Ints:
-    """What CRUSH itself says, before upmaps and down OSDs: (n,) PG seeds of one pool -> (n, size)."""
-    rule = crush.rules.get(pool.rule)
-    if rule is None:
-        raise CannotPlace(f"Pool {pool.name} uses CRUSH rule {pool.rule}, which the map does not have.")
-    return chooser.place(rule, placement_seeds(pool, seeds), pool.size, pool.id)
-
-
-def placement_seeds(pool: Pool, seeds: Ints) -> Ints:
-    """CRUSH's input for each PG: its seed folded to pgp_num (ceph_stable_mod), hashed with the pool.
-
-    Without `hashpspool` the pool is added (pg_pool_t::raw_pg_to_pps), and PGs of several pools fall together.
-    """
-    apart = pool.pg_num if pool.pgp_num is None else pool.pgp_num
-    mask = (1 << max(apart - 1, 0).bit_length()) - 1
-    folded = np.where((seeds & mask) < apart, seeds & mask, seeds & (mask >> 1))
-    if not pool.hashpspool:
-        return folded + pool.id
-    return hash2(folded.astype(np.uint32), np.array(pool.id, dtype=np.uint32)).astype(np.int64)
 
 
 def upmapped(raw: list[int], pairs: tuple[tuple[int, int], ...], reweights: Mapping[int, int]) -> list[int]:

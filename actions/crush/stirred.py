@@ -17,7 +17,7 @@ import numpy as np
 from actions.cluster.view import Pool
 from actions.crush.choose import FULL_WEIGHT, Chooser, Ints
 from actions.crush.map import COMPAT_SET, ITEM_NONE, CrushMap, Rule
-from actions.crush.place import placement_seeds, raw_sets
+from actions.crush.raw_sets import compute_raw_sets, find_placement_seeds
 from actions.crush.straws import weigh_straws
 from data.ids import OsdId, PgId, pg_id
 
@@ -132,7 +132,7 @@ def stirred(
     for pool in pools.values():
         rows = np.arange(pool.pg_num, dtype=np.int64)
         watch.seeds.clear()
-        raw_sets(watch, crush, pool, rows)
-        draws = placement_seeds(pool, rows).tolist()
+        compute_raw_sets(watch, crush, pool, rows)
+        draws = find_placement_seeds(pool, rows).tolist()
         found.update(pg_id(pool.id, seed) for seed, draw in enumerate(draws) if draw in watch.seeds)
     return frozenset(found)

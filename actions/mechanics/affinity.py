@@ -16,7 +16,8 @@ from actions.cluster.view import ClusterView
 from actions.crush.choose import FULL_WEIGHT
 from actions.crush.hashing import hash2
 from actions.crush.map import ITEM_NONE
-from actions.crush.place import place, placement_seeds
+from actions.crush.place import place
+from actions.crush.raw_sets import find_placement_seeds
 from actions.flight import Allowance
 from actions.guards.verdict import count
 from actions.mechanics.batch import Batch
@@ -115,7 +116,9 @@ def _draws(view: ClusterView, asked: Mapping[PgId, Sequence[int]]) -> _Draws:
     places: dict[PgId, int] = {}
     for pool in {pool for pool, _ in seeds.values()}:
         mine = [pg for pg, (its, _) in seeds.items() if its == pool]
-        numbers = placement_seeds(view.pools[pool], np.array([seeds[pg][1] for pg in mine], dtype=np.int64))
+        numbers = find_placement_seeds(
+            view.pools[pool], np.array([seeds[pg][1] for pg in mine], dtype=np.int64)
+        )
         places.update(zip(mine, numbers.tolist(), strict=True))
     hashed = hash2(
         np.array([places[pg] for pg, _ in rows], dtype=np.uint32),

@@ -16,7 +16,7 @@ from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
 from actions.crush.choose import CannotPlace
 from actions.crush.hashing import hash2
-from actions.crush.place import placement_seeds
+from actions.crush.raw_sets import find_placement_seeds
 from actions.flight import Allowance
 from actions.foresight import placed
 from actions.guards.verdict import count
@@ -43,7 +43,7 @@ def draws(view: ClusterView, osd: OsdId, pgs: Collection[PgId]) -> dict[PgId, in
         by_pool.setdefault(pool, []).append((seed, pg))
     found: dict[PgId, int] = {}
     for pool, rows in by_pool.items():
-        seeds = placement_seeds(view.pools[pool], np.array([seed for seed, _ in rows], dtype=np.int64))
+        seeds = find_placement_seeds(view.pools[pool], np.array([seed for seed, _ in rows], dtype=np.int64))
         hashes = hash2(seeds.astype(np.uint32), np.full(len(rows), osd, dtype=np.uint32))
         found.update((pg, int(drawn) & 0xFFFF) for (_, pg), drawn in zip(rows, hashes.tolist(), strict=True))
     return found

@@ -10,7 +10,8 @@ from actions.cluster.simulated.spec import ClusterSpec
 from actions.cluster.view import Pool
 from actions.crush.choose import FULL_WEIGHT, Chooser, Ints
 from actions.crush.map import ITEM_NONE, CrushMap
-from actions.crush.place import led_by_affinity, placement_seeds, raw_sets, upmapped
+from actions.crush.place import led_by_affinity, upmapped
+from actions.crush.raw_sets import compute_raw_sets, find_placement_seeds
 from actions.crush.reweigh import with_crush_weight, without_osd
 from data.ids import OsdId, PgId, pg_id
 
@@ -68,7 +69,7 @@ class OsdMap:
             return placed
         pool = self._pool_of[index]
         seed = np.array([index - self._first[pool.id]], dtype=np.int64)
-        return led_by_affinity(placed, int(placement_seeds(pool, seed)[0]), self.affinities)
+        return led_by_affinity(placed, int(find_placement_seeds(pool, seed)[0]), self.affinities)
 
     def crush_weight(self, osd: int) -> int:
         """16.16 weight of the OSD in its bucket; 0 where it is in none."""
@@ -199,11 +200,11 @@ class OsdMap:
         at_home, now = Chooser(self.crush, whole), Chooser(self.crush, self.reweights)
         for pool in self.pools.values():
             seeds = np.arange(pool.pg_num, dtype=np.int64)
-            home = raw_sets(at_home, self.crush, pool, seeds)
+            home = compute_raw_sets(at_home, self.crush, pool, seeds)
             self._home[pool.id] = home
             # Placing 65,536 PGs takes half a minute: once is enough while no override turns any away.
             same = self.reweights == whole
-            self._raw[pool.id] = home.copy() if same else raw_sets(now, self.crush, pool, seeds)
+            self._raw[pool.id] = home.copy() if same else compute_raw_sets(now, self.crush, pool, seeds)
         self._domains = {}
         self._weights = {
             osd: weight
@@ -218,7 +219,7 @@ class OsdMap:
             first = self._first[pool.id]
             seeds = np.array([i - first for i in sorted(touched) if self._pool_of[i] is pool], dtype=np.int64)
             if len(seeds):
-                self._raw[pool.id][seeds] = raw_sets(chooser, self.crush, pool, seeds)
+                self._raw[pool.id][seeds] = compute_raw_sets(chooser, self.crush, pool, seeds)
 
     def _against_the_rule(self, pool: Pool, pinned: list[int]) -> bool:
         """No two members in one bucket of a chooseleaf's type, and no more buckets of a choose's type than it wants.

@@ -83,11 +83,11 @@ class PlacementGroup:
 
     def missing(self) -> list[tuple[int, int]]:
         """(place, OSD) that the map wants filled and that do not hold the data."""
-        return [
-            (place, osd)
-            for position, osd in enumerate(self.up)
-            if osd != ITEM_NONE and osd not in self.holders[place := self.place_of(position)]
-        ]
+        if not self.pool.erasure:
+            held = self.holders[0]
+            return [(0, osd) for osd in self.up if osd not in held and osd != ITEM_NONE]
+        pairs = enumerate(zip(self.up, self.holders, strict=True))
+        return [(place, osd) for place, (osd, held) in pairs if osd not in held and osd != ITEM_NONE]
 
     def whole(self, alive: Alive) -> tuple[int, ...]:
         """`members` of PgTruth."""

@@ -1,0 +1,70 @@
+"""CRUSH is asked for a PG once while the map, the overrides and the pool stay, and anew after each change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actions.crush import raw_sets
+from actions.crush.choose import FULL_WEIGHT, Chooser, Ints
+from actions.crush.raw_sets import RawSets, compute_raw_sets
+from actions.crush.reweigh import with_crush_weight
+from tests.actions.made import calm_view
+
+VIEW = calm_view()
+POOL = next(iter(VIEW.pools.values()))
+WHOLE = {int(osd): FULL_WEIGHT for osd in VIEW.osds}
+SEEDS = st.lists(st.integers(0, POOL.pg_num - 1), min_size=1, max_size=12)
+
+
+@given(st.lists(st.tuples(SEEDS, st.booleans(), st.booleans(), st.booleans()), max_size=6))
+def test_in_whatever_order_it_is_asked_it_says_what_crush_says(
+    questions: list[tuple[list[int], bool, bool, bool]],
+) -> None:
+    known = RawSets(limit=2)
+    light = with_crush_weight(VIEW.crush, 0, 0.5)
+    for seeds, out, lighter, smaller in questions:
+        crush = light if lighter else VIEW.crush
+        overrides = WHOLE | {1: 0} if out else WHOLE
+        pool = replace(POOL, size=2) if smaller else POOL
+        rows = np.array(seeds, dtype=np.int64)
+        said = known.find(crush, overrides, pool, rows)
+        assert said.tolist() == compute_raw_sets(Chooser(crush, overrides), crush, pool, rows).tolist()
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The seeds that CRUSH was asked for, in turn."""
+    asked: list[int] = []
+
+    def compute(*question: object) -> Ints:
+        asked.extend(question[3].tolist())  # type: ignore[attr-defined]
+        return compute_raw_sets(*question)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(raw_sets, "compute_raw_sets", compute)
+    return asked
+
+
+def test_a_pg_is_computed_once_while_nothing_changes(computed: list[int]) -> None:
+    known = RawSets(limit=2)
+    known.find(VIEW.crush, WHOLE, POOL, np.array([3, 4]))
+    known.find(VIEW.crush, dict(WHOLE), POOL, np.array([4, 5, 4]))
+    assert computed == [3, 4, 5]
+
+
+def test_only_the_last_maps_are_kept(computed: list[int]) -> None:
+    known = RawSets(limit=2)
+    for out in (0, 1, 2, 0):
+        known.find(VIEW.crush, WHOLE | {out: 0}, POOL, np.array([3]))
+    assert computed == [3, 3, 3, 3]
+
+
+def test_a_pg_beyond_the_pools_number_is_placed_as_its_parent_is_while_pgs_merge() -> None:
+    known, beyond = RawSets(limit=2), np.array([POOL.pg_num + 1])
+    known.find(VIEW.crush, WHOLE, POOL, np.array([1]))
+    said = known.find(VIEW.crush, WHOLE, POOL, beyond)
+    assert said.tolist() == compute_raw_sets(Chooser(VIEW.crush, WHOLE), VIEW.crush, POOL, beyond).tolist()
