@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from actions.cluster.view import ClusterView
 from actions.confirmation import ForecastPoint, WeighedDisk
-from actions.ledger import is_pin, pinned
+from actions.ledger import pinned
 from actions.policy import Policy
 from actions.states import ACTIVE
 from actions.survey import Survey, rests
@@ -19,6 +19,7 @@ from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, OsdId, PgId
 from data.outlook import Outlook
 from data.residence import Residence
+from data.setting import Setting, UpmapItem
 from data.slow import Slowness
 
 
@@ -44,7 +45,7 @@ class Memory:
     """PGs whose mapping our commands changed, that have reported, and have not been at rest since."""
     unreported: Mapping[PgId, tuple[int, ...]] = field(default_factory=dict)
     """Of `changed`, those that the map sends elsewhere than they last reported, with their `up` by the map."""
-    attempts: Mapping[str, int] = field(default_factory=dict)
+    attempts: Mapping[Setting, int] = field(default_factory=dict)
     """How often this process wrote each key of the ledger without ever seeing it in the map."""
     planned: Mapping[str, tuple[int, datetime]] = field(default_factory=dict)
     """Fingerprint of the map under which each drain was planned, and when."""
@@ -100,7 +101,7 @@ class Memory:
     def sent(
         self,
         pgs: Mapping[PgId, int],
-        keys: Iterable[str],
+        keys: Iterable[Setting],
         now: datetime,
         policy: Policy,
         *,
@@ -157,7 +158,7 @@ class Memory:
             return False
         return bool(computed) and all(up == view.pgs[pg].up for pg, up in computed.items())
 
-    def arrived(self, keys: Iterable[str]) -> Memory:
+    def arrived(self, keys: Iterable[Setting]) -> Memory:
         """After these keys were seen in the map as they were written."""
         left = {key: count for key, count in self.attempts.items() if key not in set(keys)}
         return self if left == self.attempts else replace(self, attempts=left)
@@ -241,7 +242,7 @@ class Context:
         if engaged(drain) or state is DrainState.VERIFIED:
             return True
         if state is DrainState.CANCELLED:
-            return any(is_pin(key) for key in drain.ours)
+            return any(isinstance(key, UpmapItem) for key in drain.ours)
         osds = self.survey.view.osds
         return state is DrainState.HANDED_OVER and any(
             osd in osds and osds[osd].reweight == 0.0 for osd in drain.osds

@@ -28,7 +28,7 @@ from actions.folding import held_on, is_new, same_reasons
 from actions.guards import HALT_ENDS
 from actions.journalled import LIFE, Journalled, Sent
 from actions.leading import Lead
-from actions.ledger import is_pin, key_of, value_of
+from actions.ledger import key_of, value_of
 from actions.leftovers import arrived, leftovers
 from actions.map_pace import MapPace, TimedCluster
 from actions.policy import Policy
@@ -43,6 +43,7 @@ from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId
 from data.outlook import Outlook
 from data.residence import Residence
+from data.setting import UpmapItem
 from data.slow import Slowness
 from data.store.port import RevisionConflict, Store
 
@@ -374,7 +375,7 @@ class Controller:
             shown = arrived(drains, view, self._memory.attempts)
             # The mon answers "set" also to pins that it drops seconds later.
             if not self._memory.is_trusted(view):
-                shown = frozenset(key for key in shown if not is_pin(key))
+                shown = frozenset(key for key in shown if not isinstance(key, UpmapItem))
             self._memory = self._memory.arrived(shown)
         self._put_back(leftovers(drains, view, halted=halted) if settled or halted else (), now)
         freed = tuple(follow_map(drain, view, drains) for drain in drains) if settled else drains

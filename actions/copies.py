@@ -16,9 +16,9 @@ from datetime import datetime
 
 from actions.cluster.port import ClusterUnreachable, Damaged, Keep
 from actions.leading import superseded
-from actions.ledger import BEFORE
 from actions.states import ENDED, Event, after, can
 from data.drain import Drain, DrainState, Intent, JournalEntry
+from data.setting import Before
 from data.store.port import RevisionConflict, Store
 from data.wire.bodies import DRAIN
 from data.wire.shape import Misshapen
@@ -280,8 +280,8 @@ def _broken(stored: Drain, kept: Drain, now: datetime) -> Drain:
     base, other = (kept, stored) if stored.state in ENDED else (stored, kept)
     ours = {**other.ours, **base.ours}
     for key, value in other.ours.items():
-        if not key.endswith(BEFORE) and base.ours.get(key, value) != value:
-            ours.setdefault(key + BEFORE, value)
+        if not isinstance(key, Before) and base.ours.get(key, value) != value:
+            ours.setdefault(Before(key), value)
     both = replace(base, saved={**other.saved, **base.saved}, ours=ours)
     why = (
         f"Store and cluster hold different drains {base.id} of revision {base.revision} "

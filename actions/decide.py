@@ -43,6 +43,7 @@ from data.drain import Drain, DrainState, Intent, Progress
 from data.ids import DeviceId
 from data.outlook import Outlook
 from data.residence import Residence
+from data.setting import OsdAffinity, strip_note
 from data.slow import Slowness
 
 S = DrainState
@@ -261,7 +262,11 @@ class _Desk(Desk):
             return self._send(drain, back(wrong))
         free = replace(
             drain,
-            ours={k: v for k, v in drain.ours.items() if not shared(k.rstrip("~")) and "/affinity" not in k},
+            ours={
+                key: value
+                for key, value in drain.ours.items()
+                if not shared(key) and not isinstance(strip_note(key), OsdAffinity)
+            },
         )
         decided = f"{COUNTED}{WORDS[drain.intent].counted}"
         return (Turn(after(free, Event.COUNTED, self.context.now), self._seen(drain), decided),)
@@ -299,7 +304,7 @@ class _Desk(Desk):
         if not self.view.statistics_known or not foreign_trouble(self.context):
             return None
         if low := lowered(self.view, drain, self.context):
-            decided = f"give {', '.join(low)} back at once: degradation that is not ours"
+            decided = f"give {', '.join(map(str, low))} back at once: degradation that is not ours"
             return self._step(drain, replace(back(low), decided=decided))
         free = returned(self.view, drain)
         return None if free is drain else self._noted(free, "the throttles are as they were found")

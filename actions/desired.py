@@ -18,15 +18,12 @@ from actions.flags import let_go
 from actions.foresight import placed, weighed
 from actions.ledger import (
     ABSENT,
-    BEFORE,
     Pairs,
     explained,
     find_base,
     found,
-    is_pin,
     pinned,
     read_pairs,
-    upmap_key,
     write_pairs,
 )
 from actions.mechanics.void import find_kept_pairs
@@ -35,6 +32,7 @@ from actions.states import ENDED
 from actions.topology import Domains, applied, comers, domains, pairs_for
 from data.drain import Drain, DrainState, Intent, Move
 from data.ids import OsdId, PgId
+from data.setting import Before, OsdCrushWeight, OsdOverride, Setting, UpmapItem
 
 
 def find_desired_upmaps(
@@ -47,7 +45,7 @@ def find_desired_upmaps(
     known = (drain, *context.list_claimants(drain))
     base: dict[PgId, Pairs] = {}
     for pg in pgs:
-        key = upmap_key(pg)
+        key = UpmapItem(pg)
         left = find_base(known, key, found(view, key))
         pairs = read_pairs(drain.saved.get(key, "") if left is None else left)
         base[pg] = tuple(pair for pair in pairs if has_both_osds(view, pair))
@@ -109,13 +107,13 @@ def find_stray_upmaps(view: ClusterView, drain: Drain, context: Context, room: R
 
 def _did_not_arrive(drain: Drain, pg: PgId, pairs: Collection[tuple[int, int]]) -> bool:
     """Whether the PG's list is still what it was before the drain's last command, which is sent again then."""
-    was = drain.ours.get(upmap_key(pg) + BEFORE)
+    was = drain.ours.get(Before(UpmapItem(pg)))
     return was is not None and set(read_pairs(was)) == set(pairs)
 
 
 def pinned_as(drain: Drain, pg: PgId, pairs: Collection[tuple[int, int]]) -> bool:
     """Whether a drain wrote exactly these pairs as the PG's list."""
-    wrote = drain.ours.get(upmap_key(pg))
+    wrote = drain.ours.get(UpmapItem(pg))
     return wrote is not None and set(read_pairs(wrote)) == set(pairs)
 
 
@@ -133,13 +131,14 @@ def forget_claims(drain: Drain, view: ClusterView, drains: Iterable[Drain]) -> D
     """A cancelled drain without its claims to pins that it left for others and that stand no more, or for drains that
     are over by now: one revision on where it has any.
     """
-    if drain.state is not DrainState.CANCELLED or not any(is_pin(key) for key in drain.ours):
+    if drain.state is not DrainState.CANCELLED or not any(isinstance(key, UpmapItem) for key in drain.ours):
         return drain
     others = [other for other in drains if other.id != drain.id and other.state not in ENDED]
     ours = {
         key: value
         for key, value in drain.ours.items()
-        if not is_pin(key) or (found(view, key) == value and any(key in other.ours for other in others))
+        if not isinstance(key, UpmapItem)
+        or (found(view, key) == value and any(key in other.ours for other in others))
     }
     return drain if ours == drain.ours else replace(drain, ours=ours, revision=drain.revision + 1)
 
@@ -160,23 +159,23 @@ def fold_base_pairs(drain: Drain, view: ClusterView, drains: Iterable[Drain]) ->
         and (now := set(view.upmap_items.get(pg, ()))) < set(pairs)
         and not _did_not_arrive(drain, pg, now)
         and not any(pinned_as(other, pg, now) for other in others)
-        and (lost := set(read_pairs(drain.saved.get(upmap_key(pg), ""))) & set(pairs) - now)
+        and (lost := set(read_pairs(drain.saved.get(UpmapItem(pg), ""))) & set(pairs) - now)
     }
     seen = [
-        upmap_key(pg) + BEFORE
+        Before(UpmapItem(pg))
         for pg, pairs in pinned(drain.ours).items()
-        if upmap_key(pg) + BEFORE in drain.ours
-        and drain.saved.get(upmap_key(pg))
+        if Before(UpmapItem(pg)) in drain.ours
+        and drain.saved.get(UpmapItem(pg))
         and pinned_as(drain, pg, view.upmap_items.get(pg, ()))
     ]  # from now on a pair that is gone was taken off
     if not gone and not seen:
         return drain
-    could_stand = find_kept_pairs(view, {pg: read_pairs(drain.ours[upmap_key(pg)]) for pg in gone})
+    could_stand = find_kept_pairs(view, {pg: read_pairs(drain.ours[UpmapItem(pg)]) for pg in gone})
     saved, ours = dict(drain.saved), {key: value for key, value in drain.ours.items() if key not in seen}
     for pg, lost in gone.items():
-        key = upmap_key(pg)
+        key = UpmapItem(pg)
         ours[key] = found(view, key)
-        ours.pop(key + BEFORE, None)
+        ours.pop(Before(key), None)
         theirs = lost & set(could_stand[pg])
         saved[key] = write_pairs(tuple(pair for pair in read_pairs(saved[key]) if pair not in theirs))
     return replace(drain, saved=saved, ours=ours, revision=drain.revision + 1)
@@ -195,7 +194,9 @@ def forget_void_pairs(drain: Drain, view: ClusterView, drains: Collection[Drain]
     if not pins:
         return drain
     kept = find_kept_pairs(undo_weights(view, drains), pins)
-    void = {upmap_key(pg): write_pairs(kept[pg]) for pg, pairs in pins.items() if kept[pg] != pairs}
+    void: dict[Setting, str] = {
+        UpmapItem(pg): write_pairs(kept[pg]) for pg, pairs in pins.items() if kept[pg] != pairs
+    }
     if not void:
         return drain
     return replace(drain, saved={**drain.saved, **void}, revision=drain.revision + 1)
@@ -207,7 +208,7 @@ def undo_weights(view: ClusterView, drains: Iterable[Drain]) -> ClusterView:
         key: float(value)
         for drain in drains
         for key, value in drain.saved.items()
-        if key.endswith(("/reweight", "/crush_weight"))
+        if isinstance(key, OsdOverride | OsdCrushWeight)
         and value != ABSENT
         and key in drain.ours
         and explained(drain, key, found(view, key))
@@ -215,8 +216,8 @@ def undo_weights(view: ClusterView, drains: Iterable[Drain]) -> ClusterView:
     osds = dict(view.osds)
     for osd in view.osds.values():
         was_out = osd.reweight == 0.0 and osd.old_weight > 0.0  # by the mon, with or without a drain
-        override = osd.reweight if was_out else base.get(f"osd.{osd.id}/reweight", osd.reweight)
-        weight = base.get(f"osd.{osd.id}/crush_weight", osd.crush_weight)
+        override = osd.reweight if was_out else base.get(OsdOverride(osd.id), osd.reweight)
+        weight = base.get(OsdCrushWeight(osd.id), osd.crush_weight)
         if (override, weight) != (osd.reweight, osd.crush_weight):
             osds[osd.id] = replace(osd, reweight=override, crush_weight=weight)
     changed = {
@@ -225,13 +226,17 @@ def undo_weights(view: ClusterView, drains: Iterable[Drain]) -> ClusterView:
     return replace(view, osds=osds, crush=weighed(view, changed))
 
 
-def list_claims_for_others(view: ClusterView, drain: Drain, context: Context) -> dict[str, str]:
+def list_claims_for_others(view: ClusterView, drain: Drain, context: Context) -> dict[Setting, str]:
     """What a drain that is taken back goes on to claim: pins that it left for drains that stay, as they stand."""
-    claimed = {key for other in context.list_claimants(drain) for key in other.ours if is_pin(key)}
+    claimed = {
+        key for other in context.list_claimants(drain) for key in other.ours if isinstance(key, UpmapItem)
+    }
     return {
         key: now
         for key in drain.ours
-        if is_pin(key) and key in claimed and (now := found(view, key)) != drain.saved.get(key, "")
+        if isinstance(key, UpmapItem)
+        and key in claimed
+        and (now := found(view, key)) != drain.saved.get(key, "")
     }
 
 
@@ -284,7 +289,7 @@ def _list_wishes(
             continue
         moves: dict[PgId, list[Move]] = {}
         for move in other.plan.moves:
-            if move.pg in wishes and upmap_key(move.pg) in other.ours:
+            if move.pg in wishes and UpmapItem(move.pg) in other.ours:
                 moves.setdefault(move.pg, []).append(move)
         for pg, mine in moves.items():
             wishes[pg].append((frozenset(other.osds), mine))

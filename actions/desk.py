@@ -24,6 +24,7 @@ from actions.renewal import anew
 from actions.states import Event, after
 from actions.steps import Answer, Hold, Step, Turn, Wait
 from data.drain import Drain, Plan
+from data.setting import Setting
 
 
 @dataclass(slots=True)
@@ -37,7 +38,7 @@ class Desk:
     planned: dict[str, tuple[int, datetime]]
     paced: dict[str, datetime] = field(default_factory=dict)
     weighed: bool = False
-    sent: dict[str, str] = field(default_factory=dict)
+    sent: dict[Setting, str] = field(default_factory=dict)
     """What this look's steps write, by the ledger's keys; the view cannot show it yet."""
 
     def _turn(self, drain: Drain, event: Event, decided: str) -> Turn:

@@ -28,13 +28,14 @@ from actions.interval_claims import (
     release_interval,
 )
 from actions.journalled import Journalled, Sent
-from actions.ledger import FAST_MAPS, THEIRS, command_for, found, same
+from actions.ledger import FAST_MAPS, command_for, found, same
 from actions.map_pace import MapPace
 from actions.moving import current_osd
 from actions.policy import Policy
 from actions.strategies import STRATEGIES
 from data.clock import lately
 from data.drain import Drain, DrainState
+from data.setting import Yielded
 from data.store.port import RevisionConflict
 
 RECORD = "fast-maps"
@@ -67,7 +68,7 @@ def find_obstacle(view: ClusterView, policy: Policy, context: Context) -> str | 
         return "the policy does not ask for it"
     if context.halted is not None:
         return "everything is halted"
-    if any(FAST_MAPS + THEIRS in drain.ours for drain in context.drains if engaged(drain)):
+    if any(Yielded(FAST_MAPS) in drain.ours for drain in context.drains if engaged(drain)):
         return "somebody else has set it since"
     if rows := sorted(key for key in view.settings if _is_single(key)):
         return f"{rows[0]} passes over what is set for all monitors"

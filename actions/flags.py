@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from actions.cluster.port import Command, SetFlag
 from actions.cluster.view import ClusterView
-from actions.ledger import BEFORE, found
+from actions.ledger import found
 from actions.states import ENDED
 from data.drain import Drain, DrainState
+from data.setting import OsdFlag, strip_note
 
 _OVER = ENDED | {DrainState.VERIFIED}
 """No drain comes so far while a flag of its own stands: it would be cleared, and waited for, at every look before."""
@@ -26,10 +27,10 @@ def stale_flags(drains: Iterable[Drain], view: ClusterView) -> tuple[Command, ..
     To be called by who holds the lease, between steps. Flags that no drain booked are an operator's and stay.
     """
     ours = {
-        key.removeprefix("flag/")
+        key.name
         for drain in drains
         for key, value in drain.ours.items()
-        if key.startswith("flag/") and value == "on" and drain.state not in _OVER
+        if isinstance(key, OsdFlag) and value == "on" and drain.state not in _OVER
     }
     return tuple(SetFlag(flag, on=False) for flag in sorted(ours & view.flags))
 
@@ -44,12 +45,8 @@ def let_go(drain: Drain, view: ClusterView) -> Drain:
     """The drain without its claims to flags that the map, which must have settled, shows no more: one revision on
     where it had any, ended or not.
     """
-    gone = {
-        key
-        for key in drain.ours
-        if key.startswith("flag/") and found(view, key.removesuffix(BEFORE)) == "off"
-    }
+    gone = {key for key in drain.ours if isinstance(key, OsdFlag) and found(view, key) == "off"}
     if not gone:
         return drain
-    ours = {key: value for key, value in drain.ours.items() if key not in gone}
+    ours = {key: value for key, value in drain.ours.items() if strip_note(key) not in gone}
     return replace(drain, ours=ours, revision=drain.revision + 1)

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from actions.cluster.view import PROPOSE_INTERVAL, ClusterView
-from actions.ledger import ABSENT, BEFORE, FAST_MAPS, THEIRS, found, same
+from actions.ledger import ABSENT, FAST_MAPS, found, same
 from data.drain import Drain, DrainState
+from data.setting import Before, Yielded
 
 MOVING = frozenset({DrainState.DRAINING, DrainState.CANCELLING})
 """States in which PGs may move."""
@@ -25,20 +26,20 @@ def holds_down(drain: Drain) -> bool:
 
 def release_interval(drain: Drain, theirs: str | None = None) -> Drain:
     """The drain without its claim; `theirs`: what another hand has set, which is left alone from now on."""
-    keys = {FAST_MAPS, FAST_MAPS + BEFORE}
+    keys = {FAST_MAPS, Before(FAST_MAPS)}
     ours = {key: value for key, value in drain.ours.items() if key not in keys}
     if theirs is not None:
-        ours[FAST_MAPS + THEIRS] = theirs
+        ours[Yielded(FAST_MAPS)] = theirs
     saved = {key: value for key, value in drain.saved.items() if key != FAST_MAPS}
     return replace(drain, ours=ours, saved=saved)
 
 
 def claim_interval(drain: Drain, value: str, was: str, now: str) -> Drain:
     """The drain as it must be stored before `value` is set, or, where it is `was`, before it is given back."""
-    ours = {key: text for key, text in drain.ours.items() if key != FAST_MAPS + BEFORE}
+    ours = {key: text for key, text in drain.ours.items() if key != Before(FAST_MAPS)}
     ours[FAST_MAPS] = value
     if not same(FAST_MAPS, now, value):
-        ours[FAST_MAPS + BEFORE] = now
+        ours[Before(FAST_MAPS)] = now
     return replace(drain, saved={**drain.saved, FAST_MAPS: was}, ours=ours)
 
 
@@ -49,7 +50,7 @@ def follow_setting(drain: Drain, now: str) -> Drain:
     if not has_interval_claim(drain):
         return drain
     value, was = drain.ours[FAST_MAPS], drain.saved[FAST_MAPS]
-    before = drain.ours.get(FAST_MAPS + BEFORE)
+    before = drain.ours.get(Before(FAST_MAPS))
     on_its_way = before is not None and same(FAST_MAPS, now, before) and not same(FAST_MAPS, now, value)
     if on_its_way:
         return drain
@@ -82,7 +83,7 @@ def describe_standing(value: str, was: str, setter: str) -> str:
 
 def _stands(drain: Drain, now: str) -> bool:
     was = drain.saved[FAST_MAPS]
-    written = {drain.ours[FAST_MAPS], drain.ours.get(FAST_MAPS + BEFORE, was)}
+    written = {drain.ours[FAST_MAPS], drain.ours.get(Before(FAST_MAPS), was)}
     return now in written and not same(FAST_MAPS, now, was)
 
 

@@ -1,10 +1,8 @@
-"""What a drain found and what it set, under the same keys: the way back, and the proof of who changed what.
+"""What a drain found and what it set, under the same settings: the way back, and the proof of who changed what.
 
-Keys and values of `Drain.saved` (as found) and `Drain.ours` (as set):
-`osd.3/reweight`: `1.0` · `osd.3/crush_weight`: `3.63` · `osd.3/affinity`: `1.0` · `upmap/3.1f`: `12>40 7>9`
-or empty · `option/osd_max_backfills`: `8`, or `-` where the mon had no value (`option/mon/NAME` for one of the section
-`mon`) · `balancer`: `on`, `off`, or `-` where the mon had no value (it is on then) · `flag/norebalance`: `on` while a
-step of ours may have left it.
+Values of `Drain.saved` (as found) and `Drain.ours` (as set), by setting (data.setting): override, CRUSH weight and
+primary affinity `1.0` · upmap item `12>40 7>9`, or empty · option `8`, or `-` where the mon had no value · balancer
+`on`, `off`, or `-` where the mon had no value (it is on then) · flag `on` while a step of ours may have left it.
 """
 
 from __future__ import annotations
@@ -28,30 +26,28 @@ from actions.cluster.port import (
     SetUpmap,
     WithdrawLife,
 )
-from actions.cluster.view import BALANCER, PROPOSE_INTERVAL, ClusterView
+from actions.cluster.view import BALANCER, PROPOSE_INTERVAL, ClusterView, Osd
 from data.drain import Drain
-from data.ids import OsdId, PgId
+from data.ids import PgId
+from data.setting import (
+    BalancerSwitch,
+    Before,
+    ConfigOption,
+    DeviceLife,
+    LocatingLight,
+    OsdAffinity,
+    OsdCrushWeight,
+    OsdFlag,
+    OsdOverride,
+    OsdSetting,
+    Setting,
+    UpmapItem,
+)
 
 Pairs = tuple[tuple[int, int], ...]
 ABSENT = "-"
-BEFORE = "~"
-"""Ends the key under which `ours` keeps the value before the last write, until the map shows the write."""
-THEIRS = "!"
-"""Ends the key under which `ours` notes that somebody else set an option while we held it: hands off."""
-
-
-FAST_MAPS = f"option/mon/{PROPOSE_INTERVAL}"
-"""The key of the monitors' interval between two maps (actions.fast_maps)."""
-
-
-def upmap_key(pg: PgId) -> str:
-    """The key of a PG's list of pairs."""
-    return f"upmap/{pg}"
-
-
-def is_pin(key: str) -> bool:
-    """Whether a key is a PG's list of pairs (and not the mark of what stood before)."""
-    return key.startswith("upmap/") and not key.endswith(BEFORE)
+FAST_MAPS = ConfigOption(PROPOSE_INTERVAL, "mon")
+"""The monitors' interval between two maps (actions.fast_maps)."""
 
 
 def write_pairs(pairs: Pairs) -> str:
@@ -66,15 +62,9 @@ def read_pairs(text: str) -> Pairs:
     return tuple((int(old), int(new)) for old, _, new in pairs)
 
 
-def pinned(book: Mapping[str, str]) -> dict[PgId, Pairs]:
+def pinned(book: Mapping[Setting, str]) -> dict[PgId, Pairs]:
     """Every PG's pairs in a book (`saved` or `ours`)."""
-    return {PgId(key[6:]): read_pairs(value) for key, value in book.items() if is_pin(key)}
-
-
-def setting_of(key: str) -> str:
-    """The mon's row behind the key of an option, as `ClusterView.settings` names it: `osd/osd_max_backfills`."""
-    name = key.removeprefix("option/")
-    return name if "/" in name else f"osd/{name}"
+    return {key.pg: read_pairs(value) for key, value in book.items() if isinstance(key, UpmapItem)}
 
 
 def _write_number(value: str) -> str:
@@ -85,27 +75,27 @@ def _write_number(value: str) -> str:
         return value
 
 
-def key_of(command: Command) -> str:
-    """The key that a command writes."""
+def key_of(command: Command) -> Setting:
+    """The setting that a command writes."""
     match command:
         case SetUpmap(pg=pg) | RemoveUpmap(pg=pg):
-            return upmap_key(pg)
+            return UpmapItem(pg)
         case Reweight(osd=osd):
-            return f"osd.{osd}/reweight"
+            return OsdOverride(osd)
         case CrushReweight(osd=osd):
-            return f"osd.{osd}/crush_weight"
+            return OsdCrushWeight(osd)
         case PrimaryAffinity(osd=osd):
-            return f"osd.{osd}/affinity"
+            return OsdAffinity(osd)
         case SetOption(name=name, section=section):
-            return f"option/{name}" if section == "osd" else f"option/{section}/{name}"
+            return ConfigOption(name, section)
         case SetFlag(flag=flag):
-            return f"flag/{flag}"
+            return OsdFlag(flag)
         case Balancer():
-            return "balancer"
+            return BalancerSwitch()
         case PublishLife(device=device) | WithdrawLife(device=device):
-            return f"life/{device}"
+            return DeviceLife(device)
         case DeviceLight(device=device):
-            return f"light/{device}"
+            return LocatingLight(device)
 
 
 def value_of(command: Command) -> str:
@@ -129,78 +119,90 @@ def value_of(command: Command) -> str:
             return ABSENT
 
 
-def found(view: ClusterView, key: str) -> str:
-    """What the view holds under a key."""
-    kind, _, name = key.partition("/")
-    if kind == "upmap":
-        return write_pairs(view.upmap_items.get(PgId(name), ()))
-    if kind == "option":
-        value = view.settings.get(setting_of(key), ABSENT)
-        return _write_number(value) if key == FAST_MAPS else value
-    if kind == "flag":
-        return "on" if name in view.flags else "off"
-    if kind == "balancer":
-        unset = view.balancer_active and f"mgr/{BALANCER}" not in view.settings
-        return ABSENT if unset else "on" if view.balancer_active else "off"
-    osd = view.osds.get(OsdId(int(kind.removeprefix("osd."))))
-    if osd is None:
-        return ABSENT
-    values = {
-        "reweight": osd.override_when_up,
-        "crush_weight": osd.crush_weight,
-        "affinity": osd.primary_affinity,
-    }
-    return repr(values[name])
+def found(view: ClusterView, key: Setting) -> str:
+    """The value of a setting in the view. Raises TypeError for one that no map shows."""
+    if isinstance(key, OsdSetting):
+        osd = view.osds.get(key.osd)
+        return ABSENT if osd is None else repr(_find_osd_value(osd, key))
+    match key:
+        case UpmapItem(pg=pg):
+            return write_pairs(view.upmap_items.get(pg, ()))
+        case ConfigOption():
+            value = view.settings.get(key.row, ABSENT)
+            return _write_number(value) if key == FAST_MAPS else value
+        case OsdFlag(name=name):
+            return "on" if name in view.flags else "off"
+        case BalancerSwitch():
+            unset = view.balancer_active and f"mgr/{BALANCER}" not in view.settings
+            return ABSENT if unset else "on" if view.balancer_active else "off"
+        case _:
+            raise TypeError(f"no map shows {key}")
 
 
-def same(key: str, one: str, other: str) -> bool:
-    """Whether two values of a key mean the same: weights to the 16.16 grain in which Ceph keeps them."""
-    if key.startswith("osd.") and ABSENT not in (one, other):
+def _find_osd_value(osd: Osd, key: OsdSetting) -> float:
+    if isinstance(key, OsdOverride):
+        return osd.override_when_up
+    return osd.crush_weight if isinstance(key, OsdCrushWeight) else osd.primary_affinity
+
+
+def same(key: Setting, one: str, other: str) -> bool:
+    """Whether two values of a setting mean the same: weights to the 16.16 grain in which Ceph keeps them."""
+    if isinstance(key, OsdSetting) and ABSENT not in (one, other):
         return abs(float(one) - float(other)) < 1.5 / 65536
-    if key.startswith("upmap/"):
-        return sorted(read_pairs(one)) == sorted(read_pairs(other))
+    if isinstance(key, UpmapItem):
+        return one == other or sorted(read_pairs(one)) == sorted(read_pairs(other))
     if key == FAST_MAPS:
         return _write_number(one) == _write_number(other)
     return one == other
 
 
-def command_for(key: str, value: str) -> Command:
-    """The command that writes `value` under `key`."""
-    kind, _, name = key.partition("/")
-    if kind == "upmap":
-        pairs = read_pairs(value)
-        return SetUpmap(PgId(name), pairs) if pairs else RemoveUpmap(PgId(name))
-    if kind == "option":
-        section, _, option = setting_of(key).partition("/")
-        return SetOption(option, None if value == ABSENT else value, section)
-    if kind == "flag":
-        return SetFlag(name, value == "on")
-    if kind == "balancer":
-        return Balancer(None if value == ABSENT else value == "on")
-    osd = OsdId(int(kind.removeprefix("osd.")))
-    if name == "reweight":
-        return Reweight(osd, float(value))
-    return CrushReweight(osd, float(value)) if name == "crush_weight" else PrimaryAffinity(osd, float(value))
+def command_for(key: Setting, value: str) -> Command:
+    """The command that writes `value` to a setting. Raises TypeError for one that no drain writes."""
+    match key:
+        case UpmapItem(pg=pg):
+            pairs = read_pairs(value)
+            return SetUpmap(pg, pairs) if pairs else RemoveUpmap(pg)
+        case ConfigOption(name=name, section=section):
+            return SetOption(name, None if value == ABSENT else value, section)
+        case OsdFlag(name=name):
+            return SetFlag(name, value == "on")
+        case BalancerSwitch():
+            return Balancer(None if value == ABSENT else value == "on")
+        case OsdOverride(osd=osd):
+            return Reweight(osd, float(value))
+        case OsdCrushWeight(osd=osd):
+            return CrushReweight(osd, float(value))
+        case OsdAffinity(osd=osd):
+            return PrimaryAffinity(osd, float(value))
+        case _:
+            raise TypeError(f"no drain writes {key}")
 
 
-def explained(drain: Drain, key: str, now: str) -> bool:
+def is_in_map(view: ClusterView, key: Setting) -> bool:
+    """Whether the PG or OSD of a setting is in the map; settings of the whole cluster always are."""
+    if isinstance(key, UpmapItem):
+        return key.pg in view.pgs
+    return not isinstance(key, OsdSetting) or key.osd in view.osds
+
+
+def explained(drain: Drain, key: Setting, now: str) -> bool:
     """Whether what the map holds under a key is our own doing, or the mon's tidying of it, and no
     stranger's.
     """
     value = drain.ours[key]
     if same(key, value, now):
         return True
-    was = drain.ours.get(key + BEFORE)
+    was = drain.ours.get(Before(key))
     if was is not None and same(key, was, now):
         return True  # our last command did not arrive: it is sent again
-    if key.startswith("upmap/"):
+    if isinstance(key, UpmapItem):
         # The mon takes pairs away by itself (target out, source no longer chosen); it never adds any.
         known = {*read_pairs(value), *read_pairs(drain.saved.get(key, "")), *read_pairs(was or "")}
         return set(read_pairs(now)) <= known
     return False
 
 
-def is_ours(drains: Iterable[Drain], key: str, now: str) -> bool:
+def is_ours(drains: Iterable[Drain], key: Setting, now: str) -> bool:
     """Whether what the map holds under a key is the doing of some of `drains` together, or the mon's tidying of it.
 
     Several drains may send one PG on in turn. The list of pairs that each writes holds those of the others, so that it
@@ -209,18 +211,18 @@ def is_ours(drains: Iterable[Drain], key: str, now: str) -> bool:
     claims = [drain for drain in drains if key in drain.ours]
     if any(explained(drain, key, now) for drain in claims):
         return True
-    if not claims or not is_pin(key):
+    if not claims or not isinstance(key, UpmapItem):
         return False
     values = (
         book.get(name, "")
         for drain in claims
         for book in (drain.ours, drain.saved)
-        for name in (key, key + BEFORE)
+        for name in (key, Before(key))
     )
     return set(read_pairs(now)) <= {pair for value in values for pair in read_pairs(value)}
 
 
-def find_base(drains: Iterable[Drain], key: str, now: str) -> str | None:
+def find_base(drains: Iterable[Drain], key: Setting, now: str) -> str | None:
     """What others left under a key before the first of `drains` wrote it; None where none of them claims it.
 
     All claims name the same value, unless somebody else wrote between two of them (the last writer then knows it), or
@@ -255,12 +257,15 @@ def booked(
     ours = {
         key: value
         for key, value in drain.ours.items()
-        if not key.endswith(BEFORE) or not same(key[:-1], drain.ours[key[:-1]], found(view, key[:-1]))
+        if not (
+            isinstance(key, Before) and same(key.setting, drain.ours[key.setting], found(view, key.setting))
+        )
     }
 
-    def claim_key(key: str) -> str:
+    def claim_key(key: Setting) -> str:
         now = found(view, key)
-        inherited = find_base(others, key, now) if is_pin(key) and is_ours(others, key, now) else None
+        is_upmap = isinstance(key, UpmapItem)
+        inherited = find_base(others, key, now) if is_upmap and is_ours(others, key, now) else None
         saved.setdefault(key, now if inherited is None else inherited)
         return now
 
@@ -271,9 +276,9 @@ def booked(
         now = claim_key(key)
         ours[key] = value_of(command)
         if not same(key, now, ours[key]):
-            ours[key + BEFORE] = now
+            ours[Before(key)] = now
     for pg in _unpinned(drain, view, commands, pgs):
-        if (key := upmap_key(pg)) not in saved:
+        if (key := UpmapItem(pg)) not in saved:
             claim_key(key)
             ours[key] = ""
     return replace(drain, saved=saved, ours=ours)

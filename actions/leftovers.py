@@ -10,10 +10,11 @@ from actions.cluster.port import Command
 from actions.cluster.view import ClusterView
 from actions.context import engaged
 from actions.flags import stale_flags
-from actions.ledger import BEFORE, command_for, found, key_of, same
+from actions.ledger import command_for, found, key_of, same
 from actions.states import ENDED
 from actions.throttle import shared
 from data.drain import Drain, DrainState
+from data.setting import Before, Setting
 
 
 def leftovers(
@@ -25,7 +26,7 @@ def leftovers(
     """
     drains = tuple(drains)
     held = {key for drain in drains if engaged(drain) for key in drain.ours}
-    back: dict[str, tuple[str, Command]] = {}
+    back: dict[Setting, tuple[str, Command]] = {}
     for command in stale_flags(drains, view):
         owner = next(drain.id for drain in drains if key_of(command) in drain.ours)
         back[key_of(command)] = (owner, command)
@@ -34,7 +35,7 @@ def leftovers(
             continue
         for key, value in drain.ours.items():
             was = drain.saved.get(key)
-            if was is None or key.endswith(BEFORE) or not shared(key) or key in held or key in back:
+            if was is None or isinstance(key, Before) or not shared(key) or key in held or key in back:
                 continue
             now = found(view, key)
             if same(key, now, value) and not same(key, now, was):
@@ -42,7 +43,7 @@ def leftovers(
     return tuple(back.values())
 
 
-def arrived(drains: Iterable[Drain], view: ClusterView, attempts: Container[str]) -> frozenset[str]:
+def arrived(drains: Iterable[Drain], view: ClusterView, attempts: Container[Setting]) -> frozenset[Setting]:
     """Keys of `attempts` that the map shows as a drain set them, or whose drain a person stopped or must help, for it
     begins anew. A cancel that broke does not, so that what the mon always refuses is given up in the end.
     """

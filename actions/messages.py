@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from actions.cluster.port import Reweight
 from actions.cluster.view import ClusterView
-from actions.ledger import THEIRS, key_of
+from actions.ledger import key_of
 from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId
+from data.setting import Yielded
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,9 @@ def describe_rest(view: ClusterView, drain: Drain, names: str) -> str:
 def name_yielded(free: Drain, drain: Drain) -> str:
     """The settings that `free` leaves to somebody else and `drain` did not yet, with the values that they set."""
     return ", ".join(
-        f"{key.removesuffix(THEIRS)} at {now}" for key, now in free.ours.items() if key not in drain.ours
+        f"{key.setting} at {now}"
+        for key, now in free.ours.items()
+        if isinstance(key, Yielded) and key not in drain.ours
     )
 
 

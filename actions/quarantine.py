@@ -14,7 +14,7 @@ from actions.cluster.view import ClusterView
 from actions.context import Context, engaged
 from actions.flight import Allowance
 from actions.guards import AUTOMATIC
-from actions.ledger import ABSENT, BEFORE, found, same
+from actions.ledger import ABSENT, found, same
 from actions.mechanics import affinity
 from actions.mechanics.batch import Batch
 from actions.policy import Mode, Policy
@@ -23,15 +23,11 @@ from actions.states import ENDED
 from actions.steps import Propose, Refusal
 from data.drain import Drain, DrainState, Intent
 from data.ids import OsdId
+from data.setting import Before, OsdAffinity, Setting, strip_note
 from data.slow import SlowOsd
 
 S = DrainState
 GOAL = 0.0
-
-
-def key_of(osd: OsdId) -> str:
-    """Where the ledger keeps an OSD's primary affinity."""
-    return f"osd.{osd}/affinity"
 
 
 def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Propose | Refusal, ...]:
@@ -50,22 +46,24 @@ def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Prop
     return tuple(answers)
 
 
-def inherited(drain: Drain, context: Context) -> tuple[Mapping[str, str], Mapping[str, str]]:
+def inherited(drain: Drain, context: Context) -> tuple[Mapping[Setting, str], Mapping[Setting, str]]:
     """(saved, ours) of affinities that standing quarantines of the drain's OSDs hold, for it to hold from now on."""
-    saved: dict[str, str] = {}
-    ours: dict[str, str] = {}
+    saved: dict[Setting, str] = {}
+    ours: dict[Setting, str] = {}
     for other in context.drains:
         if other.intent is not Intent.QUARANTINE or other.id == drain.id or not engaged(other):
             continue
-        keys = {key_of(osd) for osd in drain.osds} & other.ours.keys()
+        keys = {OsdAffinity(osd) for osd in drain.osds} & other.ours.keys()
         saved.update((key, other.saved[key]) for key in keys)
-        ours.update((k, v) for k, v in other.ours.items() if k.removesuffix(BEFORE) in keys)
+        ours.update((k, v) for k, v in other.ours.items() if strip_note(k) in keys)
     return saved, ours
 
 
-def given_back(view: ClusterView, drain: Drain) -> dict[str, str]:
+def given_back(view: ClusterView, drain: Drain) -> dict[Setting, str]:
     """Affinities that an emptied drain still holds down, with what they were: it leads nothing, so no PG peers."""
-    held = {key: drain.saved[key] for key in drain.ours if key.endswith("/affinity") and key in drain.saved}
+    held = {
+        key: drain.saved[key] for key in drain.ours if isinstance(key, OsdAffinity) and key in drain.saved
+    }
     return {
         key: was
         for key, was in held.items()
@@ -135,4 +133,4 @@ def find_heir(drain: Drain, context: Context) -> Drain | None:
 
 def holds_all(heir: Drain, drain: Drain) -> bool:
     """Whether the heir keeps all that the quarantine has set."""
-    return engaged(heir) and all(key in heir.ours for key in drain.ours if not key.endswith(BEFORE))
+    return engaged(heir) and all(key in heir.ours for key in drain.ours if not isinstance(key, Before))

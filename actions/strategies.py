@@ -14,6 +14,7 @@ from actions.proposals import no_longer_wanted
 from actions.quarantine import find_recovery, inherited
 from data.drain import Drain, Intent, Plan
 from data.ids import PgId
+from data.setting import OsdAffinity, OsdCrushWeight, OsdOverride, OsdSetting, Setting
 
 
 def list_moved_pgs(plan: Plan) -> Collection[PgId]:
@@ -36,7 +37,7 @@ class Strategy:
 
     moves_data: bool
     """Whether balancer and throttles are held and the pace follows what clients feel."""
-    noted: tuple[str, ...]
+    noted: tuple[type[OsdSetting], ...]
     """Values of each OSD that are written down as found when the drain begins."""
     find_moot: Callable[[ClusterView, Drain, Policy, Context], str]
     """Why a proposal is withdrawn; empty while it stands."""
@@ -46,7 +47,7 @@ class Strategy:
 
 _MOVES_DATA = Strategy(
     moves_data=True,
-    noted=("reweight", "crush_weight"),
+    noted=(OsdOverride, OsdCrushWeight),
     find_moot=no_longer_wanted,
     list_planned_pgs=list_moved_pgs,
 )
@@ -56,7 +57,7 @@ STRATEGIES: Final[Mapping[Intent, Strategy]] = {
     Intent.FILL: _MOVES_DATA,
     Intent.QUARANTINE: Strategy(
         moves_data=False,
-        noted=("affinity",),
+        noted=(OsdAffinity,),
         find_moot=_find_moot_quarantine,
         list_planned_pgs=list_led_pgs,
     ),
@@ -65,7 +66,7 @@ STRATEGIES: Final[Mapping[Intent, Strategy]] = {
 
 def note_as_found(view: ClusterView, drain: Drain, context: Context) -> Drain:
     """The drain with the values of its OSDs as they are now, and with what a quarantine of them hands over."""
-    watched = [f"osd.{osd}/{what}" for osd in drain.osds for what in STRATEGIES[drain.intent].noted]
-    as_found = {key: found(view, key) for key in watched}
+    watched = [kind(osd) for osd in drain.osds for kind in STRATEGIES[drain.intent].noted]
+    as_found: dict[Setting, str] = {key: found(view, key) for key in watched}
     saved, ours = inherited(drain, context)
     return replace(drain, saved={**as_found, **saved, **drain.saved}, ours={**as_found, **ours, **drain.ours})

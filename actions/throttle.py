@@ -14,36 +14,39 @@ from actions.cluster.port import Command
 from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.knobs import BACKFILLS_CAP, Grip, above_cap, grip, lowered_to
-from actions.ledger import ABSENT, BEFORE, THEIRS, command_for, found, same, setting_of
+from actions.ledger import ABSENT, command_for, found, same
 from actions.policy import Policy
 from data.drain import Drain, DrainState
 from data.ids import OsdId
+from data.setting import BalancerSwitch, Before, ConfigOption, Setting, Yielded, strip_note
+
+_BALANCER = BalancerSwitch()
 
 
-def shared(key: str) -> bool:
-    """Whether a key belongs to the whole cluster, not to one drain."""
-    return key == "balancer" or key.startswith("option/")
+def shared(key: Setting) -> bool:
+    """Whether a setting belongs to the whole cluster, not to one drain; also a note on such a one."""
+    return isinstance(strip_note(key), BalancerSwitch | ConfigOption)
 
 
-def wanted(view: ClusterView, drain: Drain, context: Context) -> dict[str, tuple[str, str]]:
+def wanted(view: ClusterView, drain: Drain, context: Context) -> dict[Setting, tuple[str, str]]:
     """Shared keys that this drain must hold: key -> (as it was before any drain touched it, as it
     must be).
     """
     holders = (drain, *context.others(drain))
     balancer = next(
         (
-            holder.saved["balancer"]
+            holder.saved[_BALANCER]
             for holder in holders
-            if {"balancer"} <= holder.ours.keys() & holder.saved.keys()
+            if _BALANCER in holder.ours.keys() & holder.saved.keys()
         ),
-        found(view, "balancer"),
+        found(view, _BALANCER),
     )
-    held = {"balancer": (balancer, "off")} if balancer != "off" else {}
+    held: dict[Setting, tuple[str, str]] = {_BALANCER: (balancer, "off")} if balancer != "off" else {}
     settings = _operators(view, holders)
     for name, value in lowered_to(view, settings).items():
-        key = f"option/{name}"
-        if not any(key + THEIRS in holder.ours for holder in holders):
-            held[key] = (settings.get(f"osd/{name}", ABSENT), value)
+        key = ConfigOption(name)
+        if not any(Yielded(key) in holder.ours for holder in holders):
+            held[key] = (settings.get(key.row, ABSENT), value)
     return held
 
 
@@ -52,7 +55,7 @@ def lower_settings(
     drain: Drain,
     policy: Policy,
     context: Context,
-    sent: Mapping[str, str],
+    sent: Mapping[Setting, str],
     *,
     trouble: bool,
 ) -> tuple[Drain, tuple[Command, ...]]:
@@ -64,7 +67,7 @@ def lower_settings(
     for key, (was, low) in wanted(view, drain, context).items():
         if context.memory.attempts.get(key, 0) >= policy.pin_attempts:
             continue  # the mon does not take it
-        must = was if trouble and key.startswith("option/") else low
+        must = was if trouble and isinstance(key, ConfigOption) else low
         given_back = key in ours and same(key, ours[key], was) and not same(key, was, must)
         if drain.state is not DrainState.PREPARING and not given_back:
             continue
@@ -75,12 +78,12 @@ def lower_settings(
     return replace(drain, saved=saved, ours=ours), tuple(commands)
 
 
-def lowered(view: ClusterView, drain: Drain, context: Context) -> dict[str, str]:
+def lowered(view: ClusterView, drain: Drain, context: Context) -> dict[Setting, str]:
     """Throttles that this drain holds down now, or whose giving back does not show, with the operator's values."""
     return {
         key: was
         for key, was in _held(drain).items()
-        if key.startswith("option/")
+        if isinstance(key, ConfigOption)
         and {drain.ours[key], found(view, key)} != {was}
         and not foreign(view, drain, key, context)
     }
@@ -90,13 +93,13 @@ def returned(view: ClusterView, drain: Drain) -> Drain:
     """The drain once throttles that it gave back show so: whoever lowers them from then on is somebody else, though
     it be to our value.
     """
-    back = {key + BEFORE for key, was in _held(drain).items() if drain.ours[key] == was == found(view, key)}
+    back = {Before(key) for key, was in _held(drain).items() if drain.ours[key] == was == found(view, key)}
     if back.isdisjoint(drain.ours):
         return drain
     return replace(drain, ours={key: value for key, value in drain.ours.items() if key not in back})
 
 
-def to_give_back(view: ClusterView, drain: Drain, context: Context) -> dict[str, str]:
+def to_give_back(view: ClusterView, drain: Drain, context: Context) -> dict[Setting, str]:
     """Shared keys to restore when this drain ends, with their values: not those that another engaged drain holds as
     well (and has not given back already), nor what somebody else has set since.
     """
@@ -113,11 +116,11 @@ def to_give_back(view: ClusterView, drain: Drain, context: Context) -> dict[str,
     }
 
 
-def foreign(view: ClusterView, drain: Drain, key: str, context: Context) -> bool:
+def foreign(view: ClusterView, drain: Drain, key: Setting, context: Context) -> bool:
     """Whether an option holds what neither the drain set or found nor another one set: somebody else's hand."""
-    if not key.startswith("option/"):
+    if not isinstance(key, ConfigOption):
         return False
-    known = {drain.ours.get(key), drain.ours.get(key + BEFORE), drain.saved.get(key)}
+    known = {drain.ours.get(key), drain.ours.get(Before(key)), drain.saved.get(key)}
     return found(view, key) not in known | {other.ours.get(key) for other in context.others(drain)}
 
 
@@ -126,9 +129,9 @@ def yielded(view: ClusterView, drain: Drain, context: Context) -> Drain:
     theirs = [key for key in _held(drain) if foreign(view, drain, key, context)]
     if not theirs:
         return drain
-    gone = {name for key in theirs for name in (key, key + BEFORE)}
+    gone = {name for key in theirs for name in (key, Before(key))}
     ours = {key: value for key, value in drain.ours.items() if key not in gone}
-    return replace(drain, ours={**ours, **{key + THEIRS: found(view, key) for key in theirs}})
+    return replace(drain, ours={**ours, **{Yielded(key): found(view, key) for key in theirs}})
 
 
 def unheld(view: ClusterView, osds: Collection[OsdId]) -> str | None:
@@ -152,7 +155,7 @@ def unheld(view: ClusterView, osds: Collection[OsdId]) -> str | None:
     return None
 
 
-def _held(drain: Drain) -> dict[str, str]:
+def _held(drain: Drain) -> dict[Setting, str]:
     return {key: drain.saved[key] for key in drain.ours if shared(key) and key in drain.saved}
 
 
@@ -160,8 +163,8 @@ def _operators(view: ClusterView, holders: Collection[Drain]) -> Mapping[str, st
     """The mon's config as it was before any drain touched it."""
     settings = dict(view.settings)
     for key, was in ((k, w) for holder in reversed(tuple(holders)) for k, w in _held(holder).items()):
-        if key.startswith("option/"):
-            settings.pop(name := setting_of(key), None)
+        if isinstance(key, ConfigOption):
+            settings.pop(key.row, None)
             if was != ABSENT:
-                settings[name] = was
+                settings[key.row] = was
     return settings

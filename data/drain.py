@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from data.ids import DeviceId, OsdId, PgId
 from data.refusal import Refusal
+from data.setting import Setting
 
 
 class DrainState(StrEnum):
@@ -179,9 +180,9 @@ class Drain:
     revision: int = 0
     plan: Plan | None = None
     progress: Progress = field(default_factory=Progress)
-    saved: Mapping[str, str] = field(default_factory=dict)
+    saved: Mapping[Setting, str] = field(default_factory=dict)
     """Settings as they were before we touched them, to restore (`osd.3/reweight`: `1.0`)."""
-    ours: Mapping[str, str] = field(default_factory=dict)
+    ours: Mapping[Setting, str] = field(default_factory=dict)
     """What we set that still stands, under the same keys: the `conflict` guard compares it with the map."""
     policy: Mapping[str, str] = field(default_factory=dict)
     """Snapshot of the policy under which it was approved."""

@@ -12,6 +12,7 @@ from actions.policy import Policy
 from actions.survey import at_rest, is_recovering, serving_whole
 from data.drain import Drain, Intent
 from data.ids import OsdId
+from data.setting import OsdFlag
 
 
 def halt(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
@@ -153,7 +154,7 @@ def plan(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> P
 
 def operator_flags(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
     """Flags by which an operator says "leave it alone"; those that our journal owns are excepted."""
-    ours = {key[5:] for key, value in drain.ours.items() if key.startswith("flag/") and value == "on"}
+    ours = {key.name for key, value in drain.ours.items() if isinstance(key, OsdFlag) and value == "on"}
     flags = sorted((view.flags & _STOPPERS) - ours)
     local = sorted(
         f"{flag} on osd.{osd}"

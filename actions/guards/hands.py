@@ -6,11 +6,11 @@ from __future__ import annotations
 from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.guards.verdict import Pass, Refuse, count
-from actions.ledger import BEFORE, found, is_ours, is_pin
+from actions.ledger import found, is_ours
 from actions.policy import Policy
 from actions.throttle import shared
 from data.drain import Drain, Intent
-from data.ids import OsdId
+from data.setting import Before, OsdFlag, OsdOverride, UpmapItem
 
 
 def lease(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
@@ -52,29 +52,27 @@ def conflict(view: ClusterView, drain: Drain, policy: Policy, context: Context) 
         if osd not in view.osds:
             return Refuse("conflict", f"osd.{osd} is not in the map any more.", {"osd": osd})
     for key, value in drain.ours.items():
-        if shared(key) or key.endswith(BEFORE):
+        if shared(key) or isinstance(key, Before):
             continue  # an option that somebody else set is left to them (throttle.py)
         now = found(view, key)
-        if key.endswith("/reweight") and _is_down_and_out(view, key):
+        if isinstance(key, OsdOverride) and view.osds[key.osd].is_down_and_out:
             continue
-        if not is_ours((drain,), key, now) and not (is_pin(key) and is_ours(context.drains, key, now)):
+        if not is_ours((drain,), key, now) and not (
+            isinstance(key, UpmapItem) and is_ours(context.drains, key, now)
+        ):
             return Refuse(
                 "conflict",
                 f"{key} was set to {value or 'nothing'} by this drain and is now {now or 'nothing'}; "
                 "somebody else changed it.",
-                {"key": key, "ours": value, "found": now},
+                {"key": str(key), "ours": value, "found": now},
             )
-    for key, attempts in context.memory.attempts.items():
-        wanted = drain.ours.get(key)
-        in_one_step = key.startswith("flag/")  # set and cleared again before anybody looks
-        if attempts >= policy.pin_attempts and wanted and not shared(key) and not in_one_step:
+    for sent, attempts in context.memory.attempts.items():
+        wanted = drain.ours.get(sent)
+        in_one_step = isinstance(sent, OsdFlag)  # set and cleared again before anybody looks
+        if attempts >= policy.pin_attempts and wanted and not shared(sent) and not in_one_step:
             return Refuse(
                 "conflict",
-                f"{key} was set to {wanted} {count(attempts, 'time')} and the map never shows it.",
-                {"key": key, "attempts": attempts},
+                f"{sent} was set to {wanted} {count(attempts, 'time')} and the map never shows it.",
+                {"key": str(sent), "attempts": attempts},
             )
     return Pass("what this drain set still stands")
-
-
-def _is_down_and_out(view: ClusterView, key: str) -> bool:
-    return view.osds[OsdId(int(key.partition("/")[0].removeprefix("osd.")))].is_down_and_out

@@ -10,6 +10,7 @@ from actions.cluster.view import ClusterView, Pg
 from actions.ledger import Pairs, command_for
 from actions.topology import comers
 from data.ids import OsdId, PgId
+from data.setting import Setting
 
 _PLAIN_SHARD_ORDER = frozenset({"pacific", "quincy", "reef", "squid"})
 """Releases whose EC pools keep `osd pg-temp` in the order given. Tentacle's optimised pools reorder it (seen on 20.2.4:
@@ -39,10 +40,10 @@ Bound = tuple[tuple[OsdId, int], ...]
 """OSDs that a PG's shards are sent to, each with the bytes."""
 
 
-def back(was: Mapping[str, str], why: str = "") -> Batch:
-    """Keys of the ledger given back as they were. `why` ends the sentence."""
+def back(was: Mapping[Setting, str], why: str = "") -> Batch:
+    """Settings given back as they were. `why` ends the sentence."""
     commands = tuple(command_for(key, value) for key, value in was.items())
-    return Batch(commands, decided=f"give back {', '.join(was)}{why}")
+    return Batch(commands, decided=f"give back {', '.join(map(str, was))}{why}")
 
 
 def bound_for(view: ClusterView, pg: Pg, want: tuple[int, ...]) -> Bound:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.flight import Allowance
 from actions.guards.verdict import Refuse
-from actions.ledger import BEFORE, THEIRS, found, is_ours, is_pin, same
+from actions.ledger import found, is_in_map, is_ours, same
 from actions.mechanics import affinity
 from actions.mechanics.batch import Batch, back
 from actions.mechanics.restore import Return
 from actions.policy import Policy
 from actions.throttle import shared, to_give_back
 from data.drain import Drain
-from data.ids import OsdId, PgId
+from data.setting import Before, OsdAffinity, OsdFlag, Setting, UpmapItem, Yielded
 
 SENDS_NOTHING = frozenset({"halt", "lease", "unknown-release"})
 """Guards that hold the end of a given-up cancel. It moves no data, so no other may keep the balancer off."""
@@ -37,33 +37,33 @@ def next_surrender(
     assert given_up is not None
     left = list_left_standing(view, drain, context)
     settings = to_give_back(view, drain, context)
-    settings |= {key: drain.saved[key] for key in left if key.startswith("flag/")}
+    settings |= {key: drain.saved[key] for key in left if isinstance(key, OsdFlag)}
     if settings:
         return Return(drain, back(settings))
     waits = context.now - given_up.at < policy.ways_out_after
-    for key in (key for key in left if key.endswith("/affinity") and waits):
+    for key in (key for key in left if isinstance(key, OsdAffinity) and waits):
         if refused or not context.memory.settled(view):
             return Return(drain, Batch(waits_for="its primary affinity goes back when the guards pass"))
-        return Return(
-            drain, affinity.next_rung(view, OsdId(int(key[4:-9])), float(drain.saved[key]), allowance)
-        )
+        return Return(drain, affinity.next_rung(view, key.osd, float(drain.saved[key]), allowance))
     told = describe_left_standing(left)
     return Return(drain, Batch(decided=f"the cancel was given up by {given_up.by}; {told}"), done=True)
 
 
-def list_left_standing(view: ClusterView, drain: Drain, context: Context) -> dict[str, tuple[str, str]]:
+def list_left_standing(view: ClusterView, drain: Drain, context: Context) -> dict[Setting, tuple[str, str]]:
     """What the drain set and did not put back, but for settings of the whole cluster: by key, what stands and what was
     found. What somebody else set since, and what is not in the map any more, is not among it.
     """
     return {
         key: (now, drain.saved[key])
         for key in drain.ours
-        if not key.endswith((BEFORE, THEIRS))
+        if not isinstance(key, Before | Yielded)
         and not shared(key)
         and key in drain.saved
-        and _is_in_map(view, key)
+        and is_in_map(view, key)
         and not same(key, now := found(view, key), drain.saved[key])
-        and is_ours((drain, *context.list_claimants(drain)) if is_pin(key) else (drain,), key, now)
+        and is_ours(
+            (drain, *context.list_claimants(drain)) if isinstance(key, UpmapItem) else (drain,), key, now
+        )
     }
 
 
@@ -72,28 +72,21 @@ def claim_what_stands(view: ClusterView, drain: Drain) -> Drain:
     unarrived = {
         key
         for key in drain.ours
-        if (before := drain.ours.get(key + BEFORE)) is not None
-        and _is_in_map(view, key)
+        if (before := drain.ours.get(Before(key))) is not None
+        and is_in_map(view, key)
         and same(key, before, found(view, key))
     }
     ours = {
         key: found(view, key) if key in unarrived else value
         for key, value in drain.ours.items()
-        if not key.endswith(BEFORE) or key[:-1] not in unarrived
+        if not isinstance(key, Before) or key.setting not in unarrived
     }
     return replace(drain, ours=ours)
 
 
-def describe_left_standing(left: dict[str, tuple[str, str]]) -> str:
+def describe_left_standing(left: Mapping[Setting, tuple[str, str]]) -> str:
     """What is left, each with what was found, as the end of a sentence."""
     told = ", ".join(
         f"{key} at {now or 'no upmap'} (was {was or 'no upmap'})" for key, (now, was) in left.items()
     )
     return f"left as they stand: {told}" if told else "nothing is left"
-
-
-def _is_in_map(view: ClusterView, key: str) -> bool:
-    kind, _, name = key.partition("/")
-    if kind == "upmap":
-        return PgId(name) in view.pgs
-    return not kind.startswith("osd.") or OsdId(int(kind[4:])) in view.osds

@@ -20,12 +20,13 @@ from actions.crush.raw_sets import find_placement_seeds
 from actions.flight import Allowance
 from actions.foresight import placed
 from actions.guards.verdict import count
-from actions.ledger import found, pinned, same, upmap_key
+from actions.ledger import found, pinned, same
 from actions.mechanics.batch import Batch, Bound, bound_for, list_servers, pin
 from actions.mechanics.void import void
 from actions.topology import domains, pairs_for
 from data.drain import Drain, Move
 from data.ids import OsdId, PgId, pg_seed
+from data.setting import UpmapItem
 
 FULL = 65536
 _CHUNK = 1024
@@ -190,7 +191,7 @@ def keep_again(view: ClusterView, drain: Drain, context: Context, allowance: All
 
 def _lost(view: ClusterView, drain: Drain, context: Context, move: Move) -> bool:
     """Whether this drain's pin of the PG does not stand, and it is not another drain that moved the PG on."""
-    key = upmap_key(move.pg)
+    key = UpmapItem(move.pg)
     if key not in drain.ours or same(key, drain.ours[key], found(view, key)):
         return False
     return move.target not in context.draining() and not any(

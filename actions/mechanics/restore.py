@@ -7,7 +7,7 @@ left out; the journal says so. Data flows back under the same budgets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from actions.cluster.port import Command
@@ -15,18 +15,7 @@ from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
 from actions.desired import find_desired_upmaps, find_stray_upmaps, has_both_osds
 from actions.flight import Allowance, in_flight
-from actions.ledger import (
-    BEFORE,
-    THEIRS,
-    found,
-    is_ours,
-    is_pin,
-    pinned,
-    read_pairs,
-    same,
-    upmap_key,
-    write_pairs,
-)
+from actions.ledger import Pairs, found, is_in_map, is_ours, pinned, read_pairs, same, write_pairs
 from actions.mechanics import affinity
 from actions.mechanics.batch import Batch, back, bound_for, pin, serving
 from actions.mechanics.override import give_back
@@ -38,6 +27,7 @@ from actions.throttle import foreign, shared, to_give_back
 from actions.topology import applied
 from data.drain import Drain, Intent
 from data.ids import OsdId, PgId
+from data.setting import Before, OsdAffinity, OsdCrushWeight, OsdOverride, Setting, UpmapItem
 
 _OTHERS = "left as found by others"
 _GONE = "left out, not in the map any more"
@@ -64,21 +54,17 @@ def next_return(
 def _next_return(
     view: ClusterView, drain: Drain, policy: Policy, context: Context, allowance: Allowance, starts: int
 ) -> Return:
-    open_keys = [key for key in drain.ours if not key.endswith(BEFORE) and not shared(key)]
+    open_keys = [key for key in drain.ours if not isinstance(key, Before) and not shared(key)]
     drain, open_keys, given_up = _abandoned(view, drain, context, policy, open_keys)
-    given_up[_OTHERS] += [
-        k for k in drain.ours if not k.endswith((BEFORE, THEIRS)) and foreign(view, drain, k, context)
-    ]
-    note = "".join(f"; {why}: {', '.join(keys)}" for why, keys in given_up.items() if keys)
+    given_up[_OTHERS] += [key for key in drain.ours if foreign(view, drain, key, context)]
+    note = "".join(f"; {why}: {', '.join(map(str, keys))}" for why, keys in given_up.items() if keys)
     idle = not in_flight(drain, context)
-    pins = {PgId(key[6:]) for key in open_keys if is_pin(key)}
-    absent = [
-        key for key in open_keys if key.endswith("/reweight") and view.osds[_osd_of(key)].is_down_and_out
-    ]
+    pins = {key.pg for key in open_keys if isinstance(key, UpmapItem)}
+    absent = [key for key in open_keys if isinstance(key, OsdOverride) and view.osds[key.osd].is_down_and_out]
     open_keys = [key for key in open_keys if key not in absent]
-    for key in (k for k in open_keys if k.endswith(("/reweight", "/crush_weight"))):
-        osd, goal = _osd_of(key), float(drain.saved[key])
-        if key.endswith("/reweight"):
+    for key in (k for k in open_keys if isinstance(k, OsdOverride | OsdCrushWeight)):
+        osd, goal = key.osd, float(drain.saved[key])
+        if isinstance(key, OsdOverride):
             if goal < view.osds[osd].reweight:
                 batch = override_down(view, osd, allowance, starts, goal)
             else:
@@ -90,22 +76,23 @@ def _next_return(
         if batch.unpin & allowance.taken:
             batch = Batch(waits_for="another drain's step on the same PGs")
         elif batch.unpin:
-            keys = [upmap_key(pg) for pg in sorted(batch.unpin)]
+            keys = [UpmapItem(pg) for pg in sorted(batch.unpin)]
             batch = _unpin(view, drain, context, allowance, keys, starts, "")
         return Return(drain, replace(batch, decided=batch.decided + note))
-    keys = [key for key in open_keys if is_pin(key) and PgId(key[6:]) not in allowance.taken]
+    upmaps = [key for key in open_keys if isinstance(key, UpmapItem)]
+    keys = [key for key in upmaps if key.pg not in allowance.taken]
     if keys:
         return Return(drain, _unpin(view, drain, context, allowance, keys, starts, note))
-    rest = [key for key in open_keys if not is_pin(key)]
+    rest = [key for key in open_keys if not isinstance(key, UpmapItem)]
     rest += to_give_back(view, drain, context)
-    if any(is_pin(key) for key in open_keys):
+    if upmaps:
         return Return(drain, Batch(waits_for="another drain's step on the same PGs"))
     if not idle:
         return Return(drain, Batch(waits_for="data still flows back"))
     if strays := release_strays(view, drain, context, allowance, starts, note):
         return Return(drain, strays)
-    for key in (key for key in rest if key.endswith("/affinity")):
-        batch = affinity.next_rung(view, _osd_of(key), float(drain.saved[key]), allowance)
+    for lowered in (key for key in rest if isinstance(key, OsdAffinity)):
+        batch = affinity.next_rung(view, lowered.osd, float(drain.saved[lowered]), allowance)
         return Return(drain, replace(batch, decided=batch.decided + note))
     if rest:
         return Return(drain, back({key: drain.saved[key] for key in rest}, note))
@@ -124,7 +111,7 @@ def release_strays(
     if drain.intent is Intent.QUARANTINE:
         return None
     strays = find_stray_upmaps(view, drain, context, allowance.room)
-    keys = [upmap_key(pg) for pg in strays if pg not in allowance.taken]
+    keys = [UpmapItem(pg) for pg in strays if pg not in allowance.taken]
     return _unpin(view, drain, context, allowance, keys, starts, note) if strays else None
 
 
@@ -133,7 +120,7 @@ def _unpin(
     drain: Drain,
     context: Context,
     allowance: Allowance,
-    keys: list[str],
+    keys: Collection[UpmapItem],
     starts: int,
     note: str,
 ) -> Batch:
@@ -142,12 +129,12 @@ def _unpin(
     commands: list[Command] = []
     pgs: list[PgId] = []
     full = unknown = ""
-    goals = _goals(view, drain, context, keys)
+    goals = _find_upmap_goals(view, drain, context, keys)
     for key in keys:
-        pg = view.pgs[PgId(key[6:])]
+        pg = view.pgs[key.pg]
         if len(pgs) == starts or (pg.id in context.survey.restless and not _waits(pg)):
             continue
-        goal = read_pairs(goals[key])
+        goal = goals[key.pg]
         was = {new: old for old, new in read_pairs(found(view, key)) if (old, new) not in goal}
         # Even where CRUSH's choice cannot be computed.
         up = applied(tuple(was.get(osd, osd) for osd in pg.up), goal)
@@ -171,14 +158,10 @@ def _unpin(
     return Batch(tuple(commands), frozenset(pgs), decided)
 
 
-def _osd_of(key: str) -> OsdId:
-    return OsdId(int(key.partition("/")[0].removeprefix("osd.")))
-
-
-def _describe_absence(view: ClusterView, drain: Drain, keys: Iterable[str]) -> str:
+def _describe_absence(view: ClusterView, drain: Drain, keys: Iterable[OsdOverride]) -> str:
     """Why the overrides of `keys` cannot be given back now, and what ends that."""
     values = ", ".join(
-        f"override {float(found(view, key)):.4f} of osd.{_osd_of(key)} to {float(drain.saved[key]):.4f}"
+        f"override {float(found(view, key)):.4f} of osd.{key.osd} to {float(drain.saved[key]):.4f}"
         for key in keys
     )
     return (
@@ -196,14 +179,14 @@ def _names(osds: Iterable[OsdId]) -> str:
     return ", ".join(f"osd.{osd}" for osd in osds)
 
 
-def _goals(view: ClusterView, drain: Drain, context: Context, keys: Iterable[str]) -> dict[str, str]:
-    """What each key becomes: as it was found, but for what other drains want of a PG, and for what the mon would
-    refuse for ever or drop: pairs of OSDs that are gone, and pins that are void as the map is now.
+def _find_upmap_goals(
+    view: ClusterView, drain: Drain, context: Context, keys: Iterable[Setting]
+) -> dict[PgId, Pairs]:
+    """The pairs that each PG among `keys` gets: as found, but for what other drains want of it, and for what the mon
+    would refuse for ever or drop: pairs of OSDs that are gone, and pairs that are void as the map is now.
     """
-    keys = tuple(keys)
-    pins = find_desired_upmaps(view, drain, context, [PgId(key[6:]) for key in keys if is_pin(key)])
-    pins = find_kept_pairs(view, pins)
-    return {key: write_pairs(pins[PgId(key[6:])]) if is_pin(key) else drain.saved[key] for key in keys}
+    pgs = [key.pg for key in keys if isinstance(key, UpmapItem)]
+    return find_kept_pairs(view, find_desired_upmaps(view, drain, context, pgs))
 
 
 def _without(view: ClusterView, drain: Drain, pgs: Iterable[PgId]) -> str:
@@ -211,49 +194,42 @@ def _without(view: ClusterView, drain: Drain, pgs: Iterable[PgId]) -> str:
     gone = [
         f"{write_pairs((pair,))} of PG {pg}"
         for pg in pgs
-        for pair in read_pairs(drain.saved.get(upmap_key(pg), ""))
+        for pair in read_pairs(drain.saved.get(UpmapItem(pg), ""))
         if not has_both_osds(view, pair)
     ]
     return f", without {', '.join(gone)}, for such an OSD is not in the map any more" if gone else ""
 
 
 def _abandoned(
-    view: ClusterView, drain: Drain, context: Context, policy: Policy, keys: list[str]
-) -> tuple[Drain, list[str], dict[str, list[str]]]:
+    view: ClusterView, drain: Drain, context: Context, policy: Policy, keys: Collection[Setting]
+) -> tuple[Drain, list[Setting], dict[str, list[Setting]]]:
     """Split the keys into those still to restore and, by why, those that others changed, the map lost, or the mon will
     not take.
     """
     ours = dict(drain.ours)
-    todo: list[str] = []
-    given_up: dict[str, list[str]] = {_OTHERS: [], _GONE: [], _REFUSED: []}
-    goals = _goals(view, drain, context, keys)
+    todo: list[Setting] = []
+    given_up: dict[str, list[Setting]] = {_OTHERS: [], _GONE: [], _REFUSED: []}
+    goals = _find_upmap_goals(view, drain, context, keys)
     for key in keys:
         now = found(view, key)
-        if _vanished(view, key):
+        if not is_in_map(view, key):
             why = _GONE
-        elif same(key, now, goals[key]):
+        elif same(key, now, write_pairs(goals[key.pg]) if isinstance(key, UpmapItem) else drain.saved[key]):
             continue
         elif not _is_ours(drain, context, key, now):
             why = _OTHERS
-        elif is_pin(key) and context.memory.attempts.get(key, 0) >= 2 * policy.pin_attempts:
+        elif isinstance(key, UpmapItem) and context.memory.attempts.get(key, 0) >= 2 * policy.pin_attempts:
             why = _REFUSED
         else:
             todo.append(key)
             continue
         given_up[why].append(key)
         del ours[key]
-        ours.pop(key + BEFORE, None)
+        ours.pop(Before(key), None)
     return (replace(drain, ours=ours) if ours != drain.ours else drain), todo, given_up
 
 
-def _is_ours(drain: Drain, context: Context, key: str, now: str) -> bool:
+def _is_ours(drain: Drain, context: Context, key: Setting, now: str) -> bool:
     """Whether a drain of ours set what stands: this one, or for a PG others, too, which may have sent it on."""
-    others = (other for other in context.drains if other.id != drain.id) if is_pin(key) else ()
+    others = (other for other in context.drains if other.id != drain.id) if isinstance(key, UpmapItem) else ()
     return is_ours((drain, *others), key, now)
-
-
-def _vanished(view: ClusterView, key: str) -> bool:
-    kind, _, name = key.partition("/")
-    if kind == "upmap":
-        return PgId(name) not in view.pgs
-    return kind.startswith("osd.") and _osd_of(key) not in view.osds

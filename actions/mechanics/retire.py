@@ -15,13 +15,14 @@ from actions.context import Context
 from actions.flight import Allowance, stirrable
 from actions.foresight import Placement, placed, stirred_by, weighed, why_no_crush_weight
 from actions.guards.verdict import count
-from actions.ledger import Pairs, command_for, found, pinned, same, upmap_key, write_pairs
+from actions.ledger import Pairs, command_for, found, pinned, same, write_pairs
 from actions.mechanics.batch import Batch, Bound, bound_for, pin
 from actions.mechanics.weight import GRAIN
 from actions.survey import Survey, whole
 from actions.topology import applied, domains, pairs_for
 from data.drain import Drain, Intent, Mechanic
 from data.ids import OsdId, PgId
+from data.setting import UpmapItem
 
 FLAGS = ("norebalance", "nobackfill")
 
@@ -41,7 +42,7 @@ def next_rung(view: ClusterView, drain: Drain, osd: OsdId, context: Context, all
     lost = lost[: max(0, allowance.peering)]
     if lost:
         allowance.stir(lost)
-        again = (command_for(key, drain.ours[key]) for key in map(upmap_key, lost))
+        again = (command_for(key, drain.ours[key]) for key in map(UpmapItem, lost))
         return Batch(
             _flagged(again), frozenset(lost), f"pin {', '.join(lost)} again: the last pin does not stand"
         )
@@ -75,7 +76,7 @@ def next_rung(view: ClusterView, drain: Drain, osd: OsdId, context: Context, all
 
 def returnable(view: ClusterView, drain: Drain, context: Context, allowance: Allowance) -> bool:
     """Whether a pin of a bystander stands whose PG has room where CRUSH wants it, or is on its way there."""
-    own = {pg for pg in context.survey.restless if upmap_key(pg) in drain.ours}
+    own = {pg for pg in context.survey.restless if UpmapItem(pg) in drain.ours}
     return bool(own) or any(_free(view, drain, allowance))
 
 
@@ -98,7 +99,7 @@ def release(view: ClusterView, drain: Drain, survey: Survey, allowance: Allowanc
 def _free(view: ClusterView, drain: Drain, allowance: Allowance) -> Iterator[tuple[PgId, Bound]]:
     """PGs pinned by the retirement, with what CRUSH's own place would take in, where that fits."""
     stirred = drain.plan.stirred if drain.plan else ()
-    pins = [pg for pg in stirred if view.upmap_items.get(pg) and drain.ours.get(upmap_key(pg))]
+    pins = [pg for pg in stirred if view.upmap_items.get(pg) and drain.ours.get(UpmapItem(pg))]
     for id_, want in placed(view, (), pins, pinned=False).items():
         pg = view.pgs[id_]
         bound = bound_for(view, pg, want)
@@ -122,7 +123,7 @@ def _lost_pins(view: ClusterView, drain: Drain, context: Context) -> list[PgId]:
     survey = context.survey
     astray: dict[PgId, Pairs] = {}
     for id_, pairs in pinned(drain.ours).items():
-        key, pg = upmap_key(id_), survey.restless.get(id_)
+        key, pg = UpmapItem(id_), survey.restless.get(id_)
         if not pairs or pg is None or pg.up == pg.acting or not survey.is_whole(pg):
             continue
         now = found(view, key)
@@ -176,6 +177,6 @@ def _pins(view: ClusterView, after: Placement, raw: Placement) -> tuple[list[Com
         if pairs is None or not domains(view.crush, pool).legal(pg.up):
             continue
         kept.add(id_)
-        if not same(upmap_key(id_), write_pairs(pairs), write_pairs(standing)):
+        if not same(UpmapItem(id_), write_pairs(pairs), write_pairs(standing)):
             commands.append(pin(id_, pairs))
     return commands, kept

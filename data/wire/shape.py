@@ -12,6 +12,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 
 from data.refusal import Refusal
+from data.setting import Setting, read_setting
 
 T = TypeVar("T")
 
@@ -30,14 +31,15 @@ class Shape(Generic[T]):
 
     Written without the fields that have their default; read with those defaults, so that a reader of today
     understands a writer who knew fewer fields. A field that the dataclass lacks is refused on reading. Times
-    are RFC 3339 with an offset and come back as UTC. Integer keys of a mapping are strings, as JSON must.
+    are RFC 3339 with an offset and come back as UTC. Integers and settings that are keys of a mapping are strings, as
+    JSON must.
     """
 
     def __init__(self, kind: type[T], name: str | None = None) -> None:
         self._kind, self._name = kind, name or kind.__name__
         self._struct = _struct_of(kind)
-        self._decoder = msgspec.json.Decoder(self._struct)
-        self._encoder = msgspec.json.Encoder()
+        self._decoder = msgspec.json.Decoder(self._struct, dec_hook=_read_text)
+        self._encoder = msgspec.json.Encoder(enc_hook=_write_text)
         # msgspec learns a dataclass at its first use and shows other threads what it has half learnt: they crash.
         msgspec.json.Decoder(kind)
         hints = typing.get_type_hints(kind)
@@ -80,6 +82,19 @@ class Shape(Generic[T]):
             if (time := getattr(value, name)) is not None and time.tzinfo is not UTC
         }
         return dataclasses.replace(value, **foreign) if foreign else value  # type: ignore[type-var]
+
+
+def _read_text(kind: type, text: Any) -> Setting:
+    """What msgspec does not know by itself. Raises ValueError."""
+    if kind is Setting and isinstance(text, str):
+        return read_setting(text)
+    raise NotImplementedError(kind)
+
+
+def _write_text(value: object) -> str:
+    if isinstance(value, Setting):
+        return str(value)
+    raise NotImplementedError(type(value))
 
 
 def _struct_of(kind: type) -> type[msgspec.Struct]:

@@ -106,8 +106,8 @@ def _describe(one: UnverifiedText) -> dict[str, Any]:
         "reason": drain.reason,
         "pgs": None if plan is None else len(plan.moves),
         "bytes": None if plan is None else plan.bytes,
-        "set": dict(drain.ours),
-        "puts_back": dict(drain.saved),
+        "set": {str(key): value for key, value in drain.ours.items()},
+        "puts_back": {str(key): value for key, value in drain.saved.items()},
         "then": "it goes on where this says, and a cancel puts back what this says",
     }
 

@@ -32,6 +32,7 @@ from actions.states import ACTIVE
 from data.clock import Clock, lately
 from data.drain import Drain
 from data.refusal import Refusal
+from data.setting import Setting
 from data.store.port import Store
 from service.access.acts import describe_act
 from service.access.audit import Call, audit_line
@@ -145,7 +146,7 @@ class HandCluster:
     record: Callable[[Step, str], None] = lambda _step, _answered: None
     """Puts a step and what was answered on record."""
     _view: ClusterView | None = None
-    _written: dict[str, str] = field(default_factory=dict)
+    _written: dict[Setting, str] = field(default_factory=dict)
     """What was carried out since the last look, by its key: a step may set a flag and clear it."""
     _epoch: int = 0
 
@@ -169,7 +170,7 @@ class HandCluster:
             revision=owner.revision if owner else 0,
             epoch=self._epoch,
             expires_at=0.0,
-            key=key,
+            key=str(key),
             value=value,
             expects=self._expected(command, self._view),
         )
@@ -196,7 +197,7 @@ class HandCluster:
         key = key_of(command)
         return self._written.get(key, found(view, key))
 
-    def _owner(self, key: str, value: str) -> Drain | None:
+    def _owner(self, key: Setting, value: str) -> Drain | None:
         """The drain whose ledger holds this write: it was stored before the command came here."""
         return next(
             (drain for drain in self.drains() if key in drain.ours and same(key, drain.ours[key], value)),

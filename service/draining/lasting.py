@@ -11,6 +11,7 @@ from actions.ledger import ABSENT
 from actions.policy import Policy
 from actions.states import BEGUN, COUNTED
 from data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Drain, DrainState, JournalEntry, Progress
+from data.setting import OsdCrushWeight, OsdOverride, OsdSetting
 from data.store.port import Store
 from service.draining.timeline import Sample
 
@@ -112,12 +113,12 @@ def _not_moved(progress: Progress) -> float:
 def _not_done(drain: Drain, name: str) -> float:
     """The share of what follows that is still to come: as much as its weights still have of what they had."""
     if name.startswith(AFTER_OVERRIDE):
-        return _kept(drain, "reweight")
-    return _kept(drain, "crush_weight") if name.startswith(AFTER_WEIGHT) else 1.0
+        return _find_kept_share(drain, OsdOverride)
+    return _find_kept_share(drain, OsdCrushWeight) if name.startswith(AFTER_WEIGHT) else 1.0
 
 
-def _kept(drain: Drain, what: str) -> float:
-    names = [f"osd.{osd}/{what}" for osd in drain.osds]
+def _find_kept_share(drain: Drain, kind: type[OsdSetting]) -> float:
+    names = [kind(osd) for osd in drain.osds]
     both = [(drain.ours.get(name, ABSENT), drain.saved.get(name, ABSENT)) for name in names]
     known = [(float(now), float(had)) for now, had in both if ABSENT not in (now, had)]
     had = sum(had for _, had in known)

@@ -21,6 +21,7 @@ from tests.actions.made import (
     changed_pg,
     device,
 )
+from tests.settings_by_text import by_setting
 
 
 def verdict(code: str, view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
@@ -82,7 +83,7 @@ def with_states(
     """
     view = calm_view()
     pgs = [pg.id for pg in view.pgs.values() if 0 not in pg.up][:elsewhere] or [first_pg(view)]
-    drain = a_drain(ours={f"upmap/{pgs[0]}": "0>3"}) if mine else a_drain()
+    drain = a_drain(ours=by_setting({f"upmap/{pgs[0]}": "0>3"})) if mine else a_drain()
     for pg in pgs:
         view = changed_pg(view, pg, states=frozenset(states))
     return world(view, drain)

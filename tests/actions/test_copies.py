@@ -19,6 +19,7 @@ from data.store.sqlite import MEMORY, SqliteStore
 from tests.actions.made import NOW, a_drain, a_plan, calm_view, wide_spec
 from tests.actions.made_keep import SIGNING_KEY, KeepInMemory, LeaseInHand
 from tests.actions.run import Run, empty, map_of, whole
+from tests.settings_by_text import by_setting
 
 S = DrainState
 
@@ -62,7 +63,7 @@ def run() -> Iterator[Kept]:
 
 
 def whole_drain() -> Drain:
-    drain = a_drain(0, saved={"osd.0/reweight": "1.0"}, ours={"upmap/1.3": "0>4"})
+    drain = a_drain(0, saved=by_setting({"osd.0/reweight": "1.0"}), ours=by_setting({"upmap/1.3": "0>4"}))
     return replace(drain, plan=a_plan(calm_view(), drain))
 
 
@@ -182,8 +183,10 @@ def test_the_higher_revision_wins_whichever_side_has_it() -> None:
 @pytest.mark.parametrize("state", [s for s in S if s not in (S.CANCELLED, S.HANDED_OVER)])
 def test_equal_revisions_that_differ_stop_and_ask_a_person(state: S) -> None:
     keep, store = KeepInMemory(), SqliteStore(MEMORY)
-    stored = replace(whole_drain(), state=state, ours={"upmap/1.3": "0>4"})
-    kept = replace(stored, ours={"upmap/1.3": "0>5", "upmap/1.4": "0>6"}, saved={"upmap/1.4": ""})
+    stored = replace(whole_drain(), state=state, ours=by_setting({"upmap/1.3": "0>4"}))
+    kept = replace(
+        stored, ours=by_setting({"upmap/1.3": "0>5", "upmap/1.4": "0>6"}), saved=by_setting({"upmap/1.4": ""})
+    )
     store.save_drain(stored)
     keep.texts = {name_of(kept): written(kept)}
     Copies(store, keep).recover(NOW)
@@ -191,8 +194,8 @@ def test_equal_revisions_that_differ_stop_and_ask_a_person(state: S) -> None:
     assert found is not None
     assert found.state in (S.FAILED, S.PAUSED)
     assert "two controllers" in found.ended_why + " ".join(found.held_by)
-    assert found.ours == {"upmap/1.3": "0>4", "upmap/1.3~": "0>5", "upmap/1.4": "0>6"}
-    assert found.saved.keys() == {"upmap/1.4", "osd.0/reweight"}
+    assert found.ours == by_setting({"upmap/1.3": "0>4", "upmap/1.3~": "0>5", "upmap/1.4": "0>6"})
+    assert {str(key) for key in found.saved} == {"upmap/1.4", "osd.0/reweight"}
     assert read("x", keep.texts[name_of(kept)]) == found
     store.close()
 

@@ -11,10 +11,11 @@ import pytest
 from actions.cluster.port import RemoveUpmap, SetUpmap
 from actions.cluster.view import ClusterView, Pg
 from actions.desired import find_desired_upmaps, fold_base_pairs, follow_map, list_claims_for_others
-from actions.ledger import BEFORE, booked, find_base, is_ours, upmap_key, write_pairs
+from actions.ledger import booked, find_base, is_ours, write_pairs
 from actions.topology import domains
 from data.drain import Drain, DrainState, Mechanic, Move, Plan
 from data.ids import OsdId, PgId
+from data.setting import Before, OsdFlag, UpmapItem
 from tests.actions.made import NOW, a_context, a_drain, calm_view, changed_pg
 
 S = DrainState
@@ -34,7 +35,7 @@ def draining(osd: int, pg: PgId, target: int, *, age: int = 1, **changes: object
     """A drain that has sent the PG from its OSD to the target."""
     move = Move(pg, OsdId(osd), OsdId(target), 1)
     plan = Plan(Mechanic.UPMAP_WALK, "", 1, (move,), None, None, None, None, "")
-    key = upmap_key(pg)
+    key = UpmapItem(pg)
     book = {"saved": {key: ""}, "ours": {key: f"{osd}>{target}"}}
     return a_drain(osd, plan=plan, created_at=NOW - timedelta(hours=age), **{**book, **changes})
 
@@ -55,9 +56,9 @@ def test_a_drain_that_sends_a_pg_on_takes_over_what_others_had_left_before_the_f
     other = next(osd for osd in targets_of(pg, two) if osd != target)
     command = SetUpmap(pg.id, ((one, target), (two, other)))
     second = booked(a_drain(two), view, (command,), {pg.id}, (first,))
-    assert second.saved[upmap_key(pg.id)] == ""
+    assert second.saved[UpmapItem(pg.id)] == ""
     alone = booked(a_drain(two), view, (command,), {pg.id})
-    assert alone.saved[upmap_key(pg.id)] == f"{one}>{target}"
+    assert alone.saved[UpmapItem(pg.id)] == f"{one}>{target}"
 
 
 @pytest.mark.parametrize("cancelled", ["first", "second"])
@@ -74,7 +75,7 @@ def test_whichever_of_two_drains_is_cancelled_the_pair_of_the_other_stays(cancel
     )
     first = draining(one, pg.id, one_to, age=2)
     both = f"{one}>{one_to} {two}>{two_to}"
-    second = draining(two, pg.id, two_to, ours={upmap_key(pg.id): both})
+    second = draining(two, pg.id, two_to, ours={UpmapItem(pg.id): both})
     view = pinned_view(pg, (one, one_to), (two, two_to))
     gone, stays = (first, second) if cancelled == "first" else (second, first)
     gone = replace(gone, state=S.CANCELLING)
@@ -89,7 +90,7 @@ def test_what_a_cancelled_drain_leaves_for_another_one_is_not_a_strangers() -> N
     pg = first_pg()
     one, two = pg.up[:2]
     one_to = next(targets_of(pg, one))
-    key = upmap_key(pg.id)
+    key = UpmapItem(pg.id)
     stays = draining(one, pg.id, one_to, ours={key: ""})
     gone = draining(two, pg.id, two, state=S.CANCELLING)
     view = pinned_view(pg, (one, one_to))
@@ -100,7 +101,7 @@ def test_what_a_cancelled_drain_leaves_for_another_one_is_not_a_strangers() -> N
 
 def test_of_books_of_version_0_1_0_what_another_drain_had_sent_is_not_the_base() -> None:
     pg = first_pg()
-    key = upmap_key(pg.id)
+    key = UpmapItem(pg.id)
     first = a_drain(1, saved={key: "7>8"}, ours={key: "7>8 1>4"})
     second = a_drain(2, saved={key: "7>8 1>4"}, ours={key: "7>8 1>4 2>5"})
     for order in ((first, second), (second, first)):
@@ -112,7 +113,7 @@ def test_a_pair_that_the_mon_tidied_comes_back_and_one_that_a_person_took_off_do
     pg = first_pg()
     one, two = pg.up[:2]
     target = next(targets_of(pg, one))
-    key = upmap_key(pg.id)
+    key = UpmapItem(pg.id)
     stranger = next(osd for osd in calm_view().osds if osd not in pg.up)
     could_stand = a_drain(two, saved={key: f"{one}>{target}"}, ours={key: f"{one}>{target}"})
     tidied = a_drain(two, saved={key: f"{stranger}>{target}"}, ours={key: f"{stranger}>{target}"})
@@ -130,7 +131,7 @@ def test_a_book_whose_pairs_all_stand_is_left_as_it_is() -> None:
     one = pg.up[0]
     target = next(targets_of(pg, one))
     pairs = write_pairs(((one, target),))
-    drain = a_drain(one, saved={upmap_key(pg.id): pairs}, ours={upmap_key(pg.id): pairs})
+    drain = a_drain(one, saved={UpmapItem(pg.id): pairs}, ours={UpmapItem(pg.id): pairs})
     assert fold_base_pairs(drain, pinned_view(pg, (one, target)), ()) is drain
     assert booked(drain, calm_view(), (RemoveUpmap(pg.id),)).saved == drain.saved
 
@@ -139,11 +140,11 @@ def test_a_command_that_did_not_arrive_is_no_persons_hand_but_once_it_stood_its_
     pg = first_pg()
     one = pg.up[0]
     target = next(targets_of(pg, one))
-    key, pairs = upmap_key(pg.id), f"{one}>{target}"
-    sent = a_drain(one, saved={key: pairs}, ours={key: pairs, key + BEFORE: ""})
+    key, pairs = UpmapItem(pg.id), f"{one}>{target}"
+    sent = a_drain(one, saved={key: pairs}, ours={key: pairs, Before(key): ""})
     assert fold_base_pairs(sent, calm_view(), ()) is sent
     stood = fold_base_pairs(sent, pinned_view(pg, (one, target)), ())
-    assert key + BEFORE not in stood.ours
+    assert Before(key) not in stood.ours
     assert fold_base_pairs(stood, calm_view(), ()).saved[key] == ""
 
 
@@ -151,10 +152,10 @@ def test_a_drain_that_loses_a_flag_and_a_pair_at_one_look_is_one_revision_on() -
     pg = first_pg()
     one = pg.up[0]
     target = next(targets_of(pg, one))
-    key, pairs = upmap_key(pg.id), f"{one}>{target}"
-    drain = a_drain(one, saved={key: pairs}, ours={key: pairs, "flag/norebalance": "on"})
+    key, pairs = UpmapItem(pg.id), f"{one}>{target}"
+    drain = a_drain(one, saved={key: pairs}, ours={key: pairs, OsdFlag("norebalance"): "on"})
     followed = follow_map(drain, calm_view(), (drain,))
     assert followed.revision == drain.revision + 1
-    assert "flag/norebalance" not in followed.ours
+    assert OsdFlag("norebalance") not in followed.ours
     assert followed.saved[key] == ""
     assert follow_map(followed, calm_view(), (followed,)) is followed

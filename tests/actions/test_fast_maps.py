@@ -16,12 +16,13 @@ from actions.context import Context, Memory
 from actions.controller import Controller
 from actions.fast_maps import RECORD, SLOW_ANSWER_SECONDS, find_cost
 from actions.interval_claims import describe_left
-from actions.ledger import BEFORE, FAST_MAPS, THEIRS
+from actions.ledger import FAST_MAPS
 from actions.map_pace import MapPace
 from actions.policy import Policy
 from actions.survey import survey
 from data.drain import Drain, DrainState
 from data.ids import PgId
+from data.setting import Before, Yielded, strip_note
 from tests.actions.made import wide_spec
 from tests.actions.made_keep import KeepInMemory
 from tests.actions.run import Run
@@ -79,7 +80,7 @@ def test_it_is_set_while_a_drain_moves_and_is_exactly_as_before_at_its_end(befor
         run.until(drain, S.VERIFIED)
         assert interval(run) == before
         assert writes(run) == ["0.25", before]
-        assert not any(key.startswith(FAST_MAPS) for key in run.known(drain).ours)
+        assert not any(strip_note(key) == FAST_MAPS for key in run.known(drain).ours)
 
 
 def test_the_ledger_and_the_cluster_know_the_value_before_it_is_set() -> None:
@@ -168,7 +169,7 @@ def test_what_an_operator_sets_or_removes_is_theirs_for_the_rest_of_the_drain(th
         drain = fast(run)
         run.cluster.apply(SetOption(PROPOSE_INTERVAL, theirs, "mon"))
         run.ticks(3)
-        assert FAST_MAPS + THEIRS in run.known(drain).ours
+        assert Yielded(FAST_MAPS) in run.known(drain).ours
         run.until(drain, S.VERIFIED)
         assert interval(run) == theirs
         assert writes(run) == ["0.25"]
@@ -209,7 +210,7 @@ def test_a_key_without_the_right_tries_once_and_the_drain_goes_on() -> None:
         drain = run.drain("osd.0")
         run.until(drain, S.VERIFIED)
         assert tried == [SetOption(PROPOSE_INTERVAL, "0.25", "mon")]
-        assert not any(key.startswith(FAST_MAPS) for key in run.known(drain).ours)
+        assert not any(strip_note(key) == FAST_MAPS for key in run.known(drain).ours)
 
 
 def test_a_cluster_that_does_not_take_the_record_keeps_it_off() -> None:
@@ -381,4 +382,4 @@ def test_an_interval_that_did_not_show_is_tried_three_times() -> None:
         drain = run.drain("osd.0")
         run.until(drain, S.VERIFIED)
         assert writes(run).count("0.25") == 3
-        assert FAST_MAPS + BEFORE not in run.known(drain).ours
+        assert Before(FAST_MAPS) not in run.known(drain).ours

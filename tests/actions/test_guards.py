@@ -16,6 +16,7 @@ from actions.policy import Policy
 from data.drain import Drain, DrainState, Mechanic, Move, Plan
 from data.ids import OsdId, PgId
 from data.outlook import Status
+from data.setting import UpmapItem
 from tests.actions.guarded import (
     a_member_down,
     automatic,
@@ -38,6 +39,7 @@ from tests.actions.made import (
     changed_pg,
     device,
 )
+from tests.settings_by_text import by_setting
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "guards"
 S = DrainState
@@ -189,7 +191,9 @@ DANGERS = [
     Danger(
         "conflict",
         "is now 0.5",
-        lambda: world(changed_osd(calm_view(), 0, reweight=0.5), a_drain(ours={"osd.0/reweight": "1.0"})),
+        lambda: world(
+            changed_osd(calm_view(), 0, reweight=0.5), a_drain(ours=by_setting({"osd.0/reweight": "1.0"}))
+        ),
     ),
     Danger("conflict", "is not in the map", lambda: world(drain=a_drain(77))),
     Danger("conflict", "3 times and the map never shows it", lambda: dropped_pin()),
@@ -222,13 +226,13 @@ def grown() -> dict[int, object]:
 def dropped_pin() -> tuple[ClusterView, Drain, Policy, Context]:
     view = calm_view()
     pg = first_pg(view)
-    memory = replace(a_context(view).memory, attempts={f"upmap/{pg}": 3})
-    return world(view, a_drain(ours={f"upmap/{pg}": "0>9"}), memory=memory)
+    memory = replace(a_context(view).memory, attempts={UpmapItem(pg): 3})
+    return world(view, a_drain(ours=by_setting({f"upmap/{pg}": "0>9"})), memory=memory)
 
 
 def foreign_pin() -> tuple[ClusterView, Drain, Policy, Context]:
     view = replace(calm_view(), upmap_items={PgId("1.0"): ((1, 9),)})
-    return world(view, a_drain(ours={"upmap/1.0": "0>9"}))
+    return world(view, a_drain(ours=by_setting({"upmap/1.0": "0>9"})))
 
 
 def torrent() -> tuple[ClusterView, Drain, Policy, Context]:
@@ -316,13 +320,13 @@ def test_a_host_that_crush_splits_in_two_may_share_one_nvme_for_db_and_wal() -> 
 
 
 def test_a_lost_command_is_no_conflict() -> None:
-    drain = a_drain(ours={"osd.0/reweight": "0.9", "osd.0/reweight~": "1.0"})
+    drain = a_drain(ours=by_setting({"osd.0/reweight": "0.9", "osd.0/reweight~": "1.0"}))
     assert isinstance(verdict("conflict", *world(drain=drain)), Pass)
 
 
 def test_a_pair_that_the_mon_took_away_is_no_conflict() -> None:
     view = replace(calm_view(), upmap_items={PgId("1.0"): ((1, 9),)})
-    drain = a_drain(ours={"upmap/1.0": "1>9 0>3"})
+    drain = a_drain(ours=by_setting({"upmap/1.0": "1>9 0>3"}))
     assert isinstance(verdict("conflict", *world(view, drain)), Pass)
 
 
@@ -346,7 +350,9 @@ def test_a_drain_that_is_paused_keeps_its_place_in_the_budget() -> None:
 def test_our_own_flag_does_not_stop_us() -> None:
     view = replace(calm_view(), flags=frozenset({"norebalance"}))
     assert isinstance(verdict("operator-flags", *world(view)), Refuse)
-    assert isinstance(verdict("operator-flags", *world(view, a_drain(ours={"flag/norebalance": "on"}))), Pass)
+    assert isinstance(
+        verdict("operator-flags", *world(view, a_drain(ours=by_setting({"flag/norebalance": "on"})))), Pass
+    )
 
 
 def test_space_counts_what_other_drains_have_still_to_move() -> None:
@@ -365,7 +371,7 @@ def test_space_counts_what_other_drains_have_still_to_move() -> None:
 
 def test_a_pin_that_another_drain_moved_on_is_no_conflict() -> None:
     view = replace(calm_view(), upmap_items={PgId("1.0"): ((0, 9),)})
-    mine = a_drain(0, ours={"upmap/1.0": "0>5"}, saved={"upmap/1.0": ""})
-    other = a_drain(5, ours={"upmap/1.0": "0>9"}, saved={"upmap/1.0": "0>5"})
+    mine = a_drain(0, ours=by_setting({"upmap/1.0": "0>5"}), saved=by_setting({"upmap/1.0": ""}))
+    other = a_drain(5, ours=by_setting({"upmap/1.0": "0>9"}), saved=by_setting({"upmap/1.0": "0>5"}))
     assert isinstance(verdict("conflict", view, mine, POLICY, a_context(view, mine, other)), Pass)
     assert isinstance(verdict("conflict", view, mine, POLICY, a_context(view, mine)), Refuse)

@@ -15,6 +15,7 @@ from data.ids import OsdId
 from tests.actions.made import a_drain, calm_view, device, wide_spec
 from tests.actions.made_channel import MonInMemory
 from tests.actions.test_copies import Kept
+from tests.settings_by_text import by_setting
 
 S = DrainState
 
@@ -171,8 +172,12 @@ def test_what_an_ended_drain_left_standing_is_put_back_by_whoever_comes_next() -
         left = a_drain(
             0,
             state=S.CANCELLED,
-            saved={"option/osd_max_backfills": "8", "balancer": "-", "option/osd_recovery_max_active": "7"},
-            ours={"option/osd_max_backfills": "1", "balancer": "off", "option/osd_recovery_max_active": "3"},
+            saved=by_setting(
+                {"option/osd_max_backfills": "8", "balancer": "-", "option/osd_recovery_max_active": "7"}
+            ),
+            ours=by_setting(
+                {"option/osd_max_backfills": "1", "balancer": "off", "option/osd_recovery_max_active": "3"}
+            ),
         )
         run.store.save_drain(left)
         run.started()

@@ -11,8 +11,10 @@ from actions.policy import Policy
 from data.drain import DrainState as S
 from data.drain import Intent
 from data.ids import DeviceId, OsdId
+from data.setting import OsdOverride, UpmapItem
 from tests.actions.made import a_drain, wide_spec
 from tests.actions.run import Run, empty, whole
+from tests.settings_by_text import by_setting
 
 SPEC = wide_spec(hosts=6, per_host=2, racks=0, pg_num=64, used=0.3)
 POLICY = Policy(out_share_max=0.5, drains_per_rack=9, drains_per_cluster=9)
@@ -32,7 +34,7 @@ def test_the_override_of_an_osd_that_the_mon_marked_out_is_the_one_that_it_gets_
         mark_out(run, OSD)
         view = run.cluster.view()
         assert (view.osds[OSD].reweight, view.osds[OSD].old_weight) == (0.0, 1.0)
-        assert found(view, "osd.0/reweight") == "1.0"
+        assert found(view, OsdOverride(OSD)) == "1.0"
         run.cluster.revive(OSD)
         view = run.cluster.view()
         assert (view.osds[OSD].reweight, view.osds[OSD].old_weight) == (1.0, 0.0)
@@ -108,10 +110,10 @@ def test_a_pair_of_others_whose_target_the_mon_marked_out_is_not_put_back() -> N
         a_drain(1),
         intent=Intent.REPLACE,
         state=S.DRAINING,
-        saved={f"upmap/{pg.id}": pair},
-        ours={f"upmap/{pg.id}": ""},
+        saved=by_setting({f"upmap/{pg.id}": pair}),
+        ours=by_setting({f"upmap/{pg.id}": ""}),
     )
     assert forget_void_pairs(drain, view, (drain,)) is drain
     cluster.stop_osd(target)
     cluster.advance(3600.0)
-    assert forget_void_pairs(drain, cluster.view(), (drain,)).saved[f"upmap/{pg.id}"] == ""
+    assert forget_void_pairs(drain, cluster.view(), (drain,)).saved[UpmapItem(pg.id)] == ""

@@ -22,6 +22,7 @@ from actions.pacing import Pace, Tempo, find_look_seconds, latency_seen, pace, s
 from actions.space import room
 from data.ids import OsdId, PgId
 from tests.actions.made import NOW, POLICY, a_context, a_drain, a_plan, calm_view, changed_pg
+from tests.settings_by_text import by_setting
 
 
 def asked_twice(budget: int, in_flight: int, ratio: float | None, *, urgent: bool = False) -> Pace:
@@ -164,7 +165,7 @@ def test_a_slow_target_to_which_nothing_moves_yet_holds_the_drain() -> None:
 def test_nothing_starts_while_a_pg_of_ours_peers() -> None:
     view = calm_view()
     busy = changed_pg(view, PgId("1.0"), states=frozenset({"peering"}))
-    drain = a_drain(ours={"upmap/1.0": "0>3"})
+    drain = a_drain(ours=by_setting({"upmap/1.0": "0>3"}))
     context = a_context(busy, drain)
     assert allowance(context, POLICY, room(context.survey, POLICY)).starts(budget=8, mine=1) == 0
     rest = a_context(view, drain)
@@ -209,7 +210,7 @@ def test_what_waits_for_backfill_is_pinned_back_to_where_its_data_is() -> None:
     waiting = replace(
         changed_pg(view, move.pg, up=sent, states=states), upmap_items={move.pg: ((0, int(move.target)),)}
     )
-    drain = replace(drain, ours={f"upmap/{move.pg}": f"0>{move.target}"})
+    drain = replace(drain, ours=by_setting({f"upmap/{move.pg}": f"0>{move.target}"}))
     context = a_context(waiting, drain)
     batch = pull_back(waiting, drain, context, allowance(context, POLICY, room(context.survey, POLICY)))
     assert [type(command).__name__ for command in batch.commands] == ["RemoveUpmap"]

@@ -15,6 +15,7 @@ from actions.publishing import AT_ONCE, Ledger, Publishing, publishing, read_led
 from data.drain import DrainState
 from data.ids import DeviceId, OsdId
 from data.outlook import Outlook, Status
+from data.setting import DeviceLife
 from tests.actions.made import NOW, POLICY, a_drain, bad_outlook, calm_view, device, wide_spec
 from tests.actions.test_copies import Kept
 
@@ -125,7 +126,7 @@ def test_the_controller_tells_it_once_and_journals_it_and_nothing_is_thrown_out(
     assert device(0) in run.cluster.view().lives
     sent = [command for command in run.watched.commands if isinstance(command, PublishLife)]
     assert len(sent) == 1
-    assert key_of(sent[0]) == f"life/{device(0)}"
+    assert key_of(sent[0]) == DeviceLife(device(0))
     assert any(value_of(sent[0]) in entry.decided for entry in run.store.journal("life"))
     run.cluster.advance(3600)
     assert run.cluster.view().osds[OsdId(0)].reweight == 1.0

@@ -17,6 +17,7 @@ from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, OsdId
 from tests.actions.made import NOW, a_drain, a_plan, changed_osd, settled_memory, tiny_spec, wide_spec
 from tests.actions.run import Run, whole
+from tests.settings_by_text import by_setting
 
 S = DrainState
 SPEC = wide_spec(hosts=8, per_host=2, racks=4, pg_num=64, used=0.3)
@@ -54,8 +55,8 @@ def under_way(intent: Intent, osds: tuple[int, ...]) -> Drain:
         drain,
         device=FLASH,
         plan=a_plan(view, drain),
-        saved=dict.fromkeys(names, "1.0") | {f"upmap/{pg.id}": f"{pg.up[1]}>{osds[0]}"},
-        ours=dict.fromkeys(names, "0.5") | {f"upmap/{pg.id}": f"{osds[0]}>{target}"},
+        saved=by_setting(dict.fromkeys(names, "1.0") | {f"upmap/{pg.id}": f"{pg.up[1]}>{osds[0]}"}),
+        ours=by_setting(dict.fromkeys(names, "0.5") | {f"upmap/{pg.id}": f"{osds[0]}>{target}"}),
     )
 
 

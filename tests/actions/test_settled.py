@@ -8,6 +8,7 @@ from datetime import timedelta
 from actions.cluster.view import ClusterView
 from actions.context import Memory
 from data.ids import PgId
+from data.setting import ConfigOption, UpmapItem
 from tests.actions.made import NOW, POLICY, calm_view, changed_pg, settled_memory
 
 PG = PgId("1.0")
@@ -18,7 +19,7 @@ LATER = NOW + timedelta(seconds=2 * POLICY.statistics_seconds)
 def after_pin(view: ClusterView, *, known: bool = True) -> Memory:
     """What is remembered once the cluster took a command that changes the PG at the next epoch."""
     waited = settled_memory(view).looked(view, NOW, POLICY)
-    return waited.sent({PG: view.epoch + 1}, ("upmap/1.0",), NOW, POLICY, known=known)
+    return waited.sent({PG: view.epoch + 1}, (UpmapItem(PG),), NOW, POLICY, known=known)
 
 
 def next_look(view: ClusterView, *, at: int = 1) -> ClusterView:
@@ -51,7 +52,7 @@ def test_a_report_from_elsewhere_than_the_map_sends_the_pg_shows_nothing() -> No
 def test_time_must_pass_after_a_command_that_changes_no_pg_or_whose_epoch_is_not_known() -> None:
     view = calm_view()
     seen = next_look(view)
-    option = after_pin(view).sent({}, ("option/osd_max_backfills",), NOW, POLICY)
+    option = after_pin(view).sent({}, (ConfigOption("osd_max_backfills"),), NOW, POLICY)
     for memory in (option, after_pin(view, known=False)):
         assert not memory.looked(seen, SOON, POLICY).settled(seen)
         late = replace(seen, as_of=LATER)

@@ -19,6 +19,7 @@ from tests.actions.made import NOW, wide_spec
 from tests.actions.made_keep import SIGNING_KEY, KeepInMemory
 from tests.actions.run import whole
 from tests.actions.test_copies import Kept, whole_drain
+from tests.settings_by_text import by_setting
 
 NAMES = st.text(min_size=1, max_size=30)
 TEXTS = st.text(max_size=200)
@@ -153,7 +154,9 @@ def test_a_forged_drain_of_a_higher_revision_moves_nothing_until_it_is_removed(
     else:
         run.ticks(2)
         drain = replace(whole_drain(), state=DrainState.DRAINING)
-    forged = replace(drain, revision=drain.revision + 500, asked_by="nobody", ours={"osd.1/reweight": "0.0"})
+    forged = replace(
+        drain, revision=drain.revision + 500, asked_by="nobody", ours=by_setting({"osd.1/reweight": "0.0"})
+    )
     name = name_of(forged)
     good = run.keep.texts.get(name)
     run.keep.texts[name] = {

@@ -26,6 +26,7 @@ from tests.actions.made import (
     wide_spec,
 )
 from tests.actions.run import ENOUGH, Run, map_of
+from tests.settings_by_text import by_setting
 
 STRANGE = 2
 """The rule of a pool on the first rack, osd.0 to osd.3."""
@@ -102,7 +103,9 @@ def spoiled(what: str) -> ClusterView:
 @pytest.mark.parametrize("intent", Intent)
 def test_no_map_that_cannot_be_computed_ends_a_look(what: str, state: DrainState, intent: Intent) -> None:
     drain = a_drain(0, state, intent=intent, plan=a_plan(calm_view(), a_drain(0, intent=intent)))
-    drain = replace(drain, saved={"osd.0/reweight": "1.0"}, ours={"osd.0/reweight": "0.5"})
+    drain = replace(
+        drain, saved=by_setting({"osd.0/reweight": "1.0"}), ours=by_setting({"osd.0/reweight": "0.5"})
+    )
     for reweight in (1.0, 0.5):
         view = changed_osd(spoiled(what), 0, reweight=reweight)
         bad = {device(1): bad_outlook(1)}

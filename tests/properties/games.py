@@ -26,6 +26,7 @@ from actions.states import ENDED, NotInTable
 from actions.topology import domains
 from data.drain import Drain, DrainStands, DrainState, Intent
 from data.ids import OsdId
+from data.setting import UpmapItem
 from tests.actions.fuse import Fuse, FusedCluster, FusedKeep, FusedStore, Killed
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import whole
@@ -308,11 +309,11 @@ class Adversary:
             return
         have, want = _describe_map(self.run.cluster.view()), _describe_map(self.shadow.view())
         kept = {
-            key.removeprefix("upmap/")
+            key.pg
             for drain in self._list_all_drains()
             if drain.intent is Intent.REMOVE and drain.state in (DrainState.VERIFIED, DrainState.HANDED_OVER)
             for key in drain.ours
-            if key.startswith("upmap/")
+            if isinstance(key, UpmapItem)
         }
         unlike = [
             f"{key} is {have.get(key)}, on the shadow {want.get(key)}"

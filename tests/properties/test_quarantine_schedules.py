@@ -12,6 +12,7 @@ import pytest
 from actions.cluster.port import PrimaryAffinity
 from data.drain import DrainState
 from data.ids import HostName, OsdId
+from data.setting import OsdAffinity
 from data.slow import Slowness, SlowOsd
 from tests.properties.schedules import Schedule
 
@@ -69,7 +70,7 @@ class SlowSchedule(Schedule):
             for drain in self.run.store.drains()
             if drain.held_by or drain.state in waits
             for osd in drain.osds
-            if f"osd.{osd}/affinity" in drain.ours
+            if OsdAffinity(osd) in drain.ours
         }
         low = {osd.id for osd in self.run.cluster.view().osds.values() if osd.primary_affinity < 1.0}
         assert low <= held, f"{low - held} stay low"

@@ -20,6 +20,7 @@ from actions.cluster.port import Answer, ClusterUnreachable, DeviceLight, Reweig
 from actions.cluster.simulated import SimulatedCluster
 from actions.ledger import command_for
 from data.ids import DeviceId, OsdId
+from data.setting import read_setting
 from data.store.port import AUDIT
 from service.cli import main
 from service.cli.client import Client
@@ -30,6 +31,7 @@ from tests.actions.run import Run
 from tests.actions.test_mechanics_retire import SPEC, S, moved_off, places, removed
 from tests.service.conftest import NOON, Place, Serve, Site, shut
 from tests.service.test_drains import ClusterClock, World, proposed, seated, wish
+from tests.settings_by_text import by_setting
 
 KEY = "a-key-for-steps-of-more-than-32-letters"
 HAND_TOKEN = "hand-token-0123456789abcdef-0123456789ab"
@@ -84,12 +86,13 @@ class SimulatedMgr:
         if prefix == "osd ok-to-stop":
             return 0, "{}", ""
         self.asked.append(prefix)
-        answer = self.cluster.apply(command_for(*_written(cmd_dict)))
+        key, value = _written(cmd_dict)
+        answer = self.cluster.apply(command_for(read_setting(key), value))
         return (0 if answer.ok else -errno.EINVAL), "", answer.text
 
 
 def _written(command: dict[str, Any]) -> tuple[str, str]:
-    """The ledger's key and value of a mon command."""
+    """The text of the setting, and the value, of a mon command."""
     prefix = command["prefix"]
     if "upmap" in prefix:
         ids = command.get("id", [])
@@ -341,7 +344,7 @@ def test_a_step_names_the_drain_whose_ledger_holds_it(world: World, site: Site) 
     drain = proposed(site)
     stored = world.house.store.drain(drain["id"])
     assert stored is not None
-    owned = replace(stored, ours={"osd.0/reweight": "0.5"}, revision=stored.revision + 1)
+    owned = replace(stored, ours=by_setting({"osd.0/reweight": "0.5"}), revision=stored.revision + 1)
     world.house.store.save_drain(owned)
     world.reach.view()
     world.reach.apply(Reweight(OsdId(0), 0.5))

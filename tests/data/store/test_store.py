@@ -20,6 +20,7 @@ from data.refusal import Refusal
 from data.store.port import Checkpoint, Store
 from data.store.sqlite import SqliteStore
 from data.windows import Windows
+from tests.settings_by_text import by_setting
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -42,7 +43,7 @@ DRAIN = Drain(
     "d-1", DeviceId("a"), (OsdId(3),), DrainState.PROPOSED, Intent.REPLACE, "controller", "bad", NOON, NOON,
     plan=Plan(Mechanic.UPMAP_WALK, "default", 41, (Move(PgId("3.1f"), OsdId(3), OsdId(4), 10**12),),
               OsdId(4), 0.61, 0.4, 3.5, "network"),
-    progress=Progress(1, 0, 10**12, 0), saved={"osd.3/reweight": "1.0"}, held_by=("osd.4 is nearly full",),
+    progress=Progress(1, 0, 10**12, 0), saved=by_setting({"osd.3/reweight": "1.0"}), held_by=("osd.4 is nearly full",),
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
 from data.reading import Attribute, Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
 from data.store.port import AUDIT, Checkpoint, Store
 from data.windows import Windows
+from tests.settings_by_text import by_setting
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -60,7 +61,7 @@ DRAIN = Drain(
     "d-1", DEVICE, (OsdId(3),), DrainState.DRAINING, Intent.REPLACE, "controller", "bad", NOON, NOON,
     plan=Plan(Mechanic.UPMAP_WALK, "default", 41, (Move(PgId("3.1f"), OsdId(3), OsdId(4), 10**12),),
               OsdId(4), 0.61, 0.4, 3.5, "network"),
-    progress=Progress(1, 0, 10**12, 0), saved={"osd.3/reweight": "1.0"}, revision=4,
+    progress=Progress(1, 0, 10**12, 0), saved=by_setting({"osd.3/reweight": "1.0"}), revision=4,
 )  # fmt: skip
 JOURNAL = tuple(JournalEntry("d-1", NOON, f"line {n}", "step", "set", n) for n in range(3))
 OUTCOME = Outcome(SILENT, NOON + HOUR, Fate.FAILED, "operator", "clicking")

@@ -16,8 +16,9 @@ from actions.cluster.signed_keys import SignedKeys
 from actions.cluster.view import PROPOSE_INTERVAL, ClusterView
 from actions.controller import Controller
 from actions.fast_maps import RECORD
-from actions.ledger import FAST_MAPS, THEIRS
+from actions.ledger import FAST_MAPS
 from data.drain import Drain, DrainState
+from data.setting import Yielded
 from data.store.sqlite import SqliteStore
 from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start
@@ -153,7 +154,7 @@ def test_what_an_operator_sets_or_removes_meanwhile_stays(
     else:
         busy.command("config set", who="mon", name=PROPOSE_INTERVAL, value=theirs)
     set_by_them = rows(busy)
-    tick(driven, lambda: FAST_MAPS + THEIRS in driven.controller.requests.known(drain.id).ours)
+    tick(driven, lambda: Yielded(FAST_MAPS) in driven.controller.requests.known(drain.id).ours)
     ended(driven, drain)
     assert rows(busy) == set_by_them
 

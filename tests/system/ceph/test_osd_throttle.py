@@ -17,6 +17,7 @@ from actions.ledger import booked, command_for
 from actions.throttle import to_give_back, unheld, wanted
 from data.drain import Drain
 from data.ids import OsdId
+from data.setting import ConfigOption
 from tests.actions.made import a_context, a_drain, calm_view
 from tests.system.ceph.minicluster import MiniCluster
 
@@ -163,7 +164,7 @@ def test_more_than_the_seeds_is_lowered_in_force_and_given_back_exactly(loose: M
     held = {name: value for section, _, name, value in rows(loose) if section == "osd"}
     assert held == {
         **operators(loose),
-        **{key.removeprefix("option/"): v for key, v in drain.ours.items() if key[-1] != "~"},
+        **{key.name: value for key, value in drain.ours.items() if isinstance(key, ConfigOption)},
     }
     give_back(loose, drain)
     assert rows(loose) == before
@@ -173,8 +174,8 @@ def test_more_than_the_seeds_is_lowered_in_force_and_given_back_exactly(loose: M
 
 def test_an_operators_value_set_meanwhile_is_not_given_back_over_their_head(loose: MiniCluster) -> None:
     drain = hold(loose, a_drain())
-    name = next(key.removeprefix("option/") for key in drain.ours)
-    known = (drain.ours[f"option/{name}"], drain.saved[f"option/{name}"])
+    option = next(key for key in drain.ours if isinstance(key, ConfigOption))
+    name, known = option.name, (drain.ours[option], drain.saved[option])
     values = ("high_client_ops", "balanced", "high_recovery_ops") if name == PROFILE else ("2",)
     theirs = next(value for value in values if value not in known)
     put(loose, {name: theirs})

@@ -1,0 +1,12 @@
+"""Ledgers of drains for tests, by the texts of settings, as a journal prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from data.setting import Setting, read_setting
+
+
+def by_setting(values: Mapping[str, str]) -> dict[Setting, str]:
+    """The same values by typed settings. Raises ValueError for a text that names none."""
+    return {read_setting(text): value for text, value in values.items()}
