@@ -243,10 +243,7 @@ class Context:
             return True
         if state is DrainState.CANCELLED:
             return any(isinstance(key, UpmapItem) for key in drain.ours)
-        osds = self.survey.view.osds
-        return state is DrainState.HANDED_OVER and any(
-            osd in osds and osds[osd].reweight == 0.0 for osd in drain.osds
-        )
+        return stands_empty(drain, self.survey.view)
 
     def draining(self) -> frozenset[OsdId]:
         """OSDs that some drain empties now: no target for anybody."""
@@ -258,6 +255,12 @@ class Context:
         """PGs that an engaged drain has pinned, or that our commands changed: their unrest is ours."""
         pins = (pg for drain in self.drains if engaged(drain) for pg in pinned(drain.ours))
         return frozenset(pins) | self.memory.changed.keys() | self.memory.moving
+
+
+def stands_empty(drain: Drain, view: ClusterView) -> bool:
+    """Whether a drain was handed over and an OSD of it still has override 0, so that its upmaps still serve."""
+    osds = [view.osds[osd] for osd in drain.osds if osd in view.osds]
+    return drain.state is DrainState.HANDED_OVER and any(osd.reweight == 0.0 for osd in osds)
 
 
 def engaged(drain: Drain) -> bool:

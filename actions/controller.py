@@ -13,13 +13,13 @@ from datetime import datetime
 from threading import RLock
 from time import perf_counter
 
+from actions.claims import follow_map
 from actions.cluster.port import Cluster, ClusterUnreachable, Command, DeviceLight, Keep, Lease
 from actions.cluster.view import ClusterView
 from actions.cluster_identity import ClusterIdentity
 from actions.context import Context, Memory
 from actions.copies import Copies
 from actions.decide import decide
-from actions.desired import follow_map
 from actions.disk_evidence import DiskEvidence
 from actions.failures import FailureCount
 from actions.fast_maps import FastMaps
@@ -378,7 +378,7 @@ class Controller:
                 shown = frozenset(key for key in shown if not isinstance(key, UpmapItem))
             self._memory = self._memory.arrived(shown)
         self._put_back(leftovers(drains, view, halted=halted) if settled or halted else (), now)
-        freed = tuple(follow_map(drain, view, drains) for drain in drains) if settled else drains
+        freed = follow_map(view, drains) if settled else drains
         for drain, free in zip(drains, freed, strict=True):
             if free is not drain:
                 with suppress(RevisionConflict):  # the next look reads it again

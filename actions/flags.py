@@ -42,11 +42,9 @@ def left_set(sent: Iterable[Command]) -> tuple[Command, ...]:
 
 
 def let_go(drain: Drain, view: ClusterView) -> Drain:
-    """The drain without its claims to flags that the map, which must have settled, shows no more: one revision on
-    where it had any, ended or not.
-    """
+    """The drain, ended or not, without its claims to flags that the map, which must have settled, shows no more."""
     gone = {key for key in drain.ours if isinstance(key, OsdFlag) and found(view, key) == "off"}
     if not gone:
         return drain
     ours = {key: value for key, value in drain.ours.items() if strip_note(key) not in gone}
-    return replace(drain, ours=ours, revision=drain.revision + 1)
+    return replace(drain, ours=ours)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from actions.cluster.view import Pool
+from actions.cluster.view import ClusterView, Pool
 from actions.crush.map import ITEM_NONE, CrushMap
 
 Pairs = tuple[tuple[int, int], ...]
@@ -120,6 +120,11 @@ def _takes(crush: CrushMap, pool: Pool) -> list[tuple[int, list[tuple[str, int]]
         elif step.op.startswith("choose") and takes:
             takes[-1][1].append((step.type, step.num if step.num > 0 else pool.size + step.num))
     return takes
+
+
+def has_both_osds(view: ClusterView, pair: tuple[int, int]) -> bool:
+    """Whether both OSDs of a pair are in the map."""
+    return all(osd in view.osds or osd == ITEM_NONE for osd in pair)
 
 
 def applied(raw: tuple[int, ...], pairs: Pairs) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from actions.cluster.port import Command
 from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
-from actions.desired import find_desired_upmaps, find_stray_upmaps, has_both_osds
+from actions.desired import find_desired_upmaps, find_stray_upmaps
 from actions.flight import Allowance, in_flight
 from actions.ledger import Pairs, found, is_in_map, is_ours, pinned, read_pairs, same, write_pairs
 from actions.mechanics import affinity
@@ -24,7 +24,7 @@ from actions.mechanics.void import find_kept_pairs
 from actions.mechanics.weight import next_rung
 from actions.policy import Policy
 from actions.throttle import foreign, shared, to_give_back
-from actions.topology import applied
+from actions.topology import applied, has_both_osds
 from data.drain import Drain, Intent
 from data.ids import OsdId, PgId
 from data.setting import Before, OsdAffinity, OsdCrushWeight, OsdOverride, Setting, UpmapItem

@@ -8,9 +8,10 @@ from datetime import timedelta
 
 import pytest
 
+from actions.claims import fold_base_pairs, follow_map
 from actions.cluster.port import RemoveUpmap, SetUpmap
 from actions.cluster.view import ClusterView, Pg
-from actions.desired import find_desired_upmaps, fold_base_pairs, follow_map, list_claims_for_others
+from actions.desired import find_desired_upmaps, list_claims_for_others
 from actions.ledger import booked, find_base, is_ours, write_pairs
 from actions.topology import domains
 from data.drain import Drain, DrainState, Mechanic, Move, Plan
@@ -118,12 +119,12 @@ def test_a_pair_that_the_mon_tidied_comes_back_and_one_that_a_person_took_off_do
     could_stand = a_drain(two, saved={key: f"{one}>{target}"}, ours={key: f"{one}>{target}"})
     tidied = a_drain(two, saved={key: f"{stranger}>{target}"}, ours={key: f"{stranger}>{target}"})
     view = calm_view()
-    assert fold_base_pairs(could_stand, view, ()).saved[key] == ""
-    kept = fold_base_pairs(tidied, view, ())
+    assert fold_base_pairs(view, (could_stand,))[0].saved[key] == ""
+    kept = fold_base_pairs(view, (tidied,))[0]
     assert (kept.saved[key], kept.ours[key]) == (f"{stranger}>{target}", "")
-    assert fold_base_pairs(kept, view, ()) is kept
+    assert fold_base_pairs(view, (kept,))[0] is kept
     taken_off_by_us = a_drain(target, saved={key: f"{one}>{target}"}, ours={key: ""})
-    assert fold_base_pairs(could_stand, view, (taken_off_by_us,)) is could_stand
+    assert fold_base_pairs(view, (could_stand, taken_off_by_us))[0] is could_stand
 
 
 def test_a_book_whose_pairs_all_stand_is_left_as_it_is() -> None:
@@ -132,7 +133,7 @@ def test_a_book_whose_pairs_all_stand_is_left_as_it_is() -> None:
     target = next(targets_of(pg, one))
     pairs = write_pairs(((one, target),))
     drain = a_drain(one, saved={UpmapItem(pg.id): pairs}, ours={UpmapItem(pg.id): pairs})
-    assert fold_base_pairs(drain, pinned_view(pg, (one, target)), ()) is drain
+    assert fold_base_pairs(pinned_view(pg, (one, target)), (drain,))[0] is drain
     assert booked(drain, calm_view(), (RemoveUpmap(pg.id),)).saved == drain.saved
 
 
@@ -142,10 +143,10 @@ def test_a_command_that_did_not_arrive_is_no_persons_hand_but_once_it_stood_its_
     target = next(targets_of(pg, one))
     key, pairs = UpmapItem(pg.id), f"{one}>{target}"
     sent = a_drain(one, saved={key: pairs}, ours={key: pairs, Before(key): ""})
-    assert fold_base_pairs(sent, calm_view(), ()) is sent
-    stood = fold_base_pairs(sent, pinned_view(pg, (one, target)), ())
+    assert fold_base_pairs(calm_view(), (sent,))[0] is sent
+    stood = fold_base_pairs(pinned_view(pg, (one, target)), (sent,))[0]
     assert Before(key) not in stood.ours
-    assert fold_base_pairs(stood, calm_view(), ()).saved[key] == ""
+    assert fold_base_pairs(calm_view(), (stood,))[0].saved[key] == ""
 
 
 def test_a_drain_that_loses_a_flag_and_a_pair_at_one_look_is_one_revision_on() -> None:
@@ -154,8 +155,8 @@ def test_a_drain_that_loses_a_flag_and_a_pair_at_one_look_is_one_revision_on() -
     target = next(targets_of(pg, one))
     key, pairs = UpmapItem(pg.id), f"{one}>{target}"
     drain = a_drain(one, saved={key: pairs}, ours={key: pairs, OsdFlag("norebalance"): "on"})
-    followed = follow_map(drain, calm_view(), (drain,))
+    (followed,) = follow_map(calm_view(), (drain,))
     assert followed.revision == drain.revision + 1
     assert OsdFlag("norebalance") not in followed.ours
     assert followed.saved[key] == ""
-    assert follow_map(followed, calm_view(), (followed,)) is followed
+    assert follow_map(calm_view(), (followed,))[0] is followed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from actions.claims import forget_void_pairs, undo_weights
 from actions.cluster.simulated import SimulatedCluster
-from actions.desired import forget_void_pairs
 from actions.ledger import found
 from actions.policy import Policy
 from data.drain import DrainState as S
@@ -113,7 +113,8 @@ def test_a_pair_of_others_whose_target_the_mon_marked_out_is_not_put_back() -> N
         saved=by_setting({f"upmap/{pg.id}": pair}),
         ours=by_setting({f"upmap/{pg.id}": ""}),
     )
-    assert forget_void_pairs(drain, view, (drain,)) is drain
+    assert forget_void_pairs(drain, undo_weights(view, (drain,))) is drain
     cluster.stop_osd(target)
     cluster.advance(3600.0)
-    assert forget_void_pairs(drain, cluster.view(), (drain,)).saved[UpmapItem(pg.id)] == ""
+    without = undo_weights(cluster.view(), (drain,))
+    assert forget_void_pairs(drain, without).saved[UpmapItem(pg.id)] == ""

@@ -1,0 +1,172 @@
+"""What drains claim, as it follows from what the map shows: which values are others', which stand no more, and which
+pairs another hand took off.
+
+Each drain keeps what it found and what it wrote. What it found is the same in every drain that claims the setting, so
+that what one of them learns of others' pairs holds for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from actions.cluster.view import ClusterView
+from actions.context import stands_empty
+from actions.flags import let_go
+from actions.foresight import weighed
+from actions.ledger import ABSENT, explained, found, pinned, read_pairs, write_pairs
+from actions.mechanics.void import find_kept_pairs
+from actions.states import ENDED
+from actions.topology import has_both_osds
+from data.drain import Drain, DrainState
+from data.ids import PgId
+from data.setting import Before, OsdCrushWeight, OsdOverride, Setting, UpmapItem
+
+Pair = tuple[int, int]
+
+
+def follow_map(view: ClusterView, drains: tuple[Drain, ...]) -> tuple[Drain, ...]:
+    """The drains without claims to what is gone, and with what became of others' upmaps: each one revision on where
+    anything of it changed. The map must have settled.
+    """
+    freed = tuple(forget_claims(let_go(drain, view), view, drains) for drain in drains)
+    folded = fold_base_pairs(view, freed)
+    without: ClusterView | None = None
+    followed: list[Drain] = []
+    for before, after in zip(drains, folded, strict=True):
+        new = after
+        if _follows_upmaps(after, view) and any(pinned(after.saved).values()):
+            without = without or undo_weights(view, folded)
+            new = forget_void_pairs(after, without)
+        followed.append(before if new is before else replace(new, revision=before.revision + 1))
+    return tuple(followed)
+
+
+def forget_claims(drain: Drain, view: ClusterView, drains: Iterable[Drain]) -> Drain:
+    """A cancelled drain without its claims to upmaps that it left for others and that stand no more, or for drains that
+    are over by now.
+    """
+    if drain.state is not DrainState.CANCELLED or not any(isinstance(key, UpmapItem) for key in drain.ours):
+        return drain
+    others = [other for other in drains if other.id != drain.id and other.state not in ENDED]
+    ours = {
+        key: value
+        for key, value in drain.ours.items()
+        if not isinstance(key, UpmapItem)
+        or (found(view, key) == value and any(key in other.ours for other in others))
+    }
+    return drain if ours == drain.ours else replace(drain, ours=ours)
+
+
+def fold_base_pairs(view: ClusterView, drains: tuple[Drain, ...]) -> tuple[Drain, ...]:
+    """The drains with what became of the pairs that others had left on their PGs, in the order that they came in.
+
+    The mon tidied such a pair where CRUSH does not choose its source by now, or where it drops the whole list: it comes
+    back when the drain is cancelled. Another hand took off one that could stand: it does not, for none of the drains.
+    This is to be asked at every look, since a pair that the mon tidied may be one that could stand again, later.
+    """
+    writers: dict[PgId, list[Drain]] = {}
+    for drain in drains:
+        for pg in pinned(drain.ours):
+            writers.setdefault(pg, []).append(drain)
+    living = [drain for drain in drains if _follows_upmaps(drain, view)]
+    gone = {drain.id: _find_gone_pairs(drain, view, writers) for drain in living}
+    taken: dict[PgId, set[Pair]] = {}
+    for drain in living:
+        lost = gone[drain.id]
+        could_stand = find_kept_pairs(view, {pg: read_pairs(drain.ours[UpmapItem(pg)]) for pg in lost})
+        for pg, pairs in lost.items():
+            taken.setdefault(pg, set()).update(pairs & set(could_stand[pg]))
+    return tuple(
+        _fold_drain(drain, view, gone[drain.id], taken) if drain.id in gone else drain for drain in drains
+    )
+
+
+def _follows_upmaps(drain: Drain, view: ClusterView) -> bool:
+    return drain.state not in ENDED or stands_empty(drain, view)
+
+
+def _find_gone_pairs(
+    drain: Drain, view: ClusterView, writers: Mapping[PgId, Collection[Drain]]
+) -> dict[PgId, set[Pair]]:
+    """Pairs of others, by PG, that the drain left standing and the map does not show, though no drain took them off."""
+    return {
+        pg: lost
+        for pg, pairs in pinned(drain.ours).items()
+        if pg in view.pgs
+        and (now := set(view.upmap_items.get(pg, ()))) < set(pairs)
+        and not any(_did_write(writer, pg, now) for writer in writers[pg])
+        and (lost := set(read_pairs(drain.saved.get(UpmapItem(pg), ""))) & set(pairs) - now)
+    }
+
+
+def _did_write(drain: Drain, pg: PgId, pairs: Collection[Pair]) -> bool:
+    """Whether these are the pairs that a drain wrote last, or wrote before a last command that did not arrive."""
+    wrote = (drain.ours.get(UpmapItem(pg)), drain.ours.get(Before(UpmapItem(pg))))
+    return any(text is not None and set(read_pairs(text)) == set(pairs) for text in wrote)
+
+
+def _fold_drain(
+    drain: Drain, view: ClusterView, gone: Collection[PgId], taken: Mapping[PgId, Collection[Pair]]
+) -> Drain:
+    saved, ours = dict(drain.saved), dict(drain.ours)
+    for pg, pairs in pinned(drain.ours).items():
+        key = UpmapItem(pg)
+        found_pairs = read_pairs(drain.saved.get(key, ""))
+        if pg in gone:
+            ours[key] = found(view, key)
+            ours.pop(Before(key), None)
+        elif found_pairs and set(view.upmap_items.get(pg, ())) == set(pairs):
+            ours.pop(Before(key), None)  # from now on a pair that is gone was taken off
+        elif (
+            found_pairs and not pairs and Before(key) not in ours and view.upmap_items.get(pg) == found_pairs
+        ):
+            ours[key] = drain.saved[
+                key
+            ]  # a weight was to make it void, and did not: it stands as it was found
+        if key in saved and pg in taken:
+            saved[key] = write_pairs(tuple(pair for pair in found_pairs if pair not in taken[pg]))
+    if (saved, ours) == (drain.saved, drain.ours):
+        return drain
+    return replace(drain, saved=saved, ours=ours)
+
+
+def forget_void_pairs(drain: Drain, without: ClusterView) -> Drain:
+    """The drain without those pairs of others that the mon would have taken away in `without`, the view without any
+    drain's weights. Their target was marked out, say, while its host was down; the mon does not put them back. A list
+    that names an OSD which is in the map no more stays: the end of a cancel tells of it.
+    """
+    pins = {
+        pg: pairs
+        for pg, pairs in pinned(drain.saved).items()
+        if pairs and pg in without.pgs and all(has_both_osds(without, pair) for pair in pairs)
+    }
+    kept = find_kept_pairs(without, pins)
+    void: dict[Setting, str] = {
+        UpmapItem(pg): write_pairs(kept[pg]) for pg, pairs in pins.items() if kept[pg] != pairs
+    }
+    return replace(drain, saved={**drain.saved, **void}) if void else drain
+
+
+def undo_weights(view: ClusterView, drains: Iterable[Drain]) -> ClusterView:
+    """The view with the override and CRUSH weight that each OSD would have without `drains`."""
+    base = {
+        key: float(value)
+        for drain in drains
+        for key, value in drain.saved.items()
+        if isinstance(key, OsdOverride | OsdCrushWeight)
+        and value != ABSENT
+        and key in drain.ours
+        and explained(drain, key, found(view, key))
+    }
+    osds = dict(view.osds)
+    for osd in view.osds.values():
+        was_out = osd.reweight == 0.0 and osd.old_weight > 0.0  # by the mon, with or without a drain
+        override = osd.reweight if was_out else base.get(OsdOverride(osd.id), osd.reweight)
+        weight = base.get(OsdCrushWeight(osd.id), osd.crush_weight)
+        if (override, weight) != (osd.reweight, osd.crush_weight):
+            osds[osd.id] = replace(osd, reweight=override, crush_weight=weight)
+    changed = {
+        id_: osd.crush_weight for id_, osd in osds.items() if osd.crush_weight != view.osds[id_].crush_weight
+    }
+    return replace(view, osds=osds, crush=weighed(view, changed))

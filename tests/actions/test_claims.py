@@ -1,0 +1,65 @@
+"""What drains claim follows from the map: what one of them learns of another person's upmap holds for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from actions.claims import fold_base_pairs, follow_map
+from actions.cluster.view import ClusterView
+from data.drain import Drain, DrainState
+from data.ids import PgId
+from data.setting import Before, UpmapItem
+from tests.actions.made import a_drain, calm_view, changed_osd
+
+VIEW = calm_view()
+PG = min(VIEW.pgs)
+ONE, TWO = VIEW.pgs[PG].up[:2]
+FREE = [
+    int(osd.id)
+    for osd in VIEW.osds.values()
+    if osd.host not in {VIEW.osds[other].host for other in VIEW.osds if other in VIEW.pgs[PG].up}
+]
+KEY, THEIRS = UpmapItem(PG), f"{ONE}>{FREE[0]}"
+
+
+def show(*pairs: tuple[int, int]) -> ClusterView:
+    """The view with these pairs on the PG."""
+    return replace(VIEW, upmap_items={PgId(PG): tuple(pairs)} if pairs else {})
+
+
+def fold(view: ClusterView, *drains: Drain) -> tuple[Drain, ...]:
+    return fold_base_pairs(view, drains)
+
+
+def test_a_pair_that_a_weight_was_to_make_void_and_that_stands_is_not_put_back_once_a_person_took_it_off() -> (
+    None
+):
+    drain = a_drain(ONE, saved={KEY: THEIRS}, ours={KEY: ""})
+    (drain,) = fold(show((ONE, FREE[0])), drain)
+    assert drain.ours[KEY] == THEIRS
+    (drain,) = fold(show(), drain)
+    assert drain.saved[KEY] == ""
+
+
+def test_what_one_drain_learns_of_anothers_pair_holds_for_every_drain_that_found_it() -> None:
+    left = a_drain(TWO, saved={KEY: THEIRS}, ours={KEY: THEIRS})
+    moved = a_drain(FREE[0], saved={KEY: THEIRS}, ours={KEY: f"{ONE}>{FREE[1]}"})
+    for drain in fold(show(), left, moved):
+        assert drain.saved[KEY] == ""
+
+
+def test_another_drains_command_that_did_not_arrive_is_no_persons_hand() -> None:
+    both = f"{THEIRS} {TWO}>{FREE[1]}"
+    first = a_drain(TWO, saved={KEY: THEIRS}, ours={KEY: both})
+    returning = a_drain(FREE[0], saved={KEY: THEIRS}, ours={KEY: both, Before(KEY): f"{TWO}>{FREE[1]}"})
+    folded = fold(show((TWO, FREE[1])), first, returning)
+    assert [drain.saved[KEY] for drain in folded] == [THEIRS, THEIRS]
+
+
+def test_a_drain_that_was_handed_over_learns_of_a_pair_that_a_person_took_off_while_its_osd_is_out() -> None:
+    drain = a_drain(TWO, DrainState.HANDED_OVER, saved={KEY: THEIRS}, ours={KEY: THEIRS})
+    assert fold(show(), drain)[0] is drain
+    out = changed_osd(show(), TWO, reweight=0.0)
+    (followed,) = follow_map(out, (drain,))
+    assert followed.saved[KEY] == ""
+    assert followed.revision == drain.revision + 1
