@@ -68,6 +68,10 @@ class Predrain:
             self._wire.act("POST", f"drains/{_quoted(drain.id)}/approve", if_match=drain.etag),
         )
 
+    def reject(self, drain: shapes.Drain) -> shapes.Drain:
+        """End it while it is proposed. Problem 409, and nothing is changed, where it was approved meanwhile."""
+        return self._wish(drain, "reject")
+
     def pause(self, drain: shapes.Drain) -> shapes.Drain:
         """No further step; PGs in flight arrive."""
         return self._wish(drain, "pause")

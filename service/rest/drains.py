@@ -292,6 +292,12 @@ WISHED: dict[str, Any] = {
 }
 
 
+@router.post("/drains/{id}/reject", **WISHED)
+def reject(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
+    """End it while it is proposed, of which nothing was touched; 409 where it was approved meanwhile."""
+    return answer_wish(house, once, id, lambda control, now: control.reject(id, caller.name, now))
+
+
 @router.post("/drains/{id}/pause", **WISHED)
 def pause(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Pause it until it is resumed; what is on its way arrives."""
@@ -343,7 +349,6 @@ def _find_drain(house: House, id_: str) -> Drain:
 
 
 def _row(house: House, drain: Drain) -> dict[str, Any]:
-    progress = drain.progress
     return {
         "id": drain.id,
         "device": drain.device,
@@ -361,15 +366,7 @@ def _row(house: House, drain: Drain) -> dict[str, Any]:
         "insistence": insistence_body(drain, house.clock.now()),
         "ended_why": drain.ended_why,
         "etag": seals.seal(drain),
-        "progress": ProgressBody(
-            planned_pgs=progress.planned_pgs,
-            moved_pgs=progress.moved_pgs,
-            planned_bytes=progress.planned_bytes,
-            moved_bytes=progress.moved_bytes,
-            in_flight=progress.in_flight,
-            budget=progress.budget,
-            lost_pgs=progress.lost_pgs,
-        ),
+        "progress": ProgressBody.model_validate(drain.progress, from_attributes=True),
         "plan": plan_body(drain.plan, house.fleet.view) if drain.plan else None,
         "left_hours": None if house.halted() else left(drain, house.timelines.of(drain.id)),
         "took_hours": house.fleet.past.of(drain),
