@@ -52,6 +52,7 @@ class Wish(StrEnum):
 
     PROPOSE = "propose"
     APPROVE = "approve"
+    REJECT = "reject"
     PAUSE = "pause"
     RESUME = "resume"
     CANCEL = "cancel"
@@ -110,6 +111,7 @@ _RUNS = frozenset(
 _FULFILLED = {
     Wish.APPROVE: _RUNS,
     Wish.RESUME: _RUNS,
+    Wish.REJECT: frozenset({DrainState.CANCELLED}),
     Wish.PAUSE: frozenset({DrainState.PAUSED}),
     Wish.CANCEL: frozenset({DrainState.CANCELLING, DrainState.CANCELLED}),
     Wish.HAND_OVER: frozenset({DrainState.HANDED_OVER}),

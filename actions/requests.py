@@ -1,5 +1,5 @@
-"""What a person may ask of a drain: propose, approve, pause, resume, cancel, hand over, take a way out, insist past a
-guard. The state table has the last word.
+"""What a person may ask of a drain: propose, approve, reject, pause, resume, cancel, hand over, take a way out, insist
+past a guard. The state table has the last word.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.guards import INSISTABLE, Pass, Refuse, judge, refusals
 from actions.mechanics.leave import claim_what_stands, describe_left_standing, list_left_standing
+from actions.messages import describe_state
 from actions.plan import plan
 from actions.policy import Policy
 from actions.proposals import drafted, open_for, target_of
@@ -33,6 +34,15 @@ class NoSuchDrain(Refusal):
 
     def __init__(self, id_: str) -> None:
         super().__init__(f"there is no drain '{id_}'; `predrain drain list` shows those that are")
+
+
+class NotProposed(Refusal):
+    """A drain is rejected that somebody approved, paused or ended before."""
+
+    def __init__(self, drain: Drain) -> None:
+        state = describe_state(drain.state, drain.intent)
+        cure = f"; give it up: predrain drain cancel {drain.id}" if can(drain, Event.CANCEL) else ""
+        super().__init__(f"{drain.id} is {state}, no longer proposed, and was not rejected{cure}")
 
 
 class NotNow(Refusal):
@@ -131,6 +141,17 @@ class Requests:
         return self._ask(
             id_, Event.APPROVE, caller, now, lambda drain: replace(drain, policy=self.policy.snapshot())
         )
+
+    def reject(self, id_: str, caller: str, now: datetime) -> Drain:
+        """End a drain that is still proposed, of which nothing was touched. Raises NotProposed, also where an approval
+        came first.
+        """
+        try:
+            return self._ask(
+                id_, Event.REJECT, caller, now, lambda drain: replace(drain, cancelled_by=caller)
+            )
+        except NotInTable as other:
+            raise NotProposed(other.drain) from other
 
     def pause(self, id_: str, caller: str, now: datetime) -> Drain:
         """No further step; what is on its way arrives."""

@@ -21,6 +21,7 @@ class Event(StrEnum):
     """What can happen to a drain."""
 
     APPROVE = "approve"
+    REJECT = "reject"
     WITHDRAW = "withdraw"
     START = "start"
     PREPARED = "prepared"
@@ -61,6 +62,7 @@ _ALIVE = (S.PROPOSED, S.APPROVED, S.PREPARING, S.DRAINING, S.HOLDING, S.DRAINED,
 
 TABLE: tuple[Row, ...] = (
     Row(S.PROPOSED, Event.APPROVE, f"{PERSON}, or mode act and {PASS}", "keep the policy", S.APPROVED),
+    Row(S.PROPOSED, Event.REJECT, PERSON, "nothing was touched", S.CANCELLED),
     Row(
         S.PROPOSED,
         Event.WITHDRAW,

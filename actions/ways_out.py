@@ -76,7 +76,8 @@ def list_ways_out(
             )
         )
     if _comes_back(drain):
-        if STRATEGIES[drain.intent].moves_data and not slot_reused(view, drain):
+        computed = "plan" not in drain.held_for  # else the rest of the disk could not be planned either
+        if computed and STRATEGIES[drain.intent].moves_data and not slot_reused(view, drain):
             found.append(
                 OpenWayOut(
                     WayOut.STAY_DRAINED,

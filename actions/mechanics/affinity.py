@@ -13,7 +13,7 @@ import numpy as np
 
 from actions.cluster.port import PrimaryAffinity
 from actions.cluster.view import ClusterView
-from actions.crush.choose import FULL_WEIGHT
+from actions.crush.choose import FULL_WEIGHT, CannotPlace
 from actions.crush.hashing import hash2
 from actions.crush.map import ITEM_NONE
 from actions.crush.place import place
@@ -38,7 +38,14 @@ def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) 
     if any(osd in pg.up and not allowance.led.isdisjoint(pg.up) for pg in view.pgs.values() if allowance.led):
         # Who leads hangs on both affinities, and each rung foresaw it with the other's as it was.
         return Batch(waits_for="another drain's step in this look changes who leads the same PGs")
-    drawn = at_stake(view, osd)
+    try:
+        drawn = at_stake(view, osd)
+    except CannotPlace:
+        if goal < now:
+            raise
+        drawn = _draw_all(
+            view, osd
+        )  # what goes back needs no placement: at most these PGs change their leader
     step = rung_down if goal < now else rung_up
     affinity = step(drawn, now, goal, allowance.peering)
     low, high = sorted((round(now * FULL_WEIGHT), round(affinity * FULL_WEIGHT)))
@@ -81,10 +88,14 @@ def at_stake(view: ClusterView, osd: OsdId) -> dict[PgId, int]:
     held = [pg.id for pg in view.pgs.values() if osd in pg.up]
     always, never = leaders(view, held, {osd: 1.0}), leaders(view, held, {osd: 0.0})
     as_is = leaders(view, held, {})
-    draws = _draws(view, dict.fromkeys(held, (osd,)))
-    return {
-        pg: draws[pg][osd] for pg in held if always[pg] != never[pg] or _unlike_the_map(view, pg, as_is[pg])
-    }
+    draws = _draw_all(view, osd)
+    return {pg: draws[pg] for pg in held if always[pg] != never[pg] or _unlike_the_map(view, pg, as_is[pg])}
+
+
+def _draw_all(view: ClusterView, osd: OsdId) -> dict[PgId, int]:
+    """Every PG that the OSD has a copy of, with its draw for the OSD."""
+    held = [pg.id for pg in view.pgs.values() if osd in pg.up]
+    return {pg: found[osd] for pg, found in _draws(view, dict.fromkeys(held, (osd,))).items()}
 
 
 def leaders(view: ClusterView, pgs: Collection[PgId], affinities: Mapping[OsdId, float]) -> dict[PgId, int]:

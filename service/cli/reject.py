@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from data.drain import DrainState
-from data.refusal import Refusal
 from service.cli.client import Client, Json
 from service.cli.connect import Reach
 from service.cli.drain import HERE, act_on_drain
 from service.cli.options import AsJson
-from service.cli.watching import quote_drain_id, read_state_text
-
-
-class NotProposed(Refusal):
-    """Only a drain that is proposed is rejected."""
+from service.cli.watching import quote_drain_id
 
 
 def reject(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
     """Refuse a proposed drain, of which nothing was touched. A drain that was approved is given up by `cancel`.
 
-    DRAIN is its id, or `osd.N`. Exits with 3 when no controller runs that would end it.
+    DRAIN is its id, or `osd.N`. Exits with 1, and changes nothing, where somebody approved it before.
 
     Example: predrain drain reject osd.217
     """
 
     def ask(client: Client, id_: str) -> Json:
-        path = f"drains/{quote_drain_id(id_)}"
-        one = client.get(path)
-        if one["state"] != DrainState.PROPOSED:
-            raise NotProposed(
-                f"{id_} is {read_state_text(one)}, no longer proposed; give it up: predrain drain cancel {id_}"
-            )
-        return client.post(f"{path}/cancel").body
+        return client.post(f"drains/{quote_drain_id(id_)}/reject").body
 
-    return act_on_drain(where, drain, "cancel", ask, as_json, wait=False)
+    return act_on_drain(where, drain, "reject", ask, as_json, wait=False)

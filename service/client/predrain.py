@@ -50,9 +50,9 @@ class Predrain:
         """All drains, newest first."""
         return self._all(shapes.Drain, "drains")
 
-    def drain(self, drain: str) -> shapes.Drain:
-        """One drain."""
-        return _as(shapes.Drain, self._wire.get(f"drains/{_quoted(drain)}"))
+    def drain(self, drain: str) -> shapes.WholeDrain:
+        """One drain, with what every guard says of it."""
+        return _as(shapes.WholeDrain, self._wire.get(f"drains/{_quoted(drain)}"))
 
     def propose(self, target: str, reason: str = "", *, intent: str = "replace") -> shapes.Drain:
         """Ask for a drain of `osd.N` or of a device; it begins when it is approved."""
@@ -68,6 +68,10 @@ class Predrain:
             self._wire.act("POST", f"drains/{_quoted(drain.id)}/approve", if_match=drain.etag),
         )
 
+    def reject(self, drain: shapes.Drain) -> shapes.Drain:
+        """End it while it is proposed. Problem 409, and nothing is changed, where it was approved meanwhile."""
+        return self._wish(drain, "reject")
+
     def pause(self, drain: shapes.Drain) -> shapes.Drain:
         """No further step; PGs in flight arrive."""
         return self._wish(drain, "pause")
@@ -79,6 +83,33 @@ class Predrain:
     def cancel(self, drain: shapes.Drain) -> shapes.Drain:
         """Give it up and put everything back as it was found."""
         return self._wish(drain, "cancel")
+
+    def stay_drained(self, drain: shapes.Drain) -> shapes.Drain:
+        """Take back a cancel whose data cannot go back: what has moved stays, and the rest follows. Problem 409 where
+        this way out is not among `drain.ways_out`.
+        """
+        return self._wish(drain, "stay_drained")
+
+    def choose_other_targets(self, drain: shapes.Drain) -> shapes.Drain:
+        """Plan anew without the targets that are full, down, out or of unknown size. Problem 409 where this way out is
+        not open.
+        """
+        return self._wish(drain, "choose_other_targets")
+
+    def give_up_cancel(self, drain: shapes.Drain) -> shapes.Drain:
+        """End a cancel: settings go back, upmaps and weights stay and are listed. Needs the scope `admin`; Problem 409
+        where this way out is not open.
+        """
+        return self._wish(drain, "give_up_cancel")
+
+    def insist(
+        self, drain: shapes.Drain, guards: Sequence[str], reason: str, *, confirm: str, minutes: float = 60.0
+    ) -> shapes.Drain:
+        """Let the drain pass `guards` that refuse it now, for its step and for `minutes` at most. confirm: the drain's
+        OSD, as a person typed it. Needs the scope `admin`; Problem 409 where nobody may insist like this.
+        """
+        body = {"guards": list(guards), "reason": reason, "confirm": confirm, "minutes": minutes}
+        return self._wish(drain, "insist", body)
 
     def halted(self) -> shapes.Halt:
         """Whether and why everything is halted."""
@@ -99,8 +130,8 @@ class Predrain:
         path = f"readings?host={_quoted(host)}" if host else "readings"
         return _as(shapes.Ingested, self._wire.deliver(path, list(documents)))
 
-    def _wish(self, drain: shapes.Drain, wish: str) -> shapes.Drain:
-        return _as(shapes.Drain, self._wire.act("POST", f"drains/{_quoted(drain.id)}/{wish}"))
+    def _wish(self, drain: shapes.Drain, wish: str, body: Mapping[str, Any] | None = None) -> shapes.Drain:
+        return _as(shapes.Drain, self._wire.act("POST", f"drains/{_quoted(drain.id)}/{wish}", body))
 
     def _all(self, kind: type[Shape], path: str, **query: str | None) -> Iterator[Shape]:
         cursor: str | None = None

@@ -203,6 +203,24 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WayOut:
+    """A way out of a drain that cannot go on by itself (`make_room`, `stay_drained`), and what it means."""
+
+    way: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insistence:
+    """Guards that a person overruled for a drain, until then at most or until its step ends."""
+
+    guards: list[str]
+    by: str
+    reason: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drain:
     """One drain. `etag` is of the plan that an approval approves. `left_hours`: of the plan, while it runs and nothing
     holds it; `took_hours`: of one that is over.
@@ -225,6 +243,26 @@ class Drain:
     left_hours: float | None
     took_hours: float | None
     state_text: str = ""
+    ways_out: list[WayOut] = field(default_factory=list)
+    insistence: Insistence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """A guard's answer about a drain. `insistable`: a person may insist past it; `overruled`: a person does."""
+
+    code: str
+    ok: bool
+    sentence: str
+    insistable: bool = False
+    overruled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeDrain(Drain):
+    """A drain with the answer of every guard."""
+
+    guards: list[Guard]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

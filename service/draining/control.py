@@ -283,6 +283,10 @@ class Control:
         """Let a drain begin if its plan is still the one that `seal` was made of. Raises PlanMoved."""
         return self._wish(Petition(_unlike_any(), Wish.APPROVE, now, caller, id_, seal), now)
 
+    def reject(self, id_: str, caller: str, now: datetime) -> Drain:
+        """End a drain that is still proposed, by whoever changes it. Raises NotProposed."""
+        return self._wish(Petition(_unlike_any(), Wish.REJECT, now, caller, id_), now)
+
     def pause(self, id_: str, caller: str, now: datetime) -> Drain:
         """No further step; what is on its way arrives."""
         return self._wish(Petition(_unlike_any(), Wish.PAUSE, now, caller, id_), now)

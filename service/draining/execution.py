@@ -74,6 +74,8 @@ class WishExecutor:
             case Wish.APPROVE:
                 self.check_plan(wish)
                 return requests.approve(id_, caller, now)
+            case Wish.REJECT:
+                return requests.reject(id_, caller, now)
             case Wish.PAUSE:
                 return requests.pause(id_, caller, now)
             case Wish.RESUME:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from actions.petitions import Wish
 from data.outside_text import CALLER, PATTERN, REASON
 from service.rest.bodies import clean_field
-from service.rest.drains import WISHED, answer_wish, find_drain
+from service.rest.drains import WISHED, answer_wish
 from service.rest.guarding import Actor, Admin
 from service.rest.once import Once
 from service.rest.within import TheHouse
@@ -39,45 +39,38 @@ class InsistRequest(BaseModel):
 @router.post("/drains/{id}/stay_drained", **WISHED)
 def stay_drained(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Take back a cancel whose data cannot go back: what has moved stays, and the rest follows."""
-    find_drain(house, id)
-    return once.answer(
-        lambda: answer_wish(
-            house, lambda control, now: control.take_way_out(id, Wish.STAY_DRAINED, caller.name, now)
-        )
+    return answer_wish(
+        house, once, id, lambda control, now: control.take_way_out(id, Wish.STAY_DRAINED, caller.name, now)
     )
 
 
 @router.post("/drains/{id}/choose_other_targets", **WISHED)
 def choose_other_targets(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Plan anew without the targets that are full, down, out or of unknown size."""
-    find_drain(house, id)
-    return once.answer(
-        lambda: answer_wish(
-            house, lambda control, now: control.take_way_out(id, Wish.CHOOSE_OTHER_TARGETS, caller.name, now)
-        )
+    return answer_wish(
+        house,
+        once,
+        id,
+        lambda control, now: control.take_way_out(id, Wish.CHOOSE_OTHER_TARGETS, caller.name, now),
     )
 
 
 @router.post("/drains/{id}/give_up_cancel", **WISHED)
 def give_up_cancel(house: TheHouse, caller: Admin, once: Once, id: str) -> Response:  # noqa: A002
     """End a cancel: balancer, throttles and affinity go back, upmaps and weights stay as they are and are listed."""
-    find_drain(house, id)
-    return once.answer(
-        lambda: answer_wish(
-            house, lambda control, now: control.take_way_out(id, Wish.GIVE_UP_CANCEL, caller.name, now)
-        )
+    return answer_wish(
+        house, once, id, lambda control, now: control.take_way_out(id, Wish.GIVE_UP_CANCEL, caller.name, now)
     )
 
 
 @router.post("/drains/{id}/insist", **WISHED)
 def insist(house: TheHouse, caller: Admin, once: Once, id: str, said: InsistRequest) -> Response:  # noqa: A002
     """Let the drain pass guards that refuse it now, for its step and for at most an hour."""
-    find_drain(house, id)
-    return once.answer(
-        lambda: answer_wish(
-            house,
-            lambda control, now: control.insist(
-                id, tuple(said.guards), said.reason, said.minutes, said.confirm, caller.name, now
-            ),
-        )
+    return answer_wish(
+        house,
+        once,
+        id,
+        lambda control, now: control.insist(
+            id, tuple(said.guards), said.reason, said.minutes, said.confirm, caller.name, now
+        ),
     )

@@ -223,13 +223,13 @@ def propose(house: TheHouse, caller: Actor, once: Once, wanted: DrainRequest) ->
 @router.get("/drains/{id}", response_model=WholeDrainBody, responses=caching.polled(401, 404))
 def drain(request: Request, house: TheHouse, _: Reader, id: str) -> Response:  # noqa: A002
     """One drain with every guard and its curve."""
-    return caching.answer(request, _whole(house, find_drain(house, id)))
+    return caching.answer(request, _whole(house, _find_drain(house, id)))
 
 
 @router.get("/drains/{id}/plan", response_model=WholePlanBody, responses=caching.polled(401, 404))
 def plan(request: Request, house: TheHouse, _: Reader, id: str) -> Response:  # noqa: A002
     """The plan with every move, in order."""
-    found = find_drain(house, id).plan
+    found = _find_drain(house, id).plan
     if found is None:
         raise Problem(404, f"Drain {id} has no plan yet; it is made when the cluster was looked at.")
     return caching.answer(request, whole_plan_body(found, house.fleet.view))
@@ -245,7 +245,7 @@ def journal(
     cursor: Cursor = None,
 ) -> Response:
     """What was seen, decided and answered, oldest first; the newest `limit` lines, or those before the cursor."""
-    find_drain(house, id)
+    _find_drain(house, id)
     lines, following = caching.lines(partial(house.store.journal, id), limit, cursor)
     items = [
         JournalLineBody(
@@ -274,12 +274,12 @@ def approve(
     if_match: Annotated[str | None, Header(max_length=2048)] = None,
 ) -> Response:
     """Let it begin, if its plan is that whose `etag` is sent as If-Match (numbers may move by 5 %)."""
-    find_drain(house, id)
+    _find_drain(house, id)
     if if_match is None:
         raise Problem(428, "Send If-Match with the drain's etag, so that what was shown is what is approved.")
     try:
-        return once.answer(
-            lambda: answer_wish(house, lambda control, now: control.approve(id, if_match, caller.name, now))
+        return answer_wish(
+            house, once, id, lambda control, now: control.approve(id, if_match, caller.name, now)
         )
     except PlanMoved as moved:
         shown = DrainBody(**_row(house, moved.drain)).model_dump(mode="json", by_alias=True)
@@ -292,31 +292,34 @@ WISHED: dict[str, Any] = {
 }
 
 
+@router.post("/drains/{id}/reject", **WISHED)
+def reject(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
+    """End it while it is proposed, of which nothing was touched; 409 where it was approved meanwhile."""
+    return answer_wish(house, once, id, lambda control, now: control.reject(id, caller.name, now))
+
+
 @router.post("/drains/{id}/pause", **WISHED)
 def pause(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Pause it until it is resumed; what is on its way arrives."""
-    find_drain(house, id)
-    return once.answer(lambda: answer_wish(house, lambda control, now: control.pause(id, caller.name, now)))
+    return answer_wish(house, once, id, lambda control, now: control.pause(id, caller.name, now))
 
 
 @router.post("/drains/{id}/resume", **WISHED)
 def resume(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Let it go on."""
-    find_drain(house, id)
-    return once.answer(lambda: answer_wish(house, lambda control, now: control.resume(id, caller.name, now)))
+    return answer_wish(house, once, id, lambda control, now: control.resume(id, caller.name, now))
 
 
 @router.post("/drains/{id}/cancel", **WISHED)
 def cancel(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Give it up and put everything back."""
-    find_drain(house, id)
-    return once.answer(lambda: answer_wish(house, lambda control, now: control.cancel(id, caller.name, now)))
+    return answer_wish(house, once, id, lambda control, now: control.cancel(id, caller.name, now))
 
 
 @router.post("/drains/{id}/hand_over", **{**WISHED, "response_model": HandedOverBody})
 def hand_over(house: TheHouse, caller: Actor, once: Once, id: str) -> Response:  # noqa: A002
     """Say that the verified disk may be pulled; answers with what is left to do, in order."""
-    find_drain(house, id)
+    _find_drain(house, id)
 
     def handed_over() -> HandedOverBody:
         drain = house.ask(lambda control, now: control.hand_over(id, caller.name, now))
@@ -327,16 +330,17 @@ def hand_over(house: TheHouse, caller: Actor, once: Once, id: str) -> Response: 
     return once.answer(handed_over)
 
 
-def answer_wish(house: House, wish: Callable[[Control, datetime], Drain]) -> RequestedDrainBody:
-    """Carry a person's wish out, and answer with the drain."""
-    return _requested(house, house.ask(wish))
+def answer_wish(house: House, once: Once, id_: str, wish: Callable[[Control, datetime], Drain]) -> Response:
+    """Carry a person's wish about a drain out, once, and answer with the drain. Raises Problem."""
+    _find_drain(house, id_)
+    return once.answer(lambda: _requested(house, house.ask(wish)))
 
 
 def _requested(house: House, drain: Drain) -> RequestedDrainBody:
     return RequestedDrainBody(**_row(house, drain), acting=acting_body(house))
 
 
-def find_drain(house: House, id_: str) -> Drain:
+def _find_drain(house: House, id_: str) -> Drain:
     """The drain of that id. Raises Problem."""
     found = house.store.drain(id_)
     if found is None:
@@ -345,7 +349,6 @@ def find_drain(house: House, id_: str) -> Drain:
 
 
 def _row(house: House, drain: Drain) -> dict[str, Any]:
-    progress = drain.progress
     return {
         "id": drain.id,
         "device": drain.device,
@@ -363,15 +366,7 @@ def _row(house: House, drain: Drain) -> dict[str, Any]:
         "insistence": insistence_body(drain, house.clock.now()),
         "ended_why": drain.ended_why,
         "etag": seals.seal(drain),
-        "progress": ProgressBody(
-            planned_pgs=progress.planned_pgs,
-            moved_pgs=progress.moved_pgs,
-            planned_bytes=progress.planned_bytes,
-            moved_bytes=progress.moved_bytes,
-            in_flight=progress.in_flight,
-            budget=progress.budget,
-            lost_pgs=progress.lost_pgs,
-        ),
+        "progress": ProgressBody.model_validate(drain.progress, from_attributes=True),
         "plan": plan_body(drain.plan, house.fleet.view) if drain.plan else None,
         "left_hours": None if house.halted() else left(drain, house.timelines.of(drain.id)),
         "took_hours": house.fleet.past.of(drain),

@@ -15,11 +15,11 @@ from actions.cluster.simulated.spec import crush_tree
 from actions.cluster.view import ClusterView
 from actions.crush.map import Rule, RuleStep
 from actions.proposals import NoSuchTarget
-from actions.requests import NoSuchDrain, NotNow
+from actions.requests import NoSuchDrain, NotNow, NotProposed
 from actions.states import NotInTable
-from data.drain import DrainStands, DrainState, Mechanic
+from data.drain import Drain, DrainStands, DrainState, Mechanic
 from data.ids import OsdId
-from tests.actions.made import device, ec_spec, wide_spec
+from tests.actions.made import a_drain, device, ec_spec, wide_spec
 from tests.actions.run import Run, empty, map_of, whole
 
 S = DrainState
@@ -250,6 +250,39 @@ def test_requests_name_what_they_do_not_find(run: Run) -> None:
     run.drain("osd.0")
     with pytest.raises(DrainStands, match=r"osd\.0 already has drain"):
         run.controller.propose("osd.0", "operator", "test", run.cluster.now)
+
+
+def test_a_rejection_ends_a_proposed_drain_without_a_look_and_is_its_persons_cancel(run: Run) -> None:
+    run.tick()
+    before = map_of(run)
+    drain = run.controller.propose("osd.0", "operator", "test", run.cluster.now)
+    ended = run.controller.requests.reject(drain.id, "ada", run.cluster.now)
+    assert (ended.state, ended.cancelled_by, ended.ended_why) == (S.CANCELLED, "ada", "reject by ada")
+    run.ticks(5)
+    assert run.known(drain) == ended
+    assert map_of(run) == before
+
+
+def test_a_rejection_during_which_another_process_approves_changes_nothing(run: Run) -> None:
+    run.tick()
+    drain = run.controller.propose("osd.0", "operator", "test", run.cluster.now)
+    requests, other = run.controller.requests, run.started()
+
+    def save_late(rejected: Drain) -> bool:
+        assert rejected.state is S.CANCELLED
+        other.requests.approve(drain.id, "operator", run.cluster.now)
+        return requests.save(rejected)
+
+    with pytest.raises(NotProposed, match=f"{drain.id} is approved, .*predrain drain cancel {drain.id}"):
+        replace(requests, save=save_late).reject(drain.id, "ada", run.cluster.now)
+    assert run.known(drain).state is S.APPROVED
+    assert "(ada)" not in run.transcript(drain)
+
+
+def test_who_rejects_too_late_is_told_to_cancel_only_while_that_can_be_done() -> None:
+    assert str(NotProposed(a_drain(state=S.PAUSED))).endswith("give it up: predrain drain cancel osd.0-test")
+    for state in (S.CANCELLING, S.CANCELLED, S.HANDED_OVER):
+        assert str(NotProposed(a_drain(state=state))).endswith("no longer proposed, and was not rejected")
 
 
 def test_every_request_is_journalled_with_its_caller(run: Run) -> None:

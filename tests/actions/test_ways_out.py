@@ -295,14 +295,18 @@ def test_a_drain_that_waits_for_a_person_or_is_over_is_offered_no_way_out(state:
     assert listed(held_drain("plan", state=state)) == []
 
 
-def test_a_cancel_that_cannot_be_computed_may_be_given_up_or_taken_back() -> None:
-    held = held_drain("plan", state=S.CANCELLING)
+def test_a_cancel_that_is_held_for_long_may_be_taken_back_or_given_up() -> None:
+    held = held_drain("unhealthy", state=S.CANCELLING)
     assert listed(held) == [WayOut.STAY_DRAINED, WayOut.GIVE_UP_CANCEL]
+
+
+def test_a_cancel_that_cannot_be_computed_is_not_taken_back_for_the_drain_could_not_be_either() -> None:
+    assert listed(held_drain("plan", state=S.CANCELLING)) == [WayOut.GIVE_UP_CANCEL]
 
 
 def test_a_drain_does_not_stay_where_another_disk_is_in_the_slot() -> None:
     view = changed_osd(calm_view(), 0, device=device(99))
-    assert listed(held_drain("plan", state=S.CANCELLING), view) == [WayOut.GIVE_UP_CANCEL]
+    assert listed(held_drain("unhealthy", state=S.CANCELLING), view) == [WayOut.GIVE_UP_CANCEL]
 
 
 def test_a_way_that_is_not_open_is_refused_with_those_that_are(run: Run) -> None:

@@ -7,11 +7,12 @@ import pytest
 from actions.messages import describe_state
 from data.drain import DrainState, Intent
 from service.cli import main
+from service.cli.client import Client, Reply
 from service.cli.naming import NoOpenDrain, SeveralDrains, choose_drain
 from service.cli.person import name_typist
 from service.requester import PERSON_HEADER
 from tests.service.conftest import Place
-from tests.service.test_drains import Site, World, proposed, site, world  # noqa: F401
+from tests.service.test_drains import Site, World, proposed, site, wish, world  # noqa: F401
 
 
 def drains(*states: str) -> list[dict[str, str]]:
@@ -64,7 +65,33 @@ def test_commands_take_the_osd_and_the_journal_names_the_person_who_typed(
     assert main(["drain", "reject", *here]) == 0
     kept = world.house.store.drain(drain)
     assert kept is not None
-    assert kept.cancelled_by == f"{name_typist()} (command line)"
+    who = f"{name_typist()} (command line)"
+    assert (kept.state, kept.cancelled_by, kept.ended_why) == (DrainState.CANCELLED, who, f"reject by {who}")
+
+
+def test_a_drain_that_is_approved_while_another_person_rejects_it_goes_on_and_that_person_is_told(
+    site: Site,  # noqa: F811
+    place: Place,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drain, reject = proposed(site), Client.post
+    place.state.url.write_text(str(site.client.base_url))
+
+    def approve_first(client: Client, path: str) -> Reply:
+        assert wish(site, drain, "approve", **{"If-Match": drain["etag"]}).status_code == 200
+        return reject(client, path)
+
+    monkeypatch.setattr(Client, "post", approve_first)
+    assert main(["drain", "reject", "osd.0", "--state", str(place.state.path)]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert f"{drain['id']} is approved, no longer proposed, and was not rejected" in told.err
+    assert f"predrain drain cancel {drain['id']}" in told.err
+    shown = site.client.get(f"/api/v1/drains/{drain['id']}").json()
+    assert shown["state"] == "approved"
+    lines = site.client.get(f"/api/v1/drains/{drain['id']}/journal").json()["items"]
+    assert [line["decided"] for line in lines] == ["propose", "approve"]
 
 
 def test_only_the_token_of_the_services_own_file_names_a_person(site: Site) -> None:  # noqa: F811

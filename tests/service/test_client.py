@@ -55,7 +55,8 @@ def test_a_drain_is_proposed_approved_paused_resumed_and_cancelled(
     world: World,  # noqa: F811
 ) -> None:
     drain = client.propose("osd.0", "noisy")
-    assert client.drain(drain.id) == drain
+    shown = client.drain(drain.id)
+    assert all(getattr(shown, one.name) == getattr(drain, one.name) for one in fields(drain))
     approved = client.approve(drain)
     assert approved.state == DrainState.APPROVED
     world.tick(2)
@@ -63,6 +64,19 @@ def test_a_drain_is_proposed_approved_paused_resumed_and_cancelled(
     assert client.resume(approved).state != DrainState.PAUSED
     client.cancel(approved)
     assert next(client.drains()).state in (DrainState.CANCELLING, DrainState.CANCELLED)
+
+
+def test_a_program_rejects_a_proposed_drain_and_no_approved_one(
+    client: Predrain,
+    world: World,  # noqa: F811
+) -> None:
+    assert client.reject(client.propose("osd.0")).state == "cancelled"
+    world.tick()
+    approved = client.approve(client.propose("osd.0"))
+    with pytest.raises(Problem, match="is approved, no longer proposed") as refused:
+        client.reject(approved)
+    assert refused.value.status == 409
+    assert client.drain(approved.id).state == "approved"
 
 
 def test_an_approval_of_another_plan_is_a_problem_that_shows_the_drain_as_it_is(client: Predrain) -> None:

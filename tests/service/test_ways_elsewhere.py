@@ -1,4 +1,4 @@
-"""Ways out and an insistence that are asked of a controller which does not lead: the leader carries them out."""
+"""Ways out, an insistence and a rejection, asked of a controller which does not lead: the leader carries them out."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from actions.petitions import Petition, Petitions, Wish, fulfilled
 from data.drain import DrainState, GivenUp, Insistence
 from data.store.port import AUDIT
+from service.draining import seals
 from service.draining.control import Control
 from service.draining.wishes import RefusedElsewhere
 from tests.actions.made import a_drain
@@ -90,6 +91,34 @@ def test_an_insistence_of_a_leader_that_was_killed_before_it_answered_is_carried
     Petitions(KeepInMemory(company.texts).signed).lay(wish)
     leader._elsewhere.step(leader._executor.carry_out_once, company.cluster.now)  # type: ignore[union-attr]
     assert leader.store.drains()[0].revision == revision
+
+
+def test_a_drain_that_the_leader_approved_before_it_heard_of_a_rejection_is_not_rejected(
+    company: Company,
+) -> None:
+    leader = company.leader()
+    drain = company.propose(leader)
+
+    def approve_and_hear() -> None:
+        leader.approve(drain.id, seals.seal(drain), "ada", company.cluster.now)
+        company.step(leader)
+
+    beside = company.follower(approve_and_hear)
+    with pytest.raises(RefusedElsewhere, match=f"{drain.id} is .*, no longer proposed, and was not rejected"):
+        beside.reject(drain.id, CALLER, company.cluster.now)
+    (kept,) = leader.store.drains()
+    assert kept.state in {S.APPROVED, S.PREPARING}
+    assert company.left() == []
+
+
+def test_a_rejection_beside_the_leader_ends_a_proposed_drain_and_may_be_said_twice(company: Company) -> None:
+    leader = company.leader()
+    beside = company.follower(lambda: company.step(leader))
+    drain = company.propose(beside)
+    for _ in range(2):
+        assert beside.reject(drain.id, CALLER, company.cluster.now).state is S.CANCELLED
+    (kept,) = leader.store.drains()
+    assert (kept.state, kept.cancelled_by) == (S.CANCELLED, CALLER)
 
 
 def test_a_way_out_is_done_that_the_drain_shows() -> None:

@@ -5,7 +5,7 @@ import type { Drain, Halt } from "./api/contract.ts";
 import { want } from "./live.ts";
 import { notice, session } from "./state.ts";
 
-export type Verb = "approve" | "pause" | "resume" | "cancel" | "stay_drained" | "choose_other_targets" | "give_up_cancel";
+export type Verb = "approve" | "reject" | "pause" | "resume" | "cancel" | "stay_drained" | "choose_other_targets" | "give_up_cancel";
 
 /** `moved` is set on 412: what was shown is no longer what would happen. */
 export interface Answer {

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { tellOutcome } from "../act.ts";
 import type { Device, Drain, Osd, Outlook } from "../api/contract.ts";
 import { empties, hasEnded, movedText, remaining, whenDown, whenVerified } from "../condition.ts";
+import { tellState } from "../drains/naming.ts";
 import { about, sentence, tib } from "../format.ts";
 import { Acting, At, Question, WhyOff } from "../pieces.tsx";
 import { drainLink } from "../links.ts";
@@ -88,7 +89,7 @@ function nextSentence(outlook: Outlook | null, osd: Osd | null, drain: Drain | n
   const halted = status.value?.halted ? " All drains are halted now." : "";
   if (known && !empties(known)) {
     const what = known.intent === "quarantine" ? "It is slow, so it is to lead no PGs until it answers like its peers again; no data moves" : "A new disk is filled a few PGs at a time";
-    return `${what}. The ${known.intent} is ${known.state_text ?? known.state}${remaining(drain)}.${halted}`;
+    return `${what}. ${sentence(`${tellState(known)}${remaining(drain)}`)}${halted}`;
   }
   switch (known?.state) {
     case "proposed":

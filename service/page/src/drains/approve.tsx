@@ -79,7 +79,7 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
           <Acting kind="primary" off={actingOff.value ?? off} onPress={() => void approve()}>
             {does(drain, target)}
           </Acting>
-          <Acting onPress={() => void drainVerb(drain.id, "cancel", `Rejected: the ${CALLED[drain.intent].noun} of ${target} will not start.`)}>Reject</Acting>
+          <Acting onPress={() => void drainVerb(drain.id, "reject", `Rejected: the ${CALLED[drain.intent].noun} of ${target} will not start.`)}>Reject</Acting>
           <span class="muted">Nothing moves before. {empties(drain) && "It stays up and in until its copies are verified elsewhere; hand-over asks again."}</span>
           <WhyOff />
         </div>

@@ -7,7 +7,7 @@ import { deviceLink, drainLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
 import { drains, status } from "../state.ts";
 import { DrainPanel } from "./drain.tsx";
-import { CALLED, STATE_SHAPE, targetOf } from "./naming.ts";
+import { STATE_SHAPE, targetOf, tellState } from "./naming.ts";
 
 const WHOLE = 2;
 const ENDED = 100;
@@ -100,7 +100,7 @@ function Table({ title, drains: rows, over = false }: { title: string; drains: r
                     </a>
                   )}
                 </th>
-                <td class="nowrap">{empties(drain) ? "" : `${CALLED[drain.intent].noun} `}{drain.state_text ?? drain.state.replaceAll("_", " ")}</td>
+                <td class="nowrap">{tellState(drain)}</td>
                 <td class="number nowrap">{tib(drain.plan?.bytes ?? (drain.progress.planned_bytes || null))}</td>
                 <td class="number">{movedText(drain.progress) || "not begun"}</td>
                 <td class="number nowrap">{over ? took(drain) : about(drain.plan?.eta_hours)}</td>

@@ -7,7 +7,7 @@ import { clockOf, count, moment, plural, ratio, span, statement, tib } from "../
 import { deviceLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
 import { now, osdByNumber } from "../state.ts";
-import { CALLED, STATE_SHAPE, targetOf } from "./naming.ts";
+import { CALLED, STATE_SHAPE, targetOf, tellState } from "./naming.ts";
 import { Guards } from "./guards.tsx";
 import { Verbs } from "./verbs.tsx";
 import { Insist, Insisting } from "./insist.tsx";
@@ -75,7 +75,7 @@ const MOVED: Record<Intent, string> = { replace: "moved", remove: "moved", fill:
 function headline(drain: DrainWhole): string {
   const target = targetOf(drain);
   const part = drain.intent === "quarantine" ? `${count(drain.progress.moved_pgs)} of ${plural(drain.progress.planned_pgs, "PG")}` : movedText(drain.progress);
-  const { noun, done } = CALLED[drain.intent];
+  const { done } = CALLED[drain.intent];
   const took = drain.took_hours === null ? "" : ` in ${span(drain.took_hours * 3_600)}`;
   switch (drain.state) {
     case "draining":
@@ -91,7 +91,7 @@ function headline(drain: DrainWhole): string {
     case "handed_over":
       return `${target}: ${done}${took}, handed over`;
     default:
-      return `${target}: ${noun} ${drain.state_text ?? drain.state}`;
+      return `${target}: ${tellState(drain)}`;
   }
 }
 

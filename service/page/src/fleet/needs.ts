@@ -2,7 +2,7 @@
 import type { Advice, ClusterStatus, Drain, Osd } from "../api/contract.ts";
 import { brief, condition, empties, hasEnded, isOld, movedText, remaining, whenDown, whenVerified, type Condition } from "../condition.ts";
 import { about, evenOdds, life, moment, percent, sentence, span, seconds, tib, within30 } from "../format.ts";
-import { CALLED } from "../drains/naming.ts";
+import { CALLED, tellState } from "../drains/naming.ts";
 import { drainLink, hostLink, osdLink } from "../links.ts";
 
 export interface Need {
@@ -268,7 +268,7 @@ function handOf(osd: Osd, shape: Condition, drain: Drain | null): InHand {
   const item = { key: `osd ${osd.osd}`, shape, href: osdLink(osd), name: `osd.${osd.osd}`, waits: false, rank: osd.p_fail_30d ?? 0 };
   if (osd.drain && !empties(osd.drain)) {
     const { noun } = CALLED[osd.drain.intent];
-    const text = osd.drain.state === "draining" ? `${noun} ${movedText(osd.drain)}`.trim() + remaining(drain) : `${noun} ${osd.drain.state_text ?? osd.drain.state}`;
+    const text = osd.drain.state === "draining" ? `${noun} ${movedText(osd.drain)}`.trim() + remaining(drain) : tellState(osd.drain);
     return { ...item, href: drainLink(osd.drain.id), text: [brief(osd, shape), text].filter(Boolean).join(", "), rank: 2.5 };
   }
   if (shape === "draining" && osd.drain) {

@@ -1,5 +1,5 @@
 /** The one tooltip, beside the cell under the pointer or in focus; it never covers that cell. */
-import { CALLED } from "../drains/naming.ts";
+import { tellState } from "../drains/naming.ts";
 import type { Osd } from "../api/contract.ts";
 import { fullness, type Condition } from "../condition.ts";
 import { age, percent, ratio, seconds, share, span, within30 } from "../format.ts";
@@ -51,7 +51,7 @@ export function Tooltip({ layout, index, osds, conditions, now }: Props) {
         <p>{osd.source?.startsWith("rule:") ? `rule ${osd.source.slice(5)}, no probability` : "forecast not reported"}</p>
       )}
       {osd.why[0] && <p class="muted">{osd.why[0]}</p>}
-      {osd.drain && <p class="muted">{CALLED[osd.drain.intent].noun} {osd.drain.state_text ?? osd.drain.state}{osd.drain.held_by[0] ? `: ${osd.drain.held_by[0]}` : ""}</p>}
+      {osd.drain && <p class="muted">{tellState(osd.drain)}{osd.drain.held_by[0] ? `: ${osd.drain.held_by[0]}` : ""}</p>}
       <p class="muted">{facts.join(" \u00b7 ")}</p>
     </div>
   );
