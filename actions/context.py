@@ -272,8 +272,4 @@ def engaged(drain: Drain) -> bool:
 
 def _empties(drain: Drain) -> bool:
     cancelling = drain.state is DrainState.CANCELLING
-    return (
-        cancelling
-        if drain.intent is Intent.FILL
-        else not cancelling and drain.intent is not Intent.QUARANTINE
-    )
+    return cancelling if drain.intent is Intent.FILL else drain.intent.empties_osd and not cancelling

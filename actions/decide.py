@@ -170,7 +170,7 @@ class _Desk(Desk):
         """Hold by the plan, until it can be made anew; a cancelled drain gives back what needs no placement."""
         if drain.state is S.CANCELLING and (wrong := to_give_back(self.view, drain, self.context)):
             return self._send(drain, back(wrong))
-        if drain.state is S.DRAINING and STRATEGIES[drain.intent].moves_data:
+        if drain.state is S.DRAINING and drain.intent.moves_data:
             drain = replace(drain, plan=unplaceable(self.view, drain, trouble))
             self._note_plan(drain)
         refused = (Refuse("plan", f"{trouble} It goes on when the placement can be computed again."),)
@@ -216,7 +216,7 @@ class _Desk(Desk):
         return (Turn(started, self._seen(planned), f"{BEGUN}{made.mechanic.value}; {made.why}"),)
 
     def _preparing(self, drain: Drain) -> tuple[Answer, ...]:
-        if not STRATEGIES[drain.intent].moves_data:
+        if not drain.intent.moves_data:
             return (self._turn(drain, Event.PREPARED, "nothing else has to be held"),)
         return self._hold_settings(drain) or (
             self._turn(
@@ -227,7 +227,7 @@ class _Desk(Desk):
     def _draining(self, drain: Drain) -> tuple[Answer, ...]:
         if drain.state is S.HOLDING:
             return (self._turn(drain, Event.PASSED, f"every guard passes again{self._excuse(drain)}"),)
-        if not STRATEGIES[drain.intent].moves_data:
+        if not drain.intent.moves_data:
             if well := quarantine.find_recovery(drain, self.policy, self.context):
                 return (self._turn(drain, Event.RECOVERED, well),)
             return self._send(drain, quarantine.lower_affinity(self.view, drain, self.allowance))
@@ -272,7 +272,7 @@ class _Desk(Desk):
         return (Turn(after(free, Event.COUNTED, self.context.now), self._seen(drain), decided),)
 
     def _cancelling(self, drain: Drain) -> tuple[Answer, ...]:
-        if not STRATEGIES[drain.intent].moves_data:
+        if not drain.intent.moves_data:
             starts = max(0, self.allowance.peering)
         else:
             drain, pace, flying = self._pace(drain)

@@ -170,6 +170,6 @@ def _stays(drain: Drain, context: Context) -> bool:
     """Whether a drain wants its OSDs to stay empty."""
     paused = drain.state in (DrainState.PAUSED, DrainState.FAILED)
     state = drain.resume_to if paused else drain.state
-    if drain.intent not in (Intent.REPLACE, Intent.REMOVE) or state is DrainState.CANCELLING:
+    if not drain.intent.empties_osd or state is DrainState.CANCELLING:
         return False
     return context.still_claims(drain)

@@ -32,7 +32,6 @@ from actions.ledger import FAST_MAPS, command_for, found, same
 from actions.map_pace import MapPace
 from actions.moving import current_osd
 from actions.policy import Policy
-from actions.strategies import STRATEGIES
 from data.clock import lately
 from data.drain import Drain, DrainState
 from data.setting import Yielded
@@ -55,7 +54,7 @@ _STAMP = "%Y-%m-%dT%H:%M:%SZ"
 
 def is_moving(view: ClusterView, drain: Drain, context: Context) -> bool:
     """Whether PGs of the drain move now, or will at the next step."""
-    if drain.state not in MOVING or drain.held_by or not STRATEGIES[drain.intent].moves_data:
+    if drain.state not in MOVING or drain.held_by or not drain.intent.moves_data:
         return False
     if in_flight(drain, context):
         return True

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from actions.cluster.view import ClusterView
-from data.drain import Drain, Intent, Move
+from data.drain import Drain, Move
 from data.ids import DeviceId, OsdId, PgId
 
 Fates = Mapping[OsdId, tuple[DeviceId, ...]]
@@ -29,7 +29,7 @@ def slot_reused(view: ClusterView, drain: Drain) -> bool:
 
 def list_disks_in_use(view: ClusterView, drain: Drain) -> tuple[OsdId, ...]:
     """OSDs of an emptied drain that are up and in, on the disk that was emptied. Nothing of a filled disk."""
-    if drain.device is None or drain.intent not in (Intent.REPLACE, Intent.REMOVE):
+    if drain.device is None or not drain.intent.empties_osd:
         return ()
     known = [osd for id_ in drain.osds if (osd := view.osds.get(id_)) is not None]
     return tuple(

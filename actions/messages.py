@@ -70,7 +70,7 @@ def describe_rest(view: ClusterView, drain: Drain, names: str) -> str:
     """How many PGs are still to go, to come or to come back, and how many are on their way."""
     progress = drain.progress
     left = progress.planned_pgs - progress.moved_pgs - progress.lost_pgs
-    if drain.intent is Intent.QUARANTINE:
+    if not drain.intent.moves_data:
         return f"{names} leads {_pgs(left)} of its plan"
     on_way = f"{progress.in_flight} on their way"
     if drain.state is DrainState.CANCELLING:

@@ -24,7 +24,7 @@ def progressed(view: ClusterView, drain: Drain, context: Context) -> Drain:
     """The drain with what has arrived counted: a PG has moved once its source is in neither `up` nor `acting`, and
     is lost when its source went without anybody in its place.
     """
-    if drain.intent is Intent.QUARANTINE:
+    if not drain.intent.moves_data:
         return affinity.count_progress(view, drain)
     if drain.plan is None or not view.statistics_known or drain.state is DrainState.CANCELLING:
         return drain

@@ -94,7 +94,7 @@ def open_for(
 
 
 def _stands(drain: Drain, osds: tuple[OsdId, ...], intent: Intent) -> bool:
-    gives_way = drain.intent is Intent.QUARANTINE and intent is not Intent.QUARANTINE
+    gives_way = not drain.intent.moves_data and intent.moves_data
     return not _closed(drain) and bool(set(drain.osds) & set(osds)) and not gives_way
 
 
@@ -191,7 +191,7 @@ def serving(view: ClusterView) -> dict[DeviceId, tuple[OsdId, ...]]:
 def _spoken_for(context: Context, osds: tuple[OsdId, ...], policy: Policy) -> bool:
     return any(
         set(drain.osds) & set(osds)
-        and drain.intent is not Intent.QUARANTINE
+        and drain.intent.moves_data
         and (
             not _closed(drain)
             or (

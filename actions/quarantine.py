@@ -51,7 +51,7 @@ def inherited(drain: Drain, context: Context) -> tuple[Mapping[Setting, str], Ma
     saved: dict[Setting, str] = {}
     ours: dict[Setting, str] = {}
     for other in context.drains:
-        if other.intent is not Intent.QUARANTINE or other.id == drain.id or not engaged(other):
+        if other.intent.moves_data or other.id == drain.id or not engaged(other):
             continue
         keys = {OsdAffinity(osd) for osd in drain.osds} & other.ours.keys()
         saved.update((key, other.saved[key]) for key in keys)
@@ -94,7 +94,7 @@ def _wanted(osd: OsdId, slow: SlowOsd, intent: Intent, policy: Policy, context: 
     for drain in context.drains:
         if osd not in drain.osds:
             continue
-        same_kind = (drain.intent is Intent.QUARANTINE) == (intent is Intent.QUARANTINE)
+        same_kind = drain.intent.moves_data == intent.moves_data
         if drain.state not in ENDED and (same_kind or intent is Intent.QUARANTINE):
             return False
         refused = drain.state is S.CANCELLED and drain.cancelled_by and same_kind
@@ -119,12 +119,12 @@ def _asked(
 
 def find_heir(drain: Drain, context: Context) -> Drain | None:
     """A drain that empties an OSD of this quarantine, or is about to. None for whatever is no quarantine."""
-    if drain.intent is not Intent.QUARANTINE:
+    if drain.intent.moves_data:
         return None
     heirs = (
         other
         for other in context.drains
-        if other.intent is not Intent.QUARANTINE
+        if other.intent.moves_data
         and set(other.osds) & set(drain.osds)
         and (engaged(other) or other.state is S.APPROVED)
     )

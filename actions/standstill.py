@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from actions.steps import Wait
 from actions.survey import Survey
-from data.drain import Intent
 
 LONG = timedelta(hours=2)
 """Longer than a PG takes to a slow disk."""
@@ -24,7 +23,7 @@ class Standstill:
     def words(self, wait: Wait, survey: Survey, now: datetime) -> str | None:
         """What it waits for, once that has lasted so long; None before."""
         drain = wait.drain
-        if drain.intent is Intent.QUARANTINE:
+        if not drain.intent.moves_data:
             return None  # that is at rest until the OSD answers well again
         counted = drain.progress.counted
         before, since = self._since.get(drain.id, (None, None))

@@ -35,8 +35,6 @@ def _find_moot_quarantine(_view: ClusterView, drain: Drain, policy: Policy, cont
 class Strategy:
     """What the drains of one intent want."""
 
-    moves_data: bool
-    """Whether balancer and throttles are held and the pace follows what clients feel."""
     noted: tuple[type[OsdSetting], ...]
     """Values of each OSD that are written down as found when the drain begins."""
     find_moot: Callable[[ClusterView, Drain, Policy, Context], str]
@@ -46,7 +44,6 @@ class Strategy:
 
 
 _MOVES_DATA = Strategy(
-    moves_data=True,
     noted=(OsdOverride, OsdCrushWeight),
     find_moot=no_longer_wanted,
     list_planned_pgs=list_moved_pgs,
@@ -56,7 +53,6 @@ STRATEGIES: Final[Mapping[Intent, Strategy]] = {
     Intent.REMOVE: _MOVES_DATA,
     Intent.FILL: _MOVES_DATA,
     Intent.QUARANTINE: Strategy(
-        moves_data=False,
         noted=(OsdAffinity,),
         find_moot=_find_moot_quarantine,
         list_planned_pgs=list_led_pgs,

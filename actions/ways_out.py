@@ -20,7 +20,6 @@ from actions.planning.diff import in_units
 from actions.policy import Policy
 from actions.space import Room, promised_by_others, remaining, returning, room
 from actions.states import Event, can
-from actions.strategies import STRATEGIES
 from actions.topology import applied
 from data.drain import Drain, DrainState, Intent, Move
 from data.ids import OsdId
@@ -77,7 +76,7 @@ def list_ways_out(
         )
     if _comes_back(drain):
         computed = "plan" not in drain.held_for  # else the rest of the disk could not be planned either
-        if computed and STRATEGIES[drain.intent].moves_data and not slot_reused(view, drain):
+        if computed and drain.intent.moves_data and not slot_reused(view, drain):
             found.append(
                 OpenWayOut(
                     WayOut.STAY_DRAINED,

@@ -14,7 +14,7 @@ from actions.fate import devices_of
 from actions.forecast_history import may_pay, read_chances
 from actions.policy import Policy
 from actions.risk import p_fail_30d
-from data.drain import Drain, Intent
+from data.drain import Drain
 from data.ids import DeviceId, OsdId, PgId
 from data.outlook import Advice, Status
 
@@ -191,7 +191,7 @@ def _bytes_ahead(view: ClusterView, osds: Collection[Osd], policy: Policy, conte
     busy = [
         drain
         for drain in context.drains
-        if engaged(drain) and drain.intent is not Intent.QUARANTINE and mine.isdisjoint(drain.osds)
+        if engaged(drain) and drain.intent.moves_data and mine.isdisjoint(drain.osds)
     ]
     hosts, racks = {osd.host for osd in osds}, {osd.rack for osd in osds} - {None}
     scopes = (

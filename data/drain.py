@@ -41,6 +41,16 @@ class Intent(StrEnum):
     QUARANTINE = "quarantine"
     FILL = "fill"
 
+    @property
+    def moves_data(self) -> bool:
+        """Whether balancer and throttles are held, and the pace follows what clients feel."""
+        return self is not Intent.QUARANTINE
+
+    @property
+    def empties_osd(self) -> bool:
+        """Whether no data is left on its OSDs when it ends."""
+        return self in (Intent.REPLACE, Intent.REMOVE)
+
 
 class Mechanic(StrEnum):
     """How data leaves an OSD (design 6.4)."""
@@ -210,7 +220,7 @@ class Drain:
     def emptied(self) -> bool:
         """Whether no data is left on its OSDs: a disk that was filled has its share, and serves."""
         over = (DrainState.VERIFIED, DrainState.HANDED_OVER)
-        return self.state in over and self.intent in (Intent.REPLACE, Intent.REMOVE)
+        return self.state in over and self.intent.empties_osd
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from actions.context import Context
 from actions.guards.verdict import Pass, Refuse, count
 from actions.policy import Policy
 from actions.weighing import weigh_one
-from data.drain import Drain, Intent
+from data.drain import Drain
 from data.ids import DeviceId
 from data.outlook import Advice, Outlook, Status
 from data.residence import ResidenceLimits, ResidenceState, decide_residence
@@ -24,7 +24,7 @@ def mass_suspicion(view: ClusterView, drain: Drain, policy: Policy, context: Con
     """Too many newly bad disks of one model: it is the forecast that is sick, not the drives."""
     if drain.asked_by != AUTOMATIC:
         return Pass("a person asked")
-    if drain.intent is Intent.QUARANTINE or drain.spare_reads:
+    if not drain.intent.moves_data or drain.spare_reads:
         return Pass("a measured latency is no forecast")
     models = {osd.device: osd.model for osd in view.osds.values() if osd.device is not None}
     model = models.get(drain.device) if drain.device else None
@@ -182,7 +182,7 @@ def _two_disks(view: ClusterView, drain: Drain, context: Context) -> Refuse | No
 
 def _slowness(drain: Drain, policy: Policy, context: Context) -> Pass | Refuse | None:
     """What latencies say of a quarantine, or of a drain for slowness; None where it is the forecast's to say."""
-    if drain.intent is not Intent.QUARANTINE and not drain.spare_reads:
+    if drain.intent.moves_data and not drain.spare_reads:
         return None
     if not context.slow.recent(context.now, policy.slow_age_max):
         hours = policy.slow_age_max.total_seconds() / 3600
@@ -192,7 +192,7 @@ def _slowness(drain: Drain, policy: Policy, context: Context) -> Pass | Refuse |
     slow = [context.slow.osds[osd] for osd in drain.osds if osd in context.slow.osds]
     if not slow:
         return Refuse("trust", "The newest latencies do not show it slower than its peers.")
-    if drain.intent is Intent.QUARANTINE or any(
+    if not drain.intent.moves_data or any(
         one.lasting and one.lasted >= policy.slow_drain_after for one in slow
     ):
         return Pass(slow[0].reason)

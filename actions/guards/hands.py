@@ -9,7 +9,7 @@ from actions.guards.verdict import Pass, Refuse, count
 from actions.ledger import found, is_ours
 from actions.policy import Policy
 from actions.throttle import shared
-from data.drain import Drain, Intent
+from data.drain import Drain
 from data.setting import Before, OsdFlag, OsdOverride, UpmapItem
 
 
@@ -24,7 +24,7 @@ def window(view: ClusterView, drain: Drain, policy: Policy, context: Context) ->
     """The hours in which the policy lets data move."""
     if policy.window is None:
         return Pass("no hours are set")
-    if drain.intent is Intent.QUARANTINE:
+    if not drain.intent.moves_data:
         return Pass("a quarantine moves no data")
     start, end = policy.window
     hours = f"{start:02d}:00 to {end:02d}:00 UTC"
@@ -41,7 +41,7 @@ def balancer(view: ClusterView, drain: Drain, policy: Policy, context: Context) 
     """
     if not view.balancer_active:
         return Pass("the balancer is off")
-    if drain.intent is Intent.QUARANTINE:
+    if not drain.intent.moves_data:
         return Pass("the balancer does not touch who leads a PG")
     return Refuse("balancer", "The balancer was turned on again while draining.")
 

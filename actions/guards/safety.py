@@ -105,12 +105,12 @@ def space(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
 
 def budget(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
     """Drains at once a host, a rack, a cluster; OSDs out or draining. Elder drains go before younger ones."""
-    if drain.intent is Intent.QUARANTINE:
+    if not drain.intent.moves_data:
         return _quarantines(view, drain, policy, context)
     ahead = [
         other
         for other in context.others(drain)
-        if other.intent is not Intent.QUARANTINE
+        if other.intent.moves_data
         and not _awaits_dead_disk(view, other)
         and (drain.state is DrainState.APPROVED or _elder(other, drain))
     ]

@@ -25,7 +25,7 @@ from actions.mechanics.weight import next_rung
 from actions.policy import Policy
 from actions.throttle import foreign, shared, to_give_back
 from actions.topology import applied, has_both_osds
-from data.drain import Drain, Intent
+from data.drain import Drain
 from data.ids import OsdId, PgId
 from data.setting import Before, OsdAffinity, OsdCrushWeight, OsdOverride, Setting, UpmapItem
 
@@ -108,7 +108,7 @@ def release_strays(
     """Pins that an emptied drain left and that are not wanted any more go, as far as there is room; None: there are
     none.
     """
-    if drain.intent is Intent.QUARANTINE:
+    if not drain.intent.moves_data:
         return None
     strays = find_stray_upmaps(view, drain, context, allowance.room)
     keys = [UpmapItem(pg) for pg in strays if pg not in allowance.taken]

@@ -19,7 +19,7 @@ from actions.planning.diff import in_units
 from actions.policy import Policy
 from actions.space import Room, waiting, when_done
 from actions.weighing import weigh_one
-from data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Bound, Drain, Intent, Mechanic, Move, Plan, Target
+from data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Bound, Drain, Mechanic, Move, Plan, Target
 from data.ids import OsdId, PgId
 from data.outlook import GRID_DAYS, Outlook
 
@@ -67,7 +67,7 @@ def sealed(
     bounds = (*bounds, *after)
     lives = survival(context.outlooks.get(drain.device) if drain.device else None, hours)
     why = draft.why
-    if drain.intent in (Intent.REPLACE, Intent.REMOVE):
+    if drain.intent.empties_osd:
         weighed = weigh_one(view, drain.device, policy, context)
         if weighed is not None:
             why += f"; {weighed.cost.sentence[:1].lower()}{weighed.cost.sentence[1:-1]}"
