@@ -77,8 +77,14 @@ def fold_base_pairs(view: ClusterView, drains: tuple[Drain, ...]) -> tuple[Drain
         could_stand = find_kept_pairs(view, {pg: read_pairs(drain.ours[UpmapItem(pg)]) for pg in lost})
         for pg, pairs in lost.items():
             taken.setdefault(pg, set()).update(pairs & set(could_stand[pg]))
+    arrived = {
+        pg: found(view, UpmapItem(pg))
+        for pg, claiming in writers.items()
+        if any(_wrote(drain.ours.get(UpmapItem(pg)), view.upmap_items.get(pg, ())) for drain in claiming)
+    }
     return tuple(
-        _fold_drain(drain, view, gone[drain.id], taken) if drain.id in gone else drain for drain in drains
+        _fold_drain(drain, view, gone[drain.id], taken, arrived) if drain.id in gone else drain
+        for drain in drains
     )
 
 
@@ -103,29 +109,42 @@ def _find_gone_pairs(
 def _did_write(drain: Drain, pg: PgId, pairs: Collection[Pair]) -> bool:
     """Whether these are the pairs that a drain wrote last, or wrote before a last command that did not arrive."""
     wrote = (drain.ours.get(UpmapItem(pg)), drain.ours.get(Before(UpmapItem(pg))))
-    return any(text is not None and set(read_pairs(text)) == set(pairs) for text in wrote)
+    return any(_wrote(text, pairs) for text in wrote)
+
+
+def _wrote(text: str | None, pairs: Collection[Pair]) -> bool:
+    return text is not None and set(read_pairs(text)) == set(pairs)
 
 
 def _fold_drain(
-    drain: Drain, view: ClusterView, gone: Collection[PgId], taken: Mapping[PgId, Collection[Pair]]
+    drain: Drain,
+    view: ClusterView,
+    gone: Collection[PgId],
+    taken: Mapping[PgId, Collection[Pair]],
+    arrived: Mapping[PgId, str],
 ) -> Drain:
+    """The drain with what the map shows: `gone` lists lost pairs, of `taken` another hand took some, `arrived` ones are
+    as a drain wrote them. All drains that claim a PG go on to claim the list that one of them wrote last.
+    """
     saved, ours = dict(drain.saved), dict(drain.ours)
     for pg, pairs in pinned(drain.ours).items():
         key = UpmapItem(pg)
-        found_pairs = read_pairs(drain.saved.get(key, ""))
+        theirs = read_pairs(drain.saved.get(key, ""))
+        if not theirs:
+            continue  # of no use to anybody else
         if pg in gone:
             ours[key] = found(view, key)
             ours.pop(Before(key), None)
-        elif found_pairs and set(view.upmap_items.get(pg, ())) == set(pairs):
+        elif pg in arrived and _wrote(arrived[pg], pairs):
             ours.pop(Before(key), None)  # from now on a pair that is gone was taken off
-        elif (
-            found_pairs and not pairs and Before(key) not in ours and view.upmap_items.get(pg) == found_pairs
-        ):
+        elif pg in arrived and Before(key) not in ours:
+            ours[key] = arrived[pg]
+        elif not pairs and Before(key) not in ours and view.upmap_items.get(pg) == theirs:
             ours[key] = drain.saved[
                 key
             ]  # a weight was to make it void, and did not: it stands as it was found
-        if key in saved and pg in taken:
-            saved[key] = write_pairs(tuple(pair for pair in found_pairs if pair not in taken[pg]))
+        if pg in taken:
+            saved[key] = write_pairs(tuple(pair for pair in theirs if pair not in taken[pg]))
     if (saved, ours) == (drain.saved, drain.ours):
         return drain
     return replace(drain, saved=saved, ours=ours)

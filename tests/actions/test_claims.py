@@ -63,3 +63,13 @@ def test_a_drain_that_was_handed_over_learns_of_a_pair_that_a_person_took_off_wh
     (followed,) = follow_map(out, (drain,))
     assert followed.saved[KEY] == ""
     assert followed.revision == drain.revision + 1
+
+
+def test_a_pair_that_another_drain_took_off_before_the_mon_tidied_the_rest_comes_back() -> None:
+    """Two drains sent the PG on in turn; the second one left the pair of another person out."""
+    first = a_drain(TWO, saved={KEY: THEIRS}, ours={KEY: f"{THEIRS} {TWO}>{FREE[1]}"})
+    second = a_drain(FREE[1], saved={KEY: THEIRS}, ours={KEY: f"{TWO}>{FREE[0]}"})
+    stood = fold(show((TWO, FREE[0])), first, second)
+    assert [drain.ours[KEY] for drain in stood] == [second.ours[KEY]] * 2
+    for drain in fold(show(), *stood):
+        assert drain.saved[KEY] == THEIRS

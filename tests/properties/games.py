@@ -19,6 +19,7 @@ from actions.cluster.port import (
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.simulated.spec import ClusterSpec, Physics
 from actions.cluster.view import ClusterView
+from actions.ledger import found, pinned
 from actions.policy import Policy
 from actions.proposals import NoSuchTarget
 from actions.requests import NotNow
@@ -26,7 +27,7 @@ from actions.states import ENDED, NotInTable
 from actions.topology import domains
 from data.drain import Drain, DrainStands, DrainState, Intent
 from data.ids import OsdId
-from data.setting import UpmapItem
+from data.setting import Before, UpmapItem
 from tests.actions.fuse import Fuse, FusedCluster, FusedKeep, FusedStore, Killed
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import whole
@@ -184,11 +185,17 @@ class Adversary:
             self._tick(30.0)
 
     def _pin(self) -> None:
-        """Another person sends one copy of a PG to another OSD, legally on both clusters, where no upmap of ours is."""
+        """Another person sends one copy of a PG to another OSD, legally on both clusters, where no upmap of ours is.
+
+        Nor where one was sent and did not arrive: what a person sets in its place may be the same, and looks like ours.
+        """
         view, other = self.run.cluster.view(), self.shadow.view()
         pg = view.pgs[self.random.choice(sorted(view.pgs))]
-        standing = view.upmap_items.get(pg.id, ())
-        if standing != other.upmap_items.get(pg.id, ()) or pg.up != other.pgs[pg.id].up:
+        key, standing = UpmapItem(pg.id), view.upmap_items.get(pg.id, ())
+        unlike = standing != other.upmap_items.get(pg.id, ()) or pg.up != other.pgs[pg.id].up
+        if unlike or any(
+            drain.ours.get(Before(key)) == found(view, key) for drain in self.run.store.drains()
+        ):
             return
         region = domains(view.crush, view.pools[pg.pool])
         source = self.random.choice(pg.up)
@@ -202,12 +209,17 @@ class Adversary:
         """Another person takes an upmap off, one that no drain of ours has changed and that stood at the last look.
 
         Where only some pairs of a list of ours are gone, the mon may have tidied them; and where a list is gone that we
-        wrote after the last look, the command may not have arrived. The engine does not tell these apart.
+        wrote after the last look, the command may not have arrived; and a list that our last weight is to make void may
+        have been tidied. The engine does not tell these apart.
         """
         mine, theirs = self.run.cluster.view().upmap_items, self.shadow.view().upmap_items
         looked = self.run.controller.view
         stood = looked.upmap_items if looked is not None else {}
-        if pins := sorted(pg for pg, pairs in mine.items() if theirs.get(pg) == pairs == stood.get(pg)):
+        void = {
+            pg for drain in self.run.store.drains() for pg, pairs in pinned(drain.ours).items() if not pairs
+        }
+        left = {pg for pg, pairs in mine.items() if theirs.get(pg) == pairs == stood.get(pg)}
+        if pins := sorted(left - void):
             self._do_on_both(RemoveUpmap(self.random.choice(pins)))
 
     def _reweight(self) -> None:
