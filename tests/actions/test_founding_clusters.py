@@ -114,6 +114,7 @@ def test_cisco_a_disk_leaves_a_cluster_that_is_69_percent_full_and_no_target_pas
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_echo_one_large_disk_of_six_thousand_leaves_and_nothing_else_moves() -> None:
     policy = replace(
@@ -132,6 +133,7 @@ def test_echo_one_large_disk_of_six_thousand_leaves_and_nothing_else_moves() -> 
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_cnaf_sdds_the_flash_under_twelve_databases_is_emptied_of_all_twelve_one_by_one() -> None:
     policy = replace(POLICY, out_share_max=0.05, tick_seconds=300)
     with Large(plugged("cnaf-sdds"), policy=policy, tick_seconds=300) as run:
