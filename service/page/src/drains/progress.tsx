@@ -44,7 +44,7 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
         <Verbs drain={drain} />
       </header>
       <Insisting drain={drain} />
-      {(drain.state === "holding" || drain.state === "draining" || refusing.length > 0 || drain.ways_out?.length) && drain.held_by.length > 0 && (
+      {(drain.state === "holding" || drain.state === "draining" || refusing.length > 0 || (drain.ways_out?.length ?? 0) > 0) && drain.held_by.length > 0 && (
         <ul class="refusals">
           {drain.held_by.map((why) => (
             <li key={why}>{statement(why)}</li>
