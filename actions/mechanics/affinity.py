@@ -43,9 +43,7 @@ def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) 
     except CannotPlace:
         if goal < now:
             raise
-        drawn = _draw_all(
-            view, osd
-        )  # what goes back needs no placement: at most these PGs change their leader
+        drawn = _draw_all(view, osd)  # what goes back needs no placement: at most these PGs change leaders
     step = rung_down if goal < now else rung_up
     affinity = step(drawn, now, goal, allowance.peering)
     low, high = sorted((round(now * FULL_WEIGHT), round(affinity * FULL_WEIGHT)))
