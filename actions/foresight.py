@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from actions.cluster.view import ClusterView
+from actions.crush.choose import CannotPlace
 from actions.crush.map import CrushMap
 from actions.crush.place import place
 from actions.crush.reweigh import find_bounds, with_crush_weight
@@ -47,6 +48,16 @@ def placed(
     down = frozenset(osd.id for osd in view.osds.values() if not osd.up)
     affinities = {osd.id: osd.primary_affinity for osd in view.osds.values() if osd.primary_affinity < 1.0}
     return place(tree, view.pools, reweights, view.upmap_items, down, only, affinities)
+
+
+def compute_present_up(view: ClusterView, pgs: Collection[PgId]) -> Placement:
+    """`up` of `pgs` by the view's own map, which may be newer than what the PGs last reported; their reports where the
+    map cannot be computed. A step changes a PG if its `up` after the step differs from this one.
+    """
+    try:
+        return placed(view, (), pgs)
+    except CannotPlace:
+        return {pg: view.pgs[pg].up for pg in pgs}
 
 
 def weighed(view: ClusterView, weights: Mapping[OsdId, float]) -> CrushMap:

@@ -18,7 +18,7 @@ from actions.crush.choose import CannotPlace
 from actions.crush.hashing import hash2
 from actions.crush.raw_sets import find_placement_seeds
 from actions.flight import Allowance
-from actions.foresight import placed
+from actions.foresight import compute_present_up, placed
 from actions.guards.verdict import count
 from actions.ledger import found, pinned, same
 from actions.mechanics.batch import Batch, Bound, bound_for, list_servers, pin
@@ -87,7 +87,8 @@ def next_rung(view: ClusterView, osd: OsdId, allowance: Allowance, starts: int, 
     now = view.osds[osd].reweight
     weight = rung_down(draws(view, osd, on_it), now, goal, starts)
     after = placed(view, (), on_it, weights={osd: weight})
-    pgs = frozenset(pg for pg in on_it if after[pg] != view.pgs[pg].up)
+    present = compute_present_up(view, on_it)
+    pgs = frozenset(pg for pg in on_it if after[pg] != present[pg])
     if len(pgs) > starts and allowance.taken:
         return Batch(waits_for="PGs that only move together wait for the whole budget")
     if pgs & allowance.taken:
@@ -115,8 +116,8 @@ def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> Batch:
         return Batch(waits_for="PGs still peer")
     now = view.osds[osd].reweight
     pins = [pg for pg, pairs in view.upmap_items.items() if any(old == osd for old, _ in pairs)]
-    final = placed(view, (osd,), pins)
-    changed = [pg for pg in pins if final[pg] != view.pgs[pg].up]
+    final, present = placed(view, (osd,), pins), compute_present_up(view, pins)
+    changed = [pg for pg in pins if final[pg] != present[pg]]
     stirred = [pg for pg in changed if pg not in allowance.taken]
     weight = rung_down(draws(view, osd, stirred), now, 0.0, allowance.peering)
     # A PG that another drain has pinned in this look hangs on the suspect still: it must not be turned away as well.
@@ -125,17 +126,17 @@ def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> Batch:
     if weight >= now and now > 0:
         return Batch(waits_for=_BESIDE)
     after = placed(view, (), stirred, weights={osd: weight})
-    pgs = [pg for pg in stirred if after[pg] != view.pgs[pg].up]
+    pgs = [pg for pg in stirred if after[pg] != present[pg]]
     if len(pgs) > allowance.peering and allowance.taken:
         return Batch(waits_for="PGs that only peer together wait for the whole budget")
-    moved = [pg for pg in pgs if _elsewhere(view, pg, after[pg])]
+    moved = [pg for pg in pgs if _elsewhere(view, pg, present[pg], after[pg])]
     raw = placed(view, (), moved, pinned=False, weights={osd: weight}) if moved else {}
     commands: list[Command] = [Reweight(osd, weight)]
     leave: dict[PgId, Bound] = {}
     for id_ in moved:
         pg = view.pgs[id_]
         ordered = view.pools[pg.pool].erasure
-        pairs = pairs_for(raw[id_], pg.up, view.upmap_items.get(id_, ()), ordered=ordered)
+        pairs = pairs_for(raw[id_], present[id_], view.upmap_items.get(id_, ()), ordered=ordered)
         if pairs is None:  # two shards changed places: no pin expresses it
             leave[id_] = bound_for(view, pg, after[id_])
         else:
@@ -229,7 +230,8 @@ def give_back(
         return Batch(waits_for="the budget is in use")
     weight = rung_up(draws(view, osd, stirred), now, goal, starts)
     after = _returned(view, osd, stirred, weight)
-    pgs = frozenset(pg for pg in stirred if after[pg] != view.pgs[pg].up)
+    present = compute_present_up(view, stirred)
+    pgs = frozenset(pg for pg in stirred if after[pg] != present[pg])
     if len(pgs) > starts and (allowance.taken or not idle):
         return Batch(waits_for="PGs that only move together wait for the whole budget")
     if pgs & allowance.taken:
@@ -275,9 +277,10 @@ def _find_returning(
         try:
             final = placed(view, (), chunk, weights={osd: goal})
         except CannotPlace:
-            final = _returned(view, osd, own, goal)
-            return frozenset(pg for pg in own if final[pg] != view.pgs[pg].up)
-        found.update(pg for pg in chunk if final[pg] != view.pgs[pg].up)
+            final, present = _returned(view, osd, own, goal), compute_present_up(view, own)
+            return frozenset(pg for pg in own if final[pg] != present[pg])
+        present = compute_present_up(view, chunk)
+        found.update(pg for pg in chunk if final[pg] != present[pg])
         at, size = end, 2 * size
     return frozenset(found)
 
@@ -292,13 +295,12 @@ def _returned(
         return placed(view, (), pgs, weights={osd: weight})
     except CannotPlace:
         low, high = (round(at * FULL) for at in (view.osds[osd].reweight, weight))
-        ups = {pg: view.pgs[pg].up for pg in pgs}
+        ups = compute_present_up(view, pgs)
         taken = {
             pg for pg, drawn in draws(view, osd, pgs).items() if low <= drawn < high and osd not in ups[pg]
         }
         return {pg: (*up[:-1], osd) if pg in taken else up for pg, up in ups.items()}
 
 
-def _elsewhere(view: ClusterView, pg: PgId, after: tuple[int, ...]) -> bool:
-    held = view.pgs[pg]
-    return after != held.up if view.pools[held.pool].erasure else set(after) != set(held.up)
+def _elsewhere(view: ClusterView, pg: PgId, now: tuple[int, ...], after: tuple[int, ...]) -> bool:
+    return after != now if view.pools[view.pgs[pg].pool].erasure else set(after) != set(now)

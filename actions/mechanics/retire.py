@@ -7,13 +7,13 @@ PGs than may peer; in the same step, under `norebalance` and `nobackfill`, those
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from actions.cluster.port import Command, CrushReweight, RemoveUpmap, SetFlag
 from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.flight import Allowance, stirrable
-from actions.foresight import Placement, placed, stirred_by, weighed, why_no_crush_weight
+from actions.foresight import Placement, compute_present_up, placed, stirred_by, weighed, why_no_crush_weight
 from actions.guards.verdict import count
 from actions.ledger import Pairs, command_for, found, pinned, same, write_pairs
 from actions.mechanics.batch import Batch, Bound, bound_for, pin
@@ -55,8 +55,11 @@ def next_rung(view: ClusterView, drain: Drain, osd: OsdId, context: Context, all
     now = view.osds[osd].crush_weight
     planned = stirrable(drain, context)
     candidates = [pg for pg in planned if pg in view.pgs] or sorted(stirred_by(view, drain.osds, {}))
-    weight, after = _rung(view, osd, now, candidates, allowance.peering)
-    pins, kept = _pins(view, after, placed(view, (), after, pinned=False, crush=weighed(view, {osd: weight})))
+    present = compute_present_up(view, candidates)
+    weight, after = _rung(view, osd, now, present, allowance.peering)
+    pins, kept = _pins(
+        view, after, present, placed(view, (), after, pinned=False, crush=weighed(view, {osd: weight}))
+    )
     for id_ in after.keys() - kept:
         pg = view.pgs[id_]
         want = after[id_]
@@ -139,15 +142,16 @@ def _lost_pins(view: ClusterView, drain: Drain, context: Context) -> list[PgId]:
 
 
 def _rung(
-    view: ClusterView, osd: OsdId, now: float, candidates: Collection[PgId], allowed: int
+    view: ClusterView, osd: OsdId, now: float, present: Placement, allowed: int
 ) -> tuple[float, dict[PgId, tuple[int, ...]]]:
-    """The lowest weight that stirs at most `allowed` PGs (or the smallest step there is), and what it makes of them."""
+    """The lowest weight that changes at most `allowed` PGs of `present` (or the smallest step there is), and their
+    `up` at that weight.
+    """
 
     def changed(grains: int) -> dict[PgId, tuple[int, ...]]:
         tree = weighed(view, {osd: grains * GRAIN})
-        return {
-            id_: up for id_, up in placed(view, (), candidates, crush=tree).items() if up != view.pgs[id_].up
-        }
+        after = placed(view, (), present.keys(), crush=tree)
+        return {id_: up for id_, up in after.items() if up != present[id_]}
 
     top = round(now / GRAIN)
     best = changed(0)
@@ -165,16 +169,17 @@ def _rung(
     return (high * GRAIN, fitting) if high < top else (low * GRAIN, best)
 
 
-def _pins(view: ClusterView, after: Placement, raw: Placement) -> tuple[list[Command], set[PgId]]:
-    """Pins that keep each PG on its present `up`, and the PGs that they keep."""
+def _pins(
+    view: ClusterView, after: Placement, present: Placement, raw: Placement
+) -> tuple[list[Command], set[PgId]]:
+    """Pins that keep each PG of `after` on its `present` members, and the PGs that they keep."""
     commands: list[Command] = []
     kept: set[PgId] = set()
     for id_ in sorted(after):
-        pg = view.pgs[id_]
-        pool = view.pools[pg.pool]
+        pool = view.pools[view.pgs[id_].pool]
         standing = view.upmap_items.get(id_, ())
-        pairs = pairs_for(raw[id_], pg.up, standing, ordered=pool.erasure)
-        if pairs is None or not domains(view.crush, pool).legal(pg.up):
+        pairs = pairs_for(raw[id_], present[id_], standing, ordered=pool.erasure)
+        if pairs is None or not domains(view.crush, pool).legal(present[id_]):
             continue
         kept.add(id_)
         if not same(UpmapItem(id_), write_pairs(pairs), write_pairs(standing)):

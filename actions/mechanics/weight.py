@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from actions.cluster.port import Command, CrushReweight, RemoveUpmap
 from actions.cluster.view import ClusterView
 from actions.flight import Allowance
-from actions.foresight import placed, stirred_by, weighed, why_no_crush_weight
+from actions.foresight import compute_present_up, placed, stirred_by, weighed, why_no_crush_weight
 from actions.guards.verdict import count
 from actions.mechanics.batch import Batch, bound_for, list_servers
 from actions.mechanics.void import void
@@ -110,4 +110,5 @@ def _moved(
 ) -> dict[PgId, tuple[int, ...]]:
     """PGs whose `up` would be another one, with it."""
     after = placed(view, (), candidates, crush=weighed(view, {osd: weight}))
-    return {id_: want for id_, want in after.items() if want != view.pgs[id_].up}
+    present = compute_present_up(view, after)
+    return {id_: want for id_, want in after.items() if want != present[id_]}
