@@ -157,7 +157,7 @@ class Watched:
         self._sent = (self._sent | (changed.keys() - self._others)) & self._on_way()
 
     def _on_way(self) -> set[PgId]:
-        return {pg.id for pg in self.cluster.life.pgs if pg.missing()}
+        return {pg.id for pg in self.cluster.life.pgs.values() if pg.missing()}
 
     def _judge_touch(self, command: Command, id_: PgId, copies: int) -> None:
         """A PG that was seen to be short of copies is left alone."""
@@ -217,7 +217,7 @@ class Watched:
             for osd, weight in self.cluster.osdmap.reweights.items()
             if weight and osd in self.cluster.osdmap.up and osd not in leaving
         )
-        data = sum(pg.shard_bytes * pg.pool.size for pg in self.cluster.life.pgs)
+        data = sum(pg.shard_bytes * pg.pool.size for pg in self.cluster.life.pgs.values())
         if data > spec.nearfull_ratio * stay:
             raise UnsafeStep(f"{command}: the cluster would be {data / stay:.1%} full without what drains")
 
@@ -237,7 +237,7 @@ class Watched:
     def _promised(self) -> dict[int, int]:
         """Bytes on each OSD once everything that is on its way to it has arrived, and nothing has left."""
         holds = {int(osd): used for osd, used in self.cluster.truth().used_bytes.items()}
-        for pg in self.cluster.life.pgs:
+        for pg in self.cluster.life.pgs.values():
             for place, osd in pg.missing():
                 if (place, osd) not in pg.partial:
                     holds[osd] += pg.shard_bytes
@@ -268,7 +268,7 @@ class Watched:
 
     def _check_copies(self) -> None:
         up = self.cluster.osdmap.up
-        for pg in self.cluster.life.pgs:
+        for pg in self.cluster.life.pgs.values():
             now = self.cluster.life.truth[pg.id]
             before = self._members[pg.id]
             was, held = ([osd for osd in members if osd != ITEM_NONE] for members in (before, now.members))

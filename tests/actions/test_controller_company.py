@@ -333,7 +333,7 @@ def test_a_cancel_has_ended_only_when_every_pg_is_back(run: Run) -> None:
     run.ticks(60)
     run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
     run.until(drain, S.CANCELLED)
-    assert not [pg.id for pg in run.cluster.life.pgs if pg.missing()]
+    assert not [pg.id for pg in run.cluster.life.pgs.values() if pg.missing()]
 
 
 def test_a_cancel_holds_while_there_is_no_room_for_what_comes_back_and_says_so(run: Run) -> None:

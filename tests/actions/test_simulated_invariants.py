@@ -63,12 +63,12 @@ def check_books(cluster: SimulatedCluster) -> None:
     """Compare the simulation's running sums with sums taken anew."""
     life, osdmap = cluster.life, cluster.osdmap
     bytes_on: Counter[int] = Counter()
-    for pg in life.pgs:
+    for pg in life.pgs.values():
         for osd in [o for held in pg.holders for o in held] + [o for _, o in pg.partial]:
             bytes_on[osd] += pg.shard_bytes
     truth = cluster.truth()
     assert {osd: size for osd, size in truth.used_bytes.items() if size} == dict(bytes_on)
-    assert all(truth.pgs[pg.id] == pg.truth(lambda osd: osd in osdmap.up) for pg in life.pgs)
+    assert all(truth.pgs[pg.id] == pg.truth(lambda osd: osd in osdmap.up) for pg in life.pgs.values())
     computed = place(
         osdmap.crush,
         osdmap.pools,
@@ -77,8 +77,8 @@ def check_books(cluster: SimulatedCluster) -> None:
         frozenset(truth.size_bytes) - truth.up,
         affinities=osdmap.affinities,
     )
-    assert {pg.id: pg.up for pg in life.pgs} == computed
-    for pg in life.pgs:
+    assert {pg.id: pg.up for pg in life.pgs.values()} == computed
+    for pg in life.pgs.values():
         assert all(osd in truth.up for osd in pg.acting if osd != ITEM_NONE)
         assert pg.backfilling <= bool(pg.missing())
 

@@ -3,8 +3,8 @@
 In: a `ClusterSpec` and a seed, then commands through the port, faults as calls, and `advance(seconds)`.
 Out: views as a real cluster would give them (late, empty or wrong at times), `truth()` for checkers,
 `client()` for what users feel. Placement is real CRUSH; peering, backfill with reservations, fullness, pins
-and statistics follow what was measured on real clusters. It does not model: writes that fill the cluster,
-scrubs, more than one monitor.
+and statistics follow what was measured on real clusters, splits and merges of PGs what Ceph's sources say.
+It does not model: writes that fill the cluster, scrubs, more than one monitor.
 """
 
 from actions.cluster.simulated.client import ClientLoad

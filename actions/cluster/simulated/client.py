@@ -61,6 +61,10 @@ class Clients:
     def slowness(self, osd: int) -> float:
         return float(self._slow[self._row[osd]])
 
+    def count_pgs(self, pgs: int) -> None:
+        """Their ops are spread over so many PGs from now on."""
+        self._pgs = max(1, pgs)
+
     def begin_peering(self, seconds: float) -> None:
         """One more PG peers; its ops wait up to `seconds`."""
         self._peering += 1

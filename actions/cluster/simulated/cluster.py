@@ -16,6 +16,7 @@ from actions.cluster.simulated.mgr import Mgr
 from actions.cluster.simulated.mon import Mon
 from actions.cluster.simulated.osdmap import OsdMap
 from actions.cluster.simulated.pg import PgTruth
+from actions.cluster.simulated.pools import PoolChanges
 from actions.cluster.simulated.recovery import Limits
 from actions.cluster.simulated.spec import ClusterSpec, OsdSpec
 from actions.cluster.view import ClusterView, Pg
@@ -72,6 +73,7 @@ class SimulatedCluster:
             self.life.pgs,
             self.devicehealth,
         )
+        self._pools = PoolChanges(self.osdmap, self.life, self._mgr, self._time, self._remap)
 
     # ---- the port
 
@@ -183,6 +185,14 @@ class SimulatedCluster:
             known.pop(osd, None)
         self._remap(self.osdmap.purge(osd) | touched)
         self._mon.osd_changed()
+
+    def set_pg_num(self, pool: int, pg_num: int) -> None:
+        """`osd pool set POOL pg_num N`: the mgr splits or merges PGs until there are so many."""
+        self._pools.set_pg_num(pool, pg_num)
+
+    def set_crush_rule(self, pool: int, rule: int) -> None:
+        """`osd pool set POOL crush_rule RULE`. Raises ValueError where the map has no such rule."""
+        self._pools.set_rule(pool, rule)
 
     def set_slow(self, osd: OsdId, factor: float) -> None:
         """The disk answers `factor` times as slowly as a healthy one; 1 is healthy again."""

@@ -13,6 +13,7 @@ from actions.cluster.simulated.osdmap import OsdMap
 from actions.cluster.simulated.pg import PgTruth, PlacementGroup
 from actions.cluster.simulated.recovery import Limits, Recovery
 from actions.cluster.simulated.spec import ClusterSpec
+from actions.cluster.view import Pool
 from data.ids import PgId
 
 
@@ -52,10 +53,11 @@ class Lifecycle:
             clients.load,
         )
         self.pgs = self._clean_pgs(spec)
-        self.truth: dict[PgId, PgTruth] = {pg.id: pg.truth(self._is_up) for pg in self.pgs}
+        """Every PG by its index in the map."""
+        self.truth: dict[PgId, PgTruth] = {pg.id: pg.truth(self._is_up) for pg in self.pgs.values()}
         self.lost: set[PgId] = set()
         """PGs of which fewer shards are left than their data need."""
-        self._blocked = [False] * len(self.pgs)
+        self._blocked: set[int] = set()
 
     def holding(self, osd: int) -> frozenset[int]:
         """PGs (by index) whose whole data the OSD holds."""
@@ -94,6 +96,58 @@ class Lifecycle:
             else:
                 self.truth[pg.id] = pg.truth(self._is_up)
 
+    def split(self, pool: Pool, children: Iterable[tuple[int, int]]) -> None:
+        """PGs of the pool are split. children: indices of a parent and of its new child, in the order of their seeds.
+
+        A child begins with half of its parent's objects, on the parent's holders; where it belongs, the map says: its
+        parent's upmaps are not its own. Both peer anew, and a backfill goes on where it was.
+        """
+        self._refresh_pool(pool)
+        stirred: set[int] = set()
+        for parent, child in children:
+            pg = self.pgs[parent]
+            self.recovery.drop(pg)
+            half = pg.split(child, self._osdmap.pgs[child])
+            self.pgs[child] = half
+            for osd in {osd for held in half.holders for osd in held}:
+                self._held_by[osd].add(child)
+            self.recovery.take_in(half)
+            if pg.id in self.lost:
+                self.lost.add(half.id)
+            stirred |= {parent, child}
+        self._clients.count_pgs(len(self.pgs))
+        for index in sorted(stirred):
+            self.pgs[index].up = self._osdmap.place(index)
+            self._peer(self.pgs[index])
+
+    def merge(self, source: int, target: int) -> None:
+        """The last PG of a pool becomes a part of its parent, which peers anew. Both are clean and on the same OSDs."""
+        gone, pg = self.pgs.pop(source), self.pgs[target]
+        self.recovery.drop(gone)
+        gone.interval += 1
+        self._count_blocked(gone, blocked=False)
+        del self.truth[gone.id]
+        self.lost.discard(gone.id)
+        for osd in {osd for held in gone.holders for osd in held}:
+            self._held_by[osd].discard(source)
+        pg.shard_bytes += gone.shard_bytes
+        pg.objects += gone.objects
+        self._clients.count_pgs(len(self.pgs))
+        self._peer(pg)
+
+    def change_pool(self, pool: Pool, stirred: Iterable[int] = ()) -> None:
+        """The pool is otherwise by now. stirred: PGs that peer anew although they stay where they are."""
+        self._refresh_pool(pool)
+        for index in sorted(stirred):
+            self.pgs[index].up = self._osdmap.place(index)
+            self._peer(self.pgs[index])
+
+    def _refresh_pool(self, pool: Pool) -> None:
+        for pg in self.pgs.values():
+            if pg.pool.id == pool.id:
+                pg.pool = pool
+                self.truth[pg.id] = pg.truth(self._is_up)
+
     def peered(self, pg: PlacementGroup, interval: int) -> None:
         """The PG has peered, unless its sets changed again."""
         if pg.interval != interval:
@@ -120,15 +174,15 @@ class Lifecycle:
     def _is_up(self, osd: int) -> bool:
         return osd in self._osdmap.up
 
-    def _clean_pgs(self, spec: ClusterSpec) -> list[PlacementGroup]:
+    def _clean_pgs(self, spec: ClusterSpec) -> dict[int, PlacementGroup]:
         pools = {each.pool.id: each for each in spec.pools}
-        pgs: list[PlacementGroup] = []
-        for index, pg_id in enumerate(self._osdmap.pgs):
+        pgs: dict[int, PlacementGroup] = {}
+        for index, pg_id in self._osdmap.pgs.items():
             pool = pools[self._osdmap.pool(index).id]
             size = int(pool.shard_bytes * math.exp(self._random.gauss(0, pool.spread)))
             up = self._osdmap.place(index)
             pg = PlacementGroup.clean(index, pg_id, pool.pool, size, pool.object_bytes, pool.young, up)
-            pgs.append(pg)
+            pgs[index] = pg
             for osd in pg.served_by():
                 self._held_by[osd].add(index)
                 self.recovery.used[osd] += size
@@ -202,11 +256,13 @@ class Lifecycle:
     def _settled(self, pg: PlacementGroup) -> None:
         """Something about the PG is new: the truth is kept current and a report leaves for the mgr."""
         self.truth[pg.id] = pg.truth(self._is_up)
-        serving = pg.peering or "active" in pg.states()
-        if self._blocked[pg.index] == serving:
-            self._blocked[pg.index] = not serving
-            self._clients.block(-1 if serving else 1)
+        self._count_blocked(pg, blocked=not (pg.peering or "active" in pg.states()))
         self._note(pg.index)
+
+    def _count_blocked(self, pg: PlacementGroup, *, blocked: bool) -> None:
+        if blocked != (pg.index in self._blocked):
+            (self._blocked.add if blocked else self._blocked.discard)(pg.index)
+            self._clients.block(1 if blocked else -1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
 
@@ -21,9 +21,14 @@ class Mgr:
     """Reports travel from each PG's primary and arrive `report_seconds` after the change that caused them."""
 
     def __init__(
-        self, timeline: Timeline, physics: Physics, random: Random, pgs: list[PgId], read: Callable[[int], Pg]
+        self,
+        timeline: Timeline,
+        physics: Physics,
+        random: Random,
+        pgs: Mapping[int, PgId],
+        read: Callable[[int], Pg],
     ) -> None:
-        """read: what a PG's primary would say now, by index."""
+        """pgs: every PG by its index, as the map has them at any time. read: what a PG's primary would say now."""
         self._timeline, self._physics, self._random, self._read = timeline, physics, random, read
         self._pgs = pgs
         self._due: set[int] = set()
@@ -32,7 +37,7 @@ class Mgr:
         self._blocked_until = self._empty_until = self._frozen_until = self._lying_until = -1.0
         self._frozen_at = 0.0
         self._unhealthy = 0
-        self.pgs: dict[PgId, Pg] = {pg: read(index) for index, pg in enumerate(pgs)}
+        self.pgs: dict[PgId, Pg] = {pg: read(index) for index, pg in pgs.items()}
 
     @property
     def id(self) -> str:
@@ -74,6 +79,8 @@ class Mgr:
     def arrive(self, index: int) -> None:
         """A report comes in with what is true now."""
         self._due.discard(index)
+        if index not in self._pgs:
+            return
         if self._frozen or self.empty or self._lying:
             self._held.add(index)
             return
@@ -116,7 +123,7 @@ class Mgr:
         return self._timeline.now < self._lying_until
 
     def _index_of(self, pg: PgId) -> int:
-        return self._pgs.index(pg)
+        return next(index for index, known in self._pgs.items() if known == pg)
 
     def _hear_held(self) -> None:
         if not (self._frozen or self.empty or self._lying):
@@ -127,12 +134,21 @@ class Mgr:
     def _hear_all(self) -> None:
         if not self.empty:
             self._held.clear()
-            for index in range(len(self._pgs)):
+            for index in self._pgs:
                 self._keep(self._read(index))
 
+    def learn_pgs(self, pool: int) -> None:
+        """A pool has other PGs by now: of a new one nobody has told yet, and a merged one is forgotten."""
+        known = set(self._pgs.values())
+        for gone in self.pgs.keys() - known:
+            self._unhealthy -= bool(_UNHEALTHY & self.pgs.pop(gone).states)
+        for pg in sorted(known - self.pgs.keys()):
+            self._keep(Pg(pg, pool, _UNKNOWN, up=(), acting=(), shard_bytes=0))
+
     def _keep(self, report: Pg) -> None:
-        before = self.pgs[report.id]
-        self._unhealthy += bool(_UNHEALTHY & report.states) - bool(_UNHEALTHY & before.states)
+        before = self.pgs.get(report.id)
+        self._unhealthy += bool(_UNHEALTHY & report.states)
+        self._unhealthy -= before is not None and bool(_UNHEALTHY & before.states)
         self.pgs[report.id] = report
 
 

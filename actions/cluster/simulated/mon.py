@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from actions.cluster.port import (
@@ -69,7 +69,7 @@ class Mon:
         timeline: Timeline,
         remap: Remap,
         review: Callable[[], None],
-        pgs: Sequence[PlacementGroup],
+        pgs: Mapping[int, PlacementGroup],
         devicehealth: DeviceHealth,
     ) -> None:
         """remap: these PGs may have new places. review: flags or throttles changed."""
@@ -262,13 +262,13 @@ class Mon:
         self._balancing = False
         if not self._balancer:
             return
-        restless = sum(not pg.is_clean() for pg in self._pgs)
+        restless = sum(not pg.is_clean() for pg in self._pgs.values())
         if restless > _MISPLACED_LIMIT * len(self._pgs) or any(
-            pg.degraded() or pg.peering for pg in self._pgs
+            pg.degraded() or pg.peering for pg in self._pgs.values()
         ):
             self._wake_balancer()
             return
-        for pg, pairs in refill(self._osdmap, ((pg.index, pg.up) for pg in self._pgs)):
+        for pg, pairs in refill(self._osdmap, ((pg.index, pg.up) for pg in self._pgs.values())):
             self._remap(self._osdmap.pin(pg, pairs))
 
     # ---- the view

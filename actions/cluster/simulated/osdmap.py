@@ -23,14 +23,16 @@ class OsdMap:
         self.epoch = 1
         self.crush: CrushMap = spec.crush
         self.pools: dict[int, Pool] = {each.pool.id: each.pool for each in spec.pools}
-        self.pgs: list[PgId] = []
-        self._pool_of: list[Pool] = []
-        self._first: dict[int, int] = {}
+        self.pgs: dict[int, PgId] = {}
+        """Every PG by its index, which no other PG gets when this one is merged away."""
+        self.index: dict[PgId, int] = {}
+        self._places: dict[int, tuple[int, int]] = {}
+        """Pool and seed of each PG."""
+        self._indices: dict[int, Ints] = {}
+        """The PGs of each pool, by seed."""
+        self._next_index = 0
         for pool in self.pools.values():
-            self._first[pool.id] = len(self.pgs)
-            self.pgs += [pg_id(pool.id, seed) for seed in range(pool.pg_num)]
-            self._pool_of += [pool] * pool.pg_num
-        self.index = {pg: index for index, pg in enumerate(self.pgs)}
+            self._number_pgs(pool)
         self.reweights: dict[int, int] = {int(osd.id): FULL_WEIGHT for osd in spec.osds}
         self.old_weights: dict[int, int] = {}
         """Overrides in 16.16 that OSDs which were marked out get again when they come up. Source:
@@ -40,18 +42,20 @@ class OsdMap:
         self.upmaps: dict[PgId, tuple[tuple[int, int], ...]] = dict(spec.upmap_items)
         self.flags: frozenset[str] = frozenset()
         self._domains: dict[str, dict[int, int]] = {}
+        self._members: dict[int, frozenset[int]] = {}
         self._weights: dict[int, int] = {}
         self._home: dict[int, Ints] = {}
         self._raw: dict[int, Ints] = {}
         self._place_anew()
 
     def pool(self, index: int) -> Pool:
-        return self._pool_of[index]
+        """The PG's pool as it is now."""
+        return self.pools[self._places[index][0]]
 
     def raw(self, index: int) -> list[int]:
         """CRUSH's own choice."""
-        pool = self._pool_of[index]
-        row: list[int] = self._raw[pool.id][index - self._first[pool.id]].tolist()
+        pool, seed = self._places[index]
+        row: list[int] = self._raw[pool][seed].tolist()
         return row
 
     def pinned(self, index: int) -> list[int]:
@@ -62,18 +66,34 @@ class OsdMap:
     def place(self, index: int) -> tuple[int, ...]:
         """The PG's `up` set now."""
         pinned = self.pinned(index)
-        if self._pool_of[index].erasure:
+        pool = self.pool(index)
+        if pool.erasure:
             return tuple(osd if osd in self.up else ITEM_NONE for osd in pinned)
         placed = tuple(osd for osd in pinned if osd != ITEM_NONE and osd in self.up)
         if not self.affinities:
             return placed
-        pool = self._pool_of[index]
-        seed = np.array([index - self._first[pool.id]], dtype=np.int64)
+        seed = np.array([self._places[index][1]], dtype=np.int64)
         return led_by_affinity(placed, int(find_placement_seeds(pool, seed)[0]), self.affinities)
 
     def crush_weight(self, osd: int) -> int:
         """16.16 weight of the OSD in its bucket; 0 where it is in none."""
         return self._weights.get(osd, 0)
+
+    def change_pool(self, pool: Pool) -> set[int]:
+        """Another `pg_num`, `pgp_num` or rule of a pool. Returns the PGs that stay and are placed otherwise.
+
+        Upmaps of PGs that are no more stay until the mon looks them over.
+        """
+        self.epoch += 1
+        before = {self.pgs[index]: self.place(index) for index in self._indices[pool.id].tolist()}
+        self.pools = {**self.pools, pool.id: pool}
+        self._number_pgs(pool)
+        self._place_pool(pool, self._list_choosers())
+        return {
+            self.index[pg]
+            for pg, up in before.items()
+            if pg in self.index and self.place(self.index[pg]) != up
+        }
 
     def set_reweight(self, osd: int, fixed: int) -> set[int]:
         """Override reweight in 16.16."""
@@ -142,24 +162,30 @@ class OsdMap:
         self.upmaps.pop(pg, None)
         if pairs:
             self.upmaps[pg] = pairs
-        return {self.index[pg]}
+        return {self.index[pg]} if pg in self.index else set()
 
     def clean_pins(self, doomed: Iterable[PgId] = ()) -> set[int]:
         """Drop pins that are void, as the mon does after every map change; those in `doomed` go in any case.
 
-        A PG's whole list goes when its set would use an OSD that is out or has no CRUSH weight, or would
-        not be one of the rule's; a single pair goes when CRUSH no longer chooses its source. Source:
-        OSDMap::check_pg_upmaps.
+        A PG's whole list goes when the PG is gone or about to be merged, when its set would use an OSD that is out, has
+        no CRUSH weight or is not under the rule's buckets, or would not be one of the rule's; a single pair goes when
+        CRUSH no longer chooses its source. Source: OSDMap::check_pg_upmaps.
         """
         touched: set[int] = set()
         doomed = set(doomed)
         for pg, pairs in list(self.upmaps.items()):
+            if pg not in self.index:
+                self.pin(pg, None)
+                continue
             index = self.index[pg]
+            pool = self.pool(index)
             raw, pinned = self.raw(index), [o for o in self.pinned(index) if o != ITEM_NONE]
             kept: tuple[tuple[int, int], ...] | None = tuple(pair for pair in pairs if pair[0] in raw)
             if (
                 pg in doomed
-                or self._against_the_rule(self._pool_of[index], pinned)
+                or self.is_merging(index)
+                or self._against_the_rule(pool, pinned)
+                or not self._list_members(pool).issuperset(pinned)
                 or any(not self.reweights.get(osd) or not self.crush_weight(osd) for osd in pinned)
                 or any(not self.reweights.get(to) or not self.crush_weight(to) for _, to in pairs)
             ):
@@ -167,6 +193,13 @@ class OsdMap:
             if kept != pairs:
                 touched |= self.pin(pg, kept or None)
         return touched
+
+    def is_merging(self, index: int) -> bool:
+        """Whether the PG is about to be merged into its parent, or its child into it."""
+        pool_id, seed = self._places[index]
+        pool = self.pools[pool_id]
+        pending = pool.pg_num if pool.pg_num_pending is None else pool.pg_num_pending
+        return seed >= pending or seed in {find_parent(child) for child in range(pending, pool.pg_num)}
 
     def holding(self, osd: int) -> set[int]:
         """PGs for which CRUSH chooses this OSD."""
@@ -177,15 +210,28 @@ class OsdMap:
 
     def same_domain(self, index: int, osd: int, members: Iterable[int]) -> bool:
         """Whether the OSD shares a failure domain of the PG's rule with one of `members`."""
-        rule = self.crush.rules[self._pool_of[index].rule]
+        rule = self.crush.rules[self.pool(index).rule]
         domain = self._domain_of(next(step.type for step in rule.steps if step.op.startswith("choose")))
         return domain.get(osd) in {domain.get(member) for member in members if member != ITEM_NONE}
 
     def _pinned_pgs(self) -> set[int]:
-        return {self.index[pg] for pg in self.upmaps}
+        return {self.index[pg] for pg in self.upmaps if pg in self.index}
+
+    def _number_pgs(self, pool: Pool) -> None:
+        """Give each PG of the pool an index: those that were there before keep theirs."""
+        rows = self._indices[pool.id].tolist() if pool.id in self._indices else []
+        for index in rows[pool.pg_num :]:
+            del self.index[self.pgs.pop(index)], self._places[index]
+        fresh = range(self._next_index, self._next_index + max(0, pool.pg_num - len(rows)))
+        for index, seed in zip(fresh, range(len(rows), pool.pg_num), strict=True):
+            self.pgs[index] = pg_id(pool.id, seed)
+            self.index[self.pgs[index]] = index
+            self._places[index] = (pool.id, seed)
+        self._next_index += len(fresh)
+        self._indices[pool.id] = np.array([*rows[: pool.pg_num], *fresh], dtype=np.int64)
 
     def _rows(self, pool: Pool, mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> list[int]:
-        found: list[int] = (np.flatnonzero(mask) + self._first[pool.id]).tolist()
+        found: list[int] = self._indices[pool.id][mask].tolist()
         return found
 
     def _away(self) -> set[int]:
@@ -196,16 +242,10 @@ class OsdMap:
         return touched
 
     def _place_anew(self) -> None:
-        whole = dict.fromkeys(self.reweights, FULL_WEIGHT)
-        at_home, now = Chooser(self.crush, whole), Chooser(self.crush, self.reweights)
+        choosers = self._list_choosers()
         for pool in self.pools.values():
-            seeds = np.arange(pool.pg_num, dtype=np.int64)
-            home = compute_raw_sets(at_home, self.crush, pool, seeds)
-            self._home[pool.id] = home
-            # Placing 65,536 PGs takes half a minute: once is enough while no override turns any away.
-            same = self.reweights == whole
-            self._raw[pool.id] = home.copy() if same else compute_raw_sets(now, self.crush, pool, seeds)
-        self._domains = {}
+            self._place_pool(pool, choosers)
+        self._domains, self._members = {}, {}
         self._weights = {
             osd: weight
             for bucket in self.crush.buckets.values()
@@ -213,13 +253,29 @@ class OsdMap:
             if osd >= 0
         }
 
+    def _list_choosers(self) -> tuple[Chooser, Chooser | None]:
+        """One with every OSD in, and one with the overrides where they differ from that."""
+        whole = dict.fromkeys(self.reweights, FULL_WEIGHT)
+        # Placing 65,536 PGs takes half a minute: once is enough while no override turns any away.
+        now = None if self.reweights == whole else Chooser(self.crush, self.reweights)
+        return Chooser(self.crush, whole), now
+
+    def _place_pool(self, pool: Pool, choosers: tuple[Chooser, Chooser | None]) -> None:
+        at_home, now = choosers
+        seeds = np.arange(pool.pg_num, dtype=np.int64)
+        home = compute_raw_sets(at_home, self.crush, pool, seeds)
+        self._home[pool.id] = home
+        self._raw[pool.id] = home.copy() if now is None else compute_raw_sets(now, self.crush, pool, seeds)
+
     def _replace_rows(self, touched: set[int]) -> None:
         chooser = Chooser(self.crush, self.reweights)
-        for pool in self.pools.values():
-            first = self._first[pool.id]
-            seeds = np.array([i - first for i in sorted(touched) if self._pool_of[i] is pool], dtype=np.int64)
-            if len(seeds):
-                self._raw[pool.id][seeds] = compute_raw_sets(chooser, self.crush, pool, seeds)
+        by_pool: dict[int, list[int]] = {}
+        for index in sorted(touched):
+            pool_id, seed = self._places[index]
+            by_pool.setdefault(pool_id, []).append(seed)
+        for pool_id, rows in by_pool.items():
+            seeds = np.array(rows, dtype=np.int64)
+            self._raw[pool_id][seeds] = compute_raw_sets(chooser, self.crush, self.pools[pool_id], seeds)
 
     def _against_the_rule(self, pool: Pool, pinned: list[int]) -> bool:
         """No two members in one bucket of a chooseleaf's type, and no more buckets of a choose's type than it wants.
@@ -235,6 +291,20 @@ class OsdMap:
                 return True
         return False
 
+    def _list_members(self, pool: Pool) -> frozenset[int]:
+        """OSDs under the buckets that the pool's rule takes. Source: CrushWrapper::get_rule_weight_osd_map."""
+        if pool.rule not in self._members:
+            found: set[int] = set()
+            open_ = [step.item for step in self.crush.rules[pool.rule].steps if step.op == "take"]
+            while open_:
+                item = open_.pop()
+                if item >= 0:
+                    found.add(item)
+                else:
+                    open_ += self.crush.buckets[item].items
+            self._members[pool.rule] = frozenset(found)
+        return self._members[pool.rule]
+
     def _domain_of(self, kind: str) -> dict[int, int]:
         """OSD -> the bucket of a type above it."""
         if kind not in self._domains:
@@ -248,6 +318,11 @@ class OsdMap:
                     domain[osd] = above
             self._domains[kind] = domain
         return self._domains[kind]
+
+
+def find_parent(seed: int) -> int:
+    """The PG that a PG was split from, and is merged into: its seed without the highest bit."""
+    return seed & ~(1 << (seed.bit_length() - 1))
 
 
 def fixed_reweight(weight: float) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from actions.cluster.view import Pg, Pool
 from actions.crush.map import ITEM_NONE
@@ -76,6 +76,26 @@ class PlacementGroup:
         holders = [{osd} - {ITEM_NONE} for osd in up] if pool.erasure else [set(up)]
         objects = max(1, shard_bytes // object_bytes)
         return cls(index, pg, pool, shard_bytes, objects, young, up, up, holders)
+
+    def split(self, index: int, pg: PgId) -> PlacementGroup:
+        """Give half of the objects to a child, which lies where this PG does."""
+        child = replace(
+            self,
+            index=index,
+            id=pg,
+            shard_bytes=self.shard_bytes // 2,
+            objects=self.objects // 2,
+            holders=[set(held) for held in self.holders],
+            behind=dict(self.behind),
+            partial={target: done / 2 for target, done in self.partial.items()},
+            peering=False,
+            held=(),
+            interval=0,
+        )
+        self.shard_bytes -= child.shard_bytes
+        self.objects -= child.objects
+        self.partial = {target: done / 2 for target, done in self.partial.items()}
+        return child
 
     def place_of(self, position: int) -> int:
         """Index into `holders` of a position of `up`."""

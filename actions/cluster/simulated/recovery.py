@@ -97,6 +97,11 @@ class Recovery:
             self.used[target[1]] -= pg.shard_bytes
         self.kick(touched)
 
+    def take_in(self, child: PlacementGroup) -> None:
+        """A PG was split while it was being filled: what the child's targets have already, they keep."""
+        for _, osd in child.partial:
+            self._filling[osd][child.index] = child
+
     def lose_disk(self, osd: int) -> None:
         """The disk died: what is on it and what was being copied there is gone."""
         for pg in list(self._filling[osd].values()):
