@@ -19,7 +19,7 @@ from actions.mechanics.void import find_kept_pairs
 from actions.states import ENDED
 from actions.topology import has_both_osds
 from data.drain import Drain, DrainState
-from data.ids import PgId
+from data.ids import PgId, pg_seed
 from data.setting import Before, OsdCrushWeight, OsdOverride, Setting, UpmapItem
 
 Pair = tuple[int, int]
@@ -29,7 +29,9 @@ def follow_map(view: ClusterView, drains: tuple[Drain, ...]) -> tuple[Drain, ...
     """The drains without claims to what is gone, and with what became of others' upmaps: each one revision on where
     anything of it changed. The map must have settled.
     """
-    freed = tuple(forget_claims(let_go(drain, view), view, drains) for drain in drains)
+    freed = tuple(
+        forget_claims(forget_merged_pgs(let_go(drain, view), view), view, drains) for drain in drains
+    )
     folded = fold_base_pairs(view, freed)
     without: ClusterView | None = None
     followed: list[Drain] = []
@@ -40,6 +42,31 @@ def follow_map(view: ClusterView, drains: tuple[Drain, ...]) -> tuple[Drain, ...
             new = forget_void_pairs(after, without)
         followed.append(before if new is before else replace(new, revision=before.revision + 1))
     return tuple(followed)
+
+
+def forget_merged_pgs(drain: Drain, view: ClusterView) -> Drain:
+    """The drain without its claims to upmaps of PGs that are no more: their pool was deleted, or they were merged. A PG
+    that gets the same name at a later split is another one, and has no upmaps.
+    """
+    gone = {pg for pg in {*pinned(drain.saved), *pinned(drain.ours)} if not _is_in_a_pool(view, pg)}
+    if not gone:
+        return drain
+    saved, ours = (
+        {key: value for key, value in values.items() if _find_pg(key) not in gone}
+        for values in (drain.saved, drain.ours)
+    )
+    return replace(drain, saved=saved, ours=ours)
+
+
+def _is_in_a_pool(view: ClusterView, pg: PgId) -> bool:
+    pool, seed = pg_seed(pg)
+    return pool in view.pools and seed < view.pools[pool].pg_num
+
+
+def _find_pg(key: Setting) -> PgId | None:
+    """The PG of an upmap, or of what stood there before."""
+    named = key.setting if isinstance(key, Before) else key
+    return named.pg if isinstance(named, UpmapItem) else None
 
 
 def forget_claims(drain: Drain, view: ClusterView, drains: Iterable[Drain]) -> Drain:

@@ -43,7 +43,7 @@ def find_desired_upmaps(
         pairs = read_pairs(drain.saved.get(key, "") if left is None else left)
         base[pg] = tuple(pair for pair in pairs if has_both_osds(view, pair))
     wishes = _list_wishes(drain, context, base.keys())
-    asked = [pg for pg, known in wishes.items() if known]
+    asked = [pg for pg, known in wishes.items() if known and pg in view.pgs]
     try:
         raw = placed(view, (), asked, pinned=False)
     except CannotPlace:

@@ -8,6 +8,7 @@ changes are known beforehand, and a rung is chosen by how many PGs may peer, not
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,11 +19,12 @@ from actions.crush.choose import CannotPlace
 from actions.crush.hashing import hash2
 from actions.crush.raw_sets import find_placement_seeds
 from actions.flight import Allowance
-from actions.foresight import compute_present_up, placed
+from actions.foresight import can_upmap, compute_present_up, placed
 from actions.guards.verdict import count
 from actions.ledger import found, pinned, same
-from actions.mechanics.batch import Batch, Bound, bound_for, list_servers, pin
+from actions.mechanics.batch import Batch, Bound, bound_for, list_servers, pin, serving
 from actions.mechanics.void import void
+from actions.survey import whole
 from actions.topology import domains, pairs_for
 from data.drain import Drain, Move
 from data.ids import OsdId, PgId, pg_seed
@@ -83,27 +85,47 @@ def next_rung(view: ClusterView, osd: OsdId, allowance: Allowance, starts: int, 
     """The ladder: the next rung towards `goal` moves up to `starts` PGs off the OSD, where upmap is not to be had."""
     if starts < 1:
         return Batch(waits_for="the budget is in use")
-    on_it = [pg.id for pg in view.pgs.values() if osd in pg.up]
+    present = {id_: up for id_, up in compute_present_up(view, view.pgs).items() if osd in up}
+    on_it = present.keys()
     now = view.osds[osd].reweight
     weight = rung_down(draws(view, osd, on_it), now, goal, starts)
     after = placed(view, (), on_it, weights={osd: weight})
-    present = compute_present_up(view, on_it)
     pgs = frozenset(pg for pg in on_it if after[pg] != present[pg])
+    held = _find_pinned_to(view, osd, pgs) if weight == 0.0 and can_upmap(view) else frozenset()
+    without = replace(
+        view, upmap_items={pg: pairs for pg, pairs in view.upmap_items.items() if pg not in held}
+    )
+    commands: list[Command] = []
+    if held and len(pgs) > starts:
+        pgs = frozenset(sorted(held)[:starts])
+        decided = f"upmaps to osd.{osd} off {count(len(pgs), 'PG')}"
+        after = placed(without, (), pgs)
+    else:
+        after |= placed(without, (), held, weights={osd: weight})
+        told = list_servers(view, {id_: after[id_] for id_ in pgs - held})
+        commands.append(Reweight(osd, weight, told))
+        decided = f"override of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(pgs), 'PG')}"
     if len(pgs) > starts and allowance.taken:
         return Batch(waits_for="PGs that only move together wait for the whole budget")
     if pgs & allowance.taken:
         return Batch(waits_for=_BESIDE)
     for id_ in pgs:
         pg = view.pgs[id_]
+        if id_ in held and not whole(after[id_], view.pools[pg.pool].size):
+            return Batch(waits_for=f"without its upmap to osd.{osd}, PG {id_} would not be whole")
         bound = bound_for(view, pg, after[id_])
         if not all(allowance.room.fits(*to) for to in bound):
             return Batch(outdated=True)
         allowance.send(id_, bound)
-    return Batch(
-        (Reweight(osd, weight, list_servers(view, {id_: after[id_] for id_ in pgs})),),
-        pgs,
-        f"override of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(pgs), 'PG')}",
-    )
+    dropped = (RemoveUpmap(id_, serving(view, view.pgs[id_], after[id_])) for id_ in sorted(held & pgs))
+    return Batch((*dropped, *commands), pgs, decided)
+
+
+def _find_pinned_to(view: ClusterView, osd: OsdId, pgs: Collection[PgId]) -> frozenset[PgId]:
+    """PGs whose upmaps send a shard to the OSD: the mon drops all upmaps of such a PG once the OSD is out, however the
+    PG draws, so that more PGs would move than the override turns away (OSDMap::check_pg_upmaps).
+    """
+    return frozenset(pg for pg in pgs if any(target == osd for _, target in view.upmap_items.get(pg, ())))
 
 
 def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> Batch:

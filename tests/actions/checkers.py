@@ -23,7 +23,7 @@ from actions.cluster.port import (
     SetUpmap,
 )
 from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.view import ClusterView
+from actions.cluster.view import ClusterView, Pool
 from actions.crush.map import ITEM_NONE
 from actions.ledger import FAST_MAPS, found, key_of, value_of
 from actions.policy import Policy
@@ -144,8 +144,9 @@ class Watched:
     def _judge_places(self, command: Command, changed: Mapping[PgId, tuple[int, ...]]) -> None:
         """No `up` is worse than it was, and no more is on its way than the policy allows."""
         for id_, up in changed.items():
-            now = self.cluster.life.truth[id_].up
-            if self._spread(now) < self._spread(up):
+            pg = self.cluster.life.truth[id_]
+            now = pg.up
+            if self._spread(pg.pool, now) < self._spread(pg.pool, up):
                 raise UnsafeStep(f"{command}: PG {id_} up {up} became {now}, which survives fewer losses")
         self._count_sent(changed)
         if self._sent & changed.keys() and len(self._sent) > self.policy.in_flight_max:
@@ -169,9 +170,13 @@ class Watched:
         if copies < pg.pool.size and len(serving) < pg.pool.size:
             raise UnsafeStep(f"{command}: PG {id_} has {copies} copies, shows it, and is moved all the same")
 
-    def _spread(self, up: tuple[int, ...]) -> tuple[int, int]:
+    def _spread(self, pool: Pool, up: tuple[int, ...]) -> tuple[int, ...]:
+        """How few members the loss of a rack takes, where the pool's rule chooses racks; then hosts and OSDs."""
         live = {osd for osd in up if osd != ITEM_NONE}
-        return len({self._host[osd] for osd in live}), len(live)
+        steps = self.cluster.osdmap.crush.rules[pool.rule].steps
+        by_rack = any(step.type == "rack" for step in steps)
+        racks = (-max(Counter(self._rack[osd] for osd in live).values(), default=0),) if by_rack else ()
+        return *racks, len({self._host[osd] for osd in live}), len(live)
 
     def _judge_peering(self, command: Command, changed: Mapping[PgId, tuple[int, ...]]) -> None:
         self._stirred.update(dict.fromkeys(changed, self.cluster.now))
@@ -269,6 +274,8 @@ class Watched:
     def _check_copies(self) -> None:
         up = self.cluster.osdmap.up
         for pg in self.cluster.life.pgs.values():
+            if pg.id not in self._members:
+                continue  # split from another one since
             now = self.cluster.life.truth[pg.id]
             before = self._members[pg.id]
             was, held = ([osd for osd in members if osd != ITEM_NONE] for members in (before, now.members))

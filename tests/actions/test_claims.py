@@ -7,7 +7,7 @@ from dataclasses import replace
 from actions.claims import fold_base_pairs, follow_map
 from actions.cluster.view import ClusterView
 from data.drain import Drain, DrainState
-from data.ids import PgId
+from data.ids import PgId, pg_id
 from data.setting import Before, UpmapItem
 from tests.actions.made import a_drain, calm_view, changed_osd
 
@@ -73,3 +73,23 @@ def test_a_pair_that_another_drain_took_off_before_the_mon_tidied_the_rest_comes
     assert [drain.ours[KEY] for drain in stood] == [second.ours[KEY]] * 2
     for drain in fold(show(), *stood):
         assert drain.saved[KEY] == THEIRS
+
+
+def test_claims_on_a_pg_that_was_merged_are_forgotten_so_that_a_later_split_gets_no_old_upmap_back() -> None:
+    drain = a_drain(TWO, saved={KEY: THEIRS}, ours={KEY: f"{TWO}>{FREE[1]}", Before(KEY): THEIRS})
+    pool = VIEW.pools[1]
+    last = UpmapItem(pg_id(1, pool.pg_num - 1))
+    drain = replace(
+        drain, saved={**drain.saved, last: THEIRS}, ours={**drain.ours, last: "", Before(last): ""}
+    )
+    (followed,) = follow_map(replace(VIEW, pools={1: replace(pool, pg_num=pool.pg_num - 1)}), (drain,))
+    assert last not in followed.saved
+    assert {last, Before(last)}.isdisjoint(followed.ours)
+    assert KEY in followed.saved
+
+
+def test_claims_of_a_pool_that_was_deleted_are_forgotten() -> None:
+    drain = a_drain(TWO, saved={KEY: THEIRS}, ours={KEY: f"{TWO}>{FREE[1]}"})
+    (followed,) = follow_map(replace(VIEW, pools={}, pgs={}), (drain,))
+    assert not followed.saved
+    assert not followed.ours

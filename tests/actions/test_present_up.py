@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from actions.cluster.port import CrushReweight, Reweight
+from actions.cluster.port import CrushReweight, RemoveUpmap, Reweight
 from actions.cluster.view import ClusterView
 from actions.flight import Allowance, allowance
 from actions.foresight import placed, weighed
 from actions.mechanics import override, retire, weight
 from actions.mechanics.batch import Batch
 from actions.space import room
+from actions.topology import domains
 from data.drain import Intent
 from data.ids import OsdId
 from tests.actions.made import POLICY, a_context, a_drain, a_plan, calm_view, changed_osd
@@ -70,3 +71,38 @@ def test_a_removal_pins_no_pg_back_that_a_person_has_just_sent_on(unreported: Cl
     assert batch.pgs
     assert batch.pgs <= {pg for pg in now if lowest[pg] != now[pg]}
     assert sent_on - batch.pgs
+
+
+def test_upmaps_to_an_osd_go_a_few_at_a_time_before_its_override_reaches_zero() -> None:
+    """The mon drops every upmap to an OSD that is out, at once, however the PGs draw."""
+    view = changed_osd(calm_view(), OSD, reweight=1 / override.FULL)
+    regions = domains(view.crush, view.pools[1])
+    sent = {
+        pg.id: ((pg.up[0], int(OSD)),)
+        for pg in view.pgs.values()
+        if OSD not in pg.up and OSD in regions.instead(pg.up, pg.up[0])
+    }
+    view = replace(view, upmap_items=dict(list(sent.items())[:8]))
+    view = replace(
+        view, pgs={id_: replace(view.pgs[id_], up=up, acting=up) for id_, up in placed(view).items()}
+    )
+    assert sum(OSD in pg.up for pg in view.pgs.values()) >= 8
+    seen: list[int] = []
+    while view.osds[OSD].reweight > 0:
+        batch = override.next_rung(view, OSD, _allow(view), 3)
+        before = placed(view)
+        for command in batch.commands:
+            if isinstance(command, RemoveUpmap):
+                view = replace(
+                    view,
+                    upmap_items={pg: pairs for pg, pairs in view.upmap_items.items() if pg != command.pg},
+                )
+            else:
+                assert isinstance(command, Reweight)
+                view = changed_osd(view, OSD, reweight=command.weight)
+        after = placed(view)
+        assert batch.pgs == {pg for pg in after if after[pg] != before[pg]}
+        view = replace(view, pgs={id_: replace(view.pgs[id_], up=up, acting=up) for id_, up in after.items()})
+        seen.append(len(batch.pgs))
+    assert max(seen) <= 3
+    assert sum(seen) >= 8

@@ -6,7 +6,8 @@ is cancelled, both maps must be equal. After a drain that ended as drained, the 
 the same OSD has override 0; after a removal, that of the shadow on which it has CRUSH weight 0 as well, but for the
 upmaps that a removal leaves to the balancer.
 
-Run `make sim SEEDS=100 FROM=0`, with `ARGS="--game four-cancels"` for four drains and nothing else. Each failure prints
+Run `make sim SEEDS=100 FROM=0`, with `ARGS="--game four-cancels"` for four drains and nothing else, or
+`--game pools` for pools whose PGs are split and merged and whose CRUSH rule changes. Each failure prints
 the line that plays it again.
 """
 
@@ -24,12 +25,14 @@ from multiprocessing import get_context
 from tests.properties.four_cancels import FourCancels
 from tests.properties.games import Adversary, Deaths
 from tests.properties.operations import Operations
+from tests.properties.pools import Pools
 
 GAMES: Mapping[str, type[Adversary]] = {
     "all": Adversary,
     "deaths": Deaths,
     "operations": Operations,
     "four-cancels": FourCancels,
+    "pools": Pools,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,6 @@ from actions.cluster.port import (
 )
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.simulated.spec import ClusterSpec, Physics
-from actions.cluster.view import ClusterView
 from actions.ledger import found, pinned
 from actions.policy import Policy
 from actions.proposals import NoSuchTarget
@@ -26,12 +25,13 @@ from actions.requests import NotNow
 from actions.states import ENDED, NotInTable
 from actions.topology import domains
 from data.drain import Drain, DrainStands, DrainState, Intent
-from data.ids import OsdId
+from data.ids import OsdId, PgId
 from data.setting import Before, UpmapItem
 from tests.actions.fuse import Fuse, FusedCluster, FusedKeep, FusedStore, Killed
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import whole
 from tests.actions.test_copies import Kept
+from tests.properties.described_map import describe_map
 
 QUICK = Physics(latency_per_stream=0.01)
 _TURNS = 20
@@ -319,20 +319,24 @@ class Adversary:
         assert whole(self.run), "not every PG has all its copies"
         if self.given_up:
             return
-        have, want = _describe_map(self.run.cluster.view()), _describe_map(self.shadow.view())
-        kept = {
-            key.pg
-            for drain in self._list_all_drains()
-            if drain.intent is Intent.REMOVE and drain.state in (DrainState.VERIFIED, DrainState.HANDED_OVER)
-            for key in drain.ours
-            if isinstance(key, UpmapItem)
-        }
+        have, want = describe_map(self.run.cluster.view()), describe_map(self.shadow.view())
+        kept = self._list_kept_pgs()
         unlike = [
             f"{key} is {have.get(key)}, on the shadow {want.get(key)}"
             for key in sorted(have.keys() | want.keys())
             if have.get(key) != want.get(key) and key.partition(" ")[2] not in kept
         ]
         assert not unlike, f"{len(unlike)} differences: {'; '.join(unlike[:6])}"
+
+    def _list_kept_pgs(self) -> set[PgId]:
+        """PGs whose upmaps a removal leaves to the balancer."""
+        return {
+            key.pg
+            for drain in self._list_all_drains()
+            if drain.intent is Intent.REMOVE and drain.state in (DrainState.VERIFIED, DrainState.HANDED_OVER)
+            for key in drain.ours
+            if isinstance(key, UpmapItem)
+        }
 
     def _tick(self, seconds: float) -> None:
         self.shadow.advance(seconds)
@@ -386,14 +390,3 @@ class Deaths(Adversary):
                 except ValueError:  # its disk is dead
                     cluster.purge(osd)
         super()._wait_for_ends()
-
-
-def _describe_map(view: ClusterView) -> Mapping[str, object]:
-    """Everything of the map and the settings that a drain may touch, each under a key of its own."""
-    found: dict[str, object] = {"flags": sorted(view.flags), "balancer": view.balancer_active}
-    found |= {f"option {name}": value for name, value in view.settings.items()}
-    found |= {
-        f"osd.{osd.id}": (osd.reweight, osd.crush_weight, osd.primary_affinity) for osd in view.osds.values()
-    }
-    found |= {f"pairs {pg}": sorted(pairs) for pg, pairs in view.upmap_items.items()}
-    return found | {f"up {pg.id}": pg.up for pg in view.pgs.values()}

@@ -53,6 +53,7 @@ class Operations(Deaths):
         self._stores: list[Store] = []
         self._drains: dict[str, Drain] = {}
         """Also those that ended before the store was lost."""
+        self._out_on_shadow: set[OsdId] = set()
         self.events = (
             *self.events, self._empty_disk, self._empty_disk, self._replace_disk, self._replace_disk,
             self._replace_disk, self._fill, self._fill, self._purge, self._purge,
@@ -85,8 +86,14 @@ class Operations(Deaths):
                 for osd in drain.osds:
                     device = DeviceId(f"ACME_NEW_{self.disks:04d}")
                     self.run.cluster.replace(osd, device, reweight=None)
-                    self.shadow.replace(osd, device)
+                    self._replace_on_shadow(osd, device)
                 return
+
+    def _replace_on_shadow(self, osd: OsdId, device: DeviceId) -> None:
+        """An OSD that the mon has marked out stays out there as well: taken in for a while, it would void upmaps."""
+        if is_out := not self.shadow.osdmap.reweights[osd]:
+            self._out_on_shadow.add(osd)
+        self.shadow.replace(osd, device, reweight=None if is_out else 1.0)
 
     def _empty_disk(self) -> None:
         """A drain or a removal is let go on to its end, as far as it comes in three hours."""
@@ -158,6 +165,9 @@ class Operations(Deaths):
                     out.pop(osd, None)
                 elif drain.intent is not Intent.QUARANTINE:
                     out[osd] = drain.intent
+        for osd in self._out_on_shadow - out.keys():
+            if osd in self.osds:
+                self.shadow.apply(Reweight(osd, 1.0))
         for osd, intent in out.items():
             if osd in self.osds:
                 self.shadow.apply(Reweight(osd, 0.0))

@@ -9,11 +9,11 @@ import pytest
 
 from tests.properties.adversary import play
 
-SEEDS = {"all": 300, "deaths": 100, "operations": 40}
+SEEDS = {"all": 300, "deaths": 100, "operations": 40, "pools": 40}
 """Seeds of each game in `make test-all`."""
-SHORT = {"all": 20, "deaths": 6, "operations": 2}
+SHORT = {"all": 20, "deaths": 6, "operations": 2, "pools": 2}
 """Those of them that `make test` plays."""
-TOGETHER = {"all": 10, "deaths": 2, "operations": 2}
+TOGETHER = {"all": 10, "deaths": 2, "operations": 2, "pools": 2}
 """Seeds of one test."""
 
 
