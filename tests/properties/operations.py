@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from actions.cluster.port import Answer, ClusterUnreachable, Command, CrushReweight, Reweight
+from actions.cluster.simulated.osdmap import fixed_reweight
 from actions.cluster.simulated.spec import ClusterSpec
 from actions.cluster.view import ClusterView
 from actions.requests import NotNow
 from actions.states import NotInTable
 from data.drain import Drain, DrainState, Intent
 from data.ids import DeviceId, OsdId
+from data.setting import OsdOverride
 from data.store.port import Store
 from data.store.sqlite import SqliteStore
 from tests.actions.run import Run
@@ -157,12 +159,19 @@ class Operations(Deaths):
 
     # ---- the end
 
+    def _fill_on_shadow(self, drain: Drain, osd: OsdId) -> None:
+        """A fill ends at override 1, also of an OSD that was in by half; what a person set afterwards stays."""
+        as_found = float(drain.saved.get(OsdOverride(osd), "0"))
+        if osd in self.osds and as_found and self.shadow.osdmap.reweights[osd] == fixed_reweight(as_found):
+            self.shadow.apply(Reweight(osd, 1.0))
+
     def _apply_ends(self) -> None:
         out: dict[OsdId, Intent] = {}
         for drain in sorted(self._list_all_drains(), key=lambda drain: drain.created_at):
             for osd in drain.osds if drain.state in _EMPTIED else ():
                 if drain.intent is Intent.FILL:
                     out.pop(osd, None)
+                    self._fill_on_shadow(drain, osd)
                 elif drain.intent is not Intent.QUARANTINE:
                     out[osd] = drain.intent
         for osd in self._out_on_shadow - out.keys():

@@ -101,9 +101,12 @@ class Pools(Operations):
     # ---- the end
 
     def _wait_for_ends(self) -> None:
-        for _ in range(_LAST_TICKS):
+        for tick in range(_LAST_TICKS):
             if self._is_settled():
                 break
+            if tick == _LAST_TICKS // 4:  # a rule of fewer hosts left no room: a person goes back to all hosts
+                for cluster in self._list_clusters():
+                    cluster.set_crush_rule(_POOL, min(self.spec.crush.rules))
             self._tick(60.0)
         assert self._is_settled(), (
             f"the pool changes for ever: {[cluster.osdmap.pools[_POOL] for cluster in self._list_clusters()]}"
