@@ -15,7 +15,7 @@ from actions.policy import Policy
 from actions.states import ACTIVE
 from actions.survey import Survey, rests
 from data.clock import lately
-from data.drain import Drain, DrainState, Intent
+from data.drain import Drain, DrainState
 from data.ids import DeviceId, OsdId, PgId
 from data.outlook import Outlook
 from data.residence import Residence
@@ -272,4 +272,4 @@ def engaged(drain: Drain) -> bool:
 
 def _empties(drain: Drain) -> bool:
     cancelling = drain.state is DrainState.CANCELLING
-    return cancelling if drain.intent is Intent.FILL else drain.intent.empties_osd and not cancelling
+    return drain.intent.fills_osd if cancelling else drain.intent.empties_osd

@@ -39,7 +39,7 @@ from actions.requests import NotLeading, Requests
 from actions.states import Event, after
 from actions.steps import Answer, Decisions, Hold, Propose, Refusal, Step, Turn, Wait
 from actions.survey import Survey, survey
-from data.drain import Drain, DrainState, Intent
+from data.drain import Drain, DrainState
 from data.ids import DeviceId
 from data.outlook import Outlook
 from data.residence import Residence
@@ -187,7 +187,7 @@ class Controller:
         with self._lock:
             view = self._look(now)
             drain = self.requests.hand_over(id_, caller, view, self._context(now))
-            if drain.device is not None and drain.intent is not Intent.FILL:
+            if drain.device is not None and drain.intent.empties_osd:
                 self._journal.send(id_, DeviceLight(drain.device, on=True), "light the disk", now)
             return drain
 

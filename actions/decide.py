@@ -11,7 +11,7 @@ from actions.cluster.view import ClusterView
 from actions.confirmation import ForecastPoint, WeighedDisk
 from actions.context import Context, Memory, engaged
 from actions.crush.choose import CannotPlace
-from actions.desired import find_stray_upmaps, list_claims_for_others
+from actions.desired import list_claims_for_others
 from actions.desk import Desk
 from actions.fate import list_disks_in_use, slot_reused
 from actions.flight import allowance, at_work, list_own_pgs
@@ -24,14 +24,15 @@ from actions.mechanics.batch import Batch, back
 from actions.mechanics.leave import SENDS_NOTHING, next_surrender
 from actions.mechanics.override import keep_again
 from actions.mechanics.restore import Return, next_return
-from actions.mechanics.retire import returnable, to_retire
 from actions.messages import WORDS, name_yielded
-from actions.moving import current_osd, farewell, next_batch, progressed
-from actions.plan import plan, unplaceable
+from actions.moving import next_batch, progressed
+from actions.plan import plan
+from actions.planning.figures import unplaceable
 from actions.policy import Mode, Policy
 from actions.proposals import proposals
 from actions.renewal import map_changed, outdated, planned_before
 from actions.risk import most_endangered_first
+from actions.slow_proposals import propose_for_slow_osds
 from actions.space import room
 from actions.states import BEGUN, COUNTED, ENDED, Event, after, can
 from actions.steps import Answer, Decisions, Hold, Step, Turn, Wait
@@ -39,7 +40,8 @@ from actions.strategies import STRATEGIES, note_as_found
 from actions.survey import Survey, add_unreported, survey
 from actions.throttle import lower_settings, lowered, returned, shared, to_give_back, unheld, yielded
 from actions.weighing import with_weighed_disks
-from data.drain import Drain, DrainState, Intent, Progress
+from actions.withdrawal import find_recovery
+from data.drain import Drain, DrainState, Progress
 from data.ids import DeviceId
 from data.outlook import Outlook
 from data.residence import Residence
@@ -89,7 +91,7 @@ def decide(
     living = (drain for drain in drains if drain.state not in ENDED)
     ranked = most_endangered_first(view, living, outlooks, policy)
     answers: list[Answer] = [answer for drain in ranked for answer in desk.answer(drain)]
-    answers += [*proposals(view, policy, context), *quarantine.proposals(view, policy, context)]
+    answers += [*proposals(view, policy, context), *propose_for_slow_osds(view, policy, context)]
     return Decisions(tuple(answers), desk.planned, desk.paced)
 
 
@@ -177,7 +179,7 @@ class _Desk(Desk):
         return (Hold(held(drain, refused, self.context.now), refused),)
 
     def _proposed(self, drain: Drain) -> tuple[Answer, ...]:
-        if moot := STRATEGIES[drain.intent].find_moot(self.view, drain, self.policy, self.context):
+        if moot := STRATEGIES[drain.intent].explain_withdrawal(self.view, drain, self.policy, self.context):
             return (self._turn(drain, Event.WITHDRAW, moot),)
         if self.policy.mode is not Mode.ACT or drain.asked_by != AUTOMATIC:
             return self._awaited(drain)
@@ -227,15 +229,18 @@ class _Desk(Desk):
     def _draining(self, drain: Drain) -> tuple[Answer, ...]:
         if drain.state is S.HOLDING:
             return (self._turn(drain, Event.PASSED, f"every guard passes again{self._excuse(drain)}"),)
-        if not drain.intent.moves_data:
-            if well := quarantine.find_recovery(drain, self.policy, self.context):
+        movement = STRATEGIES[drain.intent].movement
+        if movement is None:
+            if well := find_recovery(drain, self.policy, self.context):
                 return (self._turn(drain, Event.RECOVERED, well),)
             return self._send(drain, quarantine.lower_affinity(self.view, drain, self.allowance))
         kept = keep_again(self.view, drain, self.context, self.allowance)
         if kept is not None:
             return self._send(drain, kept)
-        osd = current_osd(self.view, drain, self.context)
-        if osd is None and to_retire(self.view, drain) is None and not self._pins_to_return(drain):
+        osd = movement.find_current_osd(self.view, drain, self.context)
+        if osd is None and not movement.has_last_steps(
+            self.view, drain, self.policy, self.context, self.allowance
+        ):
             return (self._turn(drain, Event.EMPTIED, WORDS[drain.intent].emptied),)
         if relowered := self._hold_settings(drain):
             return relowered
@@ -247,7 +252,7 @@ class _Desk(Desk):
         batch = (
             next_batch(self.view, drain, osd, pace, len(flying), self.context, self.allowance)
             if osd is not None
-            else farewell(self.view, drain, pace, len(flying), self.context, self.allowance)
+            else movement.last_batch(self.view, drain, pace, len(flying), self.context, self.allowance)
         )
         if batch.outdated:
             fresh = self._replan(drain)
@@ -339,11 +344,6 @@ class _Desk(Desk):
         said = drain.insistence
         stands = said is not None and self.context.now < said.until
         return f", or is overruled by {said.by}" if said is not None and stands else ""
-
-    def _pins_to_return(self, drain: Drain) -> bool:
-        if drain.intent is Intent.REPLACE:
-            return bool(find_stray_upmaps(self.view, drain, self.context, self.allowance.room))
-        return self.policy.return_pins and returnable(self.view, drain, self.context, self.allowance)
 
     def _planned_anew(self, drain: Drain, refused: Sequence[Refuse]) -> Turn | None:
         """A plan that is not refused, where the old one is all that holds the drain, and old or of another map."""

@@ -79,7 +79,7 @@ def find_stray_upmaps(view: ClusterView, drain: Drain, context: Context, room: R
         for pg, pairs in pinned(other.ours).items()
         if pairs and pg in view.pgs
     }
-    pins -= {pg for other in context.drains if other.intent is Intent.REMOVE for pg in pinned(other.ours)}
+    pins -= {pg for other in context.drains if other.intent.removes_osd for pg in pinned(other.ours)}
     if not pins:
         return {}
     desired = find_kept_pairs(view, find_desired_upmaps(view, drain, context, pins))

@@ -15,7 +15,7 @@ from actions.policy import Policy
 from actions.states import BEGUN, COUNTED, ENDED
 from actions.suspicion import Suspicion
 from actions.weighing import find_disks_at_risk, weigh_disks
-from data.drain import Drain, Intent
+from data.drain import Drain
 from data.store.port import Store
 
 MEASURED_DRAINS: Final = 5
@@ -34,11 +34,7 @@ class PaceMeter:
     def measure_pace(self, drains: Iterable[Drain], store: Store) -> float | None:
         """Bytes/s; None before a drain has ended. Hours in which drains were held or the window was closed count."""
         ended = [
-            drain
-            for drain in drains
-            if drain.emptied
-            and drain.intent is not Intent.FILL
-            and drain.progress.moved_bytes >= MEASURED_BYTES_MIN
+            drain for drain in drains if drain.emptied and drain.progress.moved_bytes >= MEASURED_BYTES_MIN
         ]
         last = sorted(ended, key=lambda drain: (drain.created_at, drain.id))[-MEASURED_DRAINS:]
         self.paces = {

@@ -30,7 +30,7 @@ from actions.interval_claims import (
 from actions.journalled import Journalled, Sent
 from actions.ledger import FAST_MAPS, command_for, found, same
 from actions.map_pace import MapPace
-from actions.moving import current_osd
+from actions.moving import find_current_osd
 from actions.policy import Policy
 from data.clock import lately
 from data.drain import Drain, DrainState
@@ -58,7 +58,7 @@ def is_moving(view: ClusterView, drain: Drain, context: Context) -> bool:
         return False
     if in_flight(drain, context):
         return True
-    return drain.state is DrainState.DRAINING and current_osd(view, drain, context) is not None
+    return drain.state is DrainState.DRAINING and find_current_osd(view, drain, context) is not None
 
 
 def find_obstacle(view: ClusterView, policy: Policy, context: Context) -> str | None:

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from actions.cluster.channel import Channel
 from actions.cluster.view import ClusterView
-from data.drain import Drain, Intent
+from data.drain import Drain
 from data.ids import OsdId
 
 
@@ -67,10 +67,10 @@ def hand_over(view: ClusterView, drain: Drain, by: Orchestrator) -> HandOver:
     """What is done next, by intent and orchestrator. All of a shared device's OSDs go before it is pulled. A disk that
     was filled stays.
     """
-    if drain.intent is Intent.FILL:
+    if drain.intent.fills_osd:
         why = "It has its share and stays. If it was kept out, let it come in by itself again:"
         return HandOver(drain.id, by, (_noin(drain, "rm-noin", why),))
-    replaced = drain.intent is not Intent.REMOVE
+    replaced = not drain.intent.removes_osd
     tasks: list[Task] = []
     for osd in drain.osds:
         tasks += _WAYS[by](view, osd, replaced)

@@ -74,11 +74,11 @@ def describe_rest(view: ClusterView, drain: Drain, names: str) -> str:
         return f"{names} leads {_pgs(left)} of its plan"
     on_way = f"{progress.in_flight} on their way"
     if drain.state is DrainState.CANCELLING:
-        if drain.intent is not Intent.FILL and not any(_takes_pgs(view, drain, osd) for osd in drain.osds):
+        if not drain.intent.fills_osd and not any(_takes_pgs(view, drain, osd) for osd in drain.osds):
             return f"no PG comes back to {names}, which Ceph has down or out, {on_way}"
-        way = "to go back from" if drain.intent is Intent.FILL else "to come back to"
+        way = "to go back from" if drain.intent.fills_osd else "to come back to"
         return f"{_pgs(_count_returning(view, drain))} {way} {names}, {on_way}"
-    where = "to come to" if drain.intent is Intent.FILL else "left on"
+    where = "to come to" if drain.intent.fills_osd else "left on"
     lost = f", {describe_lost(progress.lost_pgs)}" if progress.lost_pgs else ""
     return f"{_pgs(left)} {where} {names}{lost}, {on_way}"
 
@@ -132,7 +132,7 @@ def _takes_pgs(view: ClusterView, drain: Drain, osd: OsdId) -> bool:
 
 def _count_returning(view: ClusterView, drain: Drain) -> int:
     """PGs that the map still wants elsewhere than they were before the drain."""
-    filled = drain.intent is Intent.FILL
+    filled = drain.intent.fills_osd
     return len(
         {
             move.pg

@@ -6,17 +6,16 @@ from dataclasses import replace
 
 from actions.cluster.view import ClusterView, Pg
 from actions.context import Context
-from actions.flight import WALKING, Allowance, at_work, in_flight, stirrable
-from actions.mechanics import affinity, override, retire, walk, weight
+from actions.flight import WALKING, Allowance, at_work, in_flight
+from actions.mechanics import affinity, walk
 from actions.mechanics.batch import Batch
-from actions.mechanics.restore import release_strays
 from actions.pacing import Pace, Tempo, pace, signal
-from actions.planning.filling import FULL
 from actions.policy import Policy
 from actions.risk import urgent
-from actions.space import find_lost_pgs, remaining
+from actions.space import find_lost_pgs
+from actions.strategies import STRATEGIES
 from actions.throttle import unheld
-from data.drain import Drain, DrainState, Intent, Mechanic
+from data.drain import Drain, DrainState, Mechanic
 from data.ids import OsdId
 
 
@@ -48,29 +47,10 @@ def progressed(view: ClusterView, drain: Drain, context: Context) -> Drain:
     return drain if progress == drain.progress else replace(drain, progress=progress)
 
 
-def current_osd(view: ClusterView, drain: Drain, context: Context) -> OsdId | None:
+def find_current_osd(view: ClusterView, drain: Drain, context: Context) -> OsdId | None:
     """The OSD of the device that is emptied (or filled) now: one by one, in order; None when all are done."""
-    if drain.intent is Intent.FILL:
-        arriving = {move.target for move in remaining(view, drain)} | {
-            OsdId(osd) for pg in in_flight(drain, context) for osd in pg.up
-        }
-        return next(
-            (
-                id_
-                for id_ in drain.osds
-                if id_ in view.osds and (view.osds[id_].reweight < FULL or id_ in arriving)
-            ),
-            None,
-        )
-    ends_out = drain.plan is None or drain.plan.mechanic is not Mechanic.CRUSH_LADDER
-    for id_ in drain.osds:
-        osd = view.osds.get(id_)
-        if osd is None:
-            continue
-        out = osd.reweight == 0.0 if ends_out else osd.crush_weight == 0.0 or osd.reweight == 0.0
-        if not out or context.survey.of_osd(id_):
-            return id_
-    return None
+    movement = STRATEGIES[drain.intent].movement
+    return movement.find_current_osd(view, drain, context) if movement is not None else None
 
 
 def paced(
@@ -108,8 +88,8 @@ def next_batch(
     allowance: Allowance,
 ) -> Batch:
     """What the drain's mechanic sends next, within the pace and the allowance."""
-    plan = drain.plan
-    if plan is None:
+    plan, movement = drain.plan, STRATEGIES[drain.intent].movement
+    if plan is None or movement is None:
         return Batch(outdated=True)
     if plan.mechanic is Mechanic.REBUILD and view.osds[osd].primary_affinity > 0:
         return affinity.next_rung(
@@ -120,44 +100,4 @@ def next_batch(
         return walk.pull_back(view, drain, context, allowance)
     if now.holds:
         return Batch(waits_for=f"clients wait {ratio} as long as an hour before: {now.tempo.value}")
-    starts = allowance.starts(now.budget, flying)
-    if drain.intent is Intent.FILL:
-        if view.osds[osd].reweight == FULL:
-            return Batch(waits_for="what is on its way must arrive")
-        return override.give_back(view, drain, osd, FULL, allowance, starts, idle=not flying)
-    if plan.mechanic is Mechanic.CRUSH_LADDER:
-        if view.osds[osd].crush_weight == 0.0:
-            return Batch(waits_for="what is on its way must arrive")
-        stirred = stirrable(drain, context)
-        return weight.next_rung(view, osd, 0.0, allowance, starts, idle=not flying, stirred=stirred)
-    if plan.mechanic is Mechanic.OVERRIDE_LADDER:
-        if view.osds[osd].reweight == 0.0:
-            return Batch(waits_for="what is on its way must arrive")
-        return override.next_rung(view, osd, allowance, starts)
-    if any(move.source == osd for move in remaining(view, drain)):
-        if starts < 1:
-            one = f": one PG at a time, for {now.why_one}" if now.why_one else ""
-            return Batch(waits_for=f"{flying} on their way, budget {now.budget}{one}")
-        return walk.next_pins(view, drain, osd, context, allowance, starts)
-    names_it = context.survey.of_osd(osd)
-    if any(osd in pg.up for pg in names_it):
-        return Batch(outdated=True)
-    if names_it or flying:
-        return Batch(waits_for="the last PGs must arrive")
-    return override.finish(view, osd, allowance)
-
-
-def farewell(
-    view: ClusterView, drain: Drain, now: Pace, flying: int, context: Context, allowance: Allowance
-) -> Batch:
-    """What an emptied disk still needs: CRUSH weight 0 with nothing moving where it goes for good, then pins back."""
-    osd = retire.to_retire(view, drain)
-    if osd is not None:
-        return retire.next_rung(view, drain, osd, context, allowance)
-    if now.holds:
-        return Batch(waits_for="clients wait longer than an hour before")
-    starts = allowance.starts(now.budget, flying)
-    if drain.intent is Intent.REPLACE:
-        strays = release_strays(view, drain, context, allowance, starts)
-        return strays or Batch(waits_for="what is on its way must arrive")
-    return retire.release(view, drain, context.survey, allowance, starts)
+    return movement.next_batch(view, drain, plan, osd, now, flying, context, allowance)

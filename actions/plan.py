@@ -1,42 +1,16 @@
 """A plan: where every PG of the suspect goes, in which order, by which mechanic and why, computed before
 anything moves.
-
-The final map is CRUSH's own, with the override of the suspect (and of everything else that drains) at 0; so
-only the suspect's PGs change. A target that would pass its limit gives way to a less full legal one.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from actions.cluster.view import ClusterView, Pg
+from actions.cluster.view import ClusterView
 from actions.context import Context
 from actions.crush.choose import CannotPlace
-from actions.foresight import fingerprint, placed, stirred_by, why_no_crush_weight, why_no_upmap
-from actions.guards.verdict import count
-from actions.planning.agreement import disagreement
-from actions.planning.figures import Draft, sealed
-from actions.planning.filling import filled
-from actions.planning.inside import inside_host
-from actions.planning.routes import moves_between, routes
-from actions.planning.sickness import hurts, may_stop
-from actions.planning.sparing import spared
+from actions.planning.figures import unplaceable
 from actions.policy import Policy
-from actions.risk import by_risk
-from actions.space import Room, promised_by_others, room, when_done
-from actions.survey import whole
-from data.drain import Drain, Intent, Mechanic, Move, Plan
-from data.ids import OsdId, PgId
-
-__all__ = ["fingerprint", "placed", "plan", "unlike", "unplaceable"]
-
-_LADDER_BY_WEIGHT = (
-    "Ladder by CRUSH weight: PGs of others move too, as much again for each bucket level above."
-)
-_LADDER_BY_OVERRIDE = "Ladder by override reweight: no PG can come first, or be led past a full target."
-_WALK_INSIDE = (
-    "Walk by upmap: the final map at override 0 would not be whole, so there is no place to walk to."
-)
+from actions.strategies import STRATEGIES
+from data.drain import Drain, Plan
 
 
 def plan(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Plan:
@@ -44,157 +18,9 @@ def plan(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> P
     its head. Refused with the reason where the map cannot be computed; never raises for it.
     """
     try:
-        return _computed(view, drain, policy, context)
+        return STRATEGIES[drain.intent].draw_plan(view, drain, policy, context)
     except CannotPlace as why:
         return unplaceable(view, drain, str(why))
-
-
-def unplaceable(view: ClusterView, drain: Drain, why: str) -> Plan:
-    """The plan of a drain whose placements are not known; `why` is a whole sentence. What an earlier plan moved stays
-    in it: the way back is paced by that.
-    """
-    if drain.plan is not None:
-        return replace(drain.plan, refusals=(why,))
-    after = when_done(view, drain)
-    nothing = "no placement is known, so nothing is planned"
-    return Plan(Mechanic.OVERRIDE_LADDER, nothing, view.epoch, (), None, None, after, None, "unknown", (why,))
-
-
-def _computed(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Plan:
-    if drain.intent is Intent.QUARANTINE:
-        return spared(view, drain, policy)
-    if drain.intent is Intent.FILL:
-        space = room(context.survey, policy, promised_by_others(context, view, drain))
-        return sealed(view, drain, policy, context, filled(view, drain, space), space)
-    leaving = frozenset(drain.osds)
-    out = leaving | context.draining()
-    on_it = [pg for pg in view.pgs.values() if not leaving.isdisjoint(pg.up)]
-    ordered = by_risk(view, on_it, leaving, context.outlooks)
-    space = room(context.survey, policy, promised_by_others(context, view, drain))
-    if unlike := disagreement(view, ordered, context.survey, drain.osds):
-        return unplaceable(view, drain, unlike)
-    final = placed(view, out, [pg.id for pg in ordered])
-    homeless = [pg.id for pg in ordered if not whole(final[pg.id], view.pools[pg.pool].size)]
-    if homeless:
-        draft = _by_weight(view, drain, context, homeless, out, space)
-    elif no_upmap := why_no_upmap(view):
-        draft = _by_override(view, drain, ordered, final, no_upmap, space)
-    else:
-        draft = _by_walk(view, drain, context, ordered, final, out, space)
-    return sealed(view, drain, policy, context, draft, space)
-
-
-def _by_walk(
-    view: ClusterView,
-    drain: Drain,
-    context: Context,
-    ordered: list[Pg],
-    final: dict[PgId, tuple[int, ...]],
-    out: frozenset[OsdId],
-    space: Room,
-) -> Draft:
-    leaving = frozenset(drain.osds)
-    found = routes(view, ordered, final, leaving, out, space, frozenset(drain.avoided))
-    why = "each PG goes straight to its final place, a few at a time; nothing else moves"
-    rejected = [_LADDER_BY_OVERRIDE, _LADDER_BY_WEIGHT]
-    mechanic = Mechanic.UPMAP_WALK
-    if sick := hurts(drain, context):
-        mechanic = Mechanic.REBUILD
-        shards = sum(1 for pg in ordered if view.pools[pg.pool].erasure)
-        why = f"{sick}: it first stops leading PGs, so that copies are read from the others; then {why}"
-        if shards:
-            why += f". Of {count(shards, 'erasure-coded PG')} its shards are read all the same"
-        rejected.append(may_stop(view, drain, context))
-    shared = [route.shares for route in found if route.shares]
-    if shared:
-        why += f"; {shared[0]}, and {len(shared) - 1} more" if len(shared) > 1 else f"; {shared[0]}"
-    stirred, tail, told = _afterwards(view, drain)
-    return Draft(
-        mechanic,
-        why + told,
-        (*_begun(view, drain), *(move for route in found for move in route.moves)),
-        (*_refuse_removal(view, drain), *(route.problem for route in found if route.problem)),
-        tuple(rejected),
-        stirred,
-        tail,
-    )
-
-
-def _by_override(
-    view: ClusterView,
-    drain: Drain,
-    ordered: list[Pg],
-    final: dict[PgId, tuple[int, ...]],
-    no_upmap: str,
-    space: Room,
-) -> Draft:
-    moves = [move for pg in ordered for move in moves_between(pg, final[pg.id], drain.osds)]
-    for move in moves:
-        space.promise(move.target, move.bytes)
-    why = f"upmaps are not to be had ({no_upmap}); rungs of the override move a few PGs each"
-    rejected = (f"Walk by upmap: {no_upmap}.", _LADDER_BY_WEIGHT)
-    refusals: tuple[str, ...] = ()
-    if drain.intent is Intent.REMOVE:
-        refusals = (
-            f"A disk that goes for good ends at CRUSH weight 0, and nothing can be kept in place then: {no_upmap}. "
-            "Drain it to be replaced, and take the weight away by hand.",
-        )
-    return Draft(Mechanic.OVERRIDE_LADDER, why, (*_begun(view, drain), *moves), refusals, rejected)
-
-
-def _by_weight(
-    view: ClusterView,
-    drain: Drain,
-    context: Context,
-    homeless: list[PgId],
-    out: frozenset[OsdId],
-    space: Room,
-) -> Draft:
-    ordered = by_risk(view, view.pgs.values(), frozenset(drain.osds), context.outlooks)
-    inside = inside_host(view, drain, homeless, out, ordered)
-    for move in inside.moves:
-        space.promise(move.target, move.bytes)
-    return Draft(
-        Mechanic.CRUSH_LADDER,
-        inside.why,
-        (*_begun(view, drain), *inside.moves),
-        (inside.problem,) if inside.problem else (),
-        (_WALK_INSIDE, "Ladder by override reweight: it ends at the same map as the walk."),
-        inside.stirred,
-    )
-
-
-def _afterwards(view: ClusterView, drain: Drain) -> tuple[tuple[PgId, ...], int, str]:
-    """What CRUSH weight 0 stirs at the end of a removal, how many of it would move, and a clause that says so."""
-    if drain.intent is not Intent.REMOVE or why_no_crush_weight(view):
-        return (), 0, ""
-    stirred = tuple(sorted(stirred_by(view, drain.osds, {})))
-    others = sum(1 for pg in stirred if set(drain.osds).isdisjoint(view.pgs[pg].up))
-    told = (
-        f". At the end the CRUSH weight goes to 0 in rungs, under norebalance and nobackfill for seconds each; about "
-        f"{count(others, 'PG')} of others are pinned where they are, so that nothing moves"
-    )
-    return stirred, len(stirred), told
-
-
-def _refuse_removal(view: ClusterView, drain: Drain) -> tuple[str, ...]:
-    """Why a disk cannot go for good, where CRUSH weights are not to be changed."""
-    why = why_no_crush_weight(view)
-    if drain.intent is not Intent.REMOVE or not why:
-        return ()
-    return (
-        f"A disk that goes for good ends at CRUSH weight 0. {why}. Drain it to be replaced, and take the weight away "
-        "by hand; or remove the weight-sets first (ceph osd crush weight-set rm-compat).",
-    )
-
-
-def _begun(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
-    """Moves of the old plan that are made or under way; they stay in the count."""
-    if drain.plan is None:
-        return ()
-    return tuple(
-        m for m in drain.plan.moves if (pg := view.pgs.get(m.pg)) is not None and m.source not in pg.up
-    )
 
 
 def unlike(old: Plan | None, new: Plan) -> bool:

@@ -17,7 +17,6 @@ from actions.policy import Mode, Policy
 from actions.risk import riskiest_first
 from actions.states import ENDED
 from actions.steps import Propose, Refusal
-from actions.weighing import weigh_one
 from data.drain import Drain, DrainState, Intent, Progress
 from data.ids import DeviceId, OsdId
 from data.outlook import Status
@@ -100,7 +99,7 @@ def _stands(drain: Drain, osds: tuple[OsdId, ...], intent: Intent) -> bool:
 
 def _closed(drain: Drain) -> bool:
     """Whether nothing of it is to come: it ended, or its disk was filled, of which nothing is to be handed over."""
-    return drain.state in ENDED or (drain.intent is Intent.FILL and drain.state is DrainState.VERIFIED)
+    return drain.state in ENDED or (drain.intent.fills_osd and drain.state is DrainState.VERIFIED)
 
 
 def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Propose | Refusal, ...]:
@@ -131,41 +130,6 @@ def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Prop
             drain = drafted(view, device, osds, policy, context, asked_by=AUTOMATIC, reason=reason)
             answers.append(Propose(drain))
     return tuple(answers)
-
-
-def no_longer_wanted(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> str:
-    """Why a proposal is withdrawn, for the journal; empty while it stands."""
-    osds = [view.osds.get(id_) for id_ in drain.osds]
-    if all(osd is None or (not osd.up and osd.reweight == 0) for osd in osds):
-        return "the disk is dead and out; there is nothing left to drain"
-    return (
-        "the outlook has been better for long enough" if _no_longer_bad(view, drain, policy, context) else ""
-    )
-
-
-def _no_longer_bad(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> bool:
-    """Whether an automatic proposal has lost its ground: the OSD is no longer slow, or for long enough a drain has not
-    paid by its outlook and no rule has called it bad, or, where the outlook gives no chance, the disk has not been bad.
-    """
-    if drain.asked_by != AUTOMATIC or any(osd in context.slow.osds for osd in drain.osds):
-        return False
-    now, old = context.now, policy.slow_age_max
-    if drain.spare_reads and all(context.slow.well(osd, now, old) for osd in drain.osds):
-        return True
-    outlook = context.outlooks.get(drain.device) if drain.device is not None else None
-    if outlook is None or outlook.severity is Status.UNKNOWN:
-        return False
-    if outlook.severity is Status.BAD and (outlook.rule_score is not None or outlook.p_fail_30d is None):
-        return False
-    if outlook.p_fail_30d is not None:
-        weighed = weigh_one(view, drain.device, policy, context)
-        if weighed is None or weighed.cost.pays:
-            return False
-        paid = weighed.last_paid_at
-        return now - max(drain.created_at, paid or drain.created_at) >= policy.withdraw_after
-    return now - drain.created_at >= policy.withdraw_after and outlook.span_hours * 3600 >= (
-        policy.withdraw_after.total_seconds()
-    )
 
 
 def idle(view: ClusterView, drains: Iterable[Drain], context: Context) -> bool:

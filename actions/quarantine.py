@@ -8,42 +8,18 @@ It lasts while the OSD is slow: its state is `draining` with nothing left to do.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from actions.cluster.view import ClusterView
 from actions.context import Context, engaged
 from actions.flight import Allowance
-from actions.guards import AUTOMATIC
 from actions.ledger import ABSENT, found, same
 from actions.mechanics import affinity
 from actions.mechanics.batch import Batch
-from actions.policy import Mode, Policy
-from actions.proposals import drafted
-from actions.states import ENDED
-from actions.steps import Propose, Refusal
-from data.drain import Drain, DrainState, Intent
-from data.ids import OsdId
+from data.drain import Drain, DrainState
 from data.setting import Before, OsdAffinity, Setting, strip_note
-from data.slow import SlowOsd
 
 S = DrainState
 GOAL = 0.0
-
-
-def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Propose | Refusal, ...]:
-    """A quarantine for every OSD that is slow and has none, and a drain for every one that has been so for long."""
-    if policy.mode is Mode.OBSERVE or not view.statistics_known:
-        return ()
-    answers: list[Propose | Refusal] = []
-    for osd, slow in sorted(context.slow.osds.items()):
-        if osd not in view.osds or not view.osds[osd].up:
-            continue
-        answers.extend(
-            _asked(view, osd, slow, intent, policy, context)
-            for intent in (Intent.QUARANTINE, Intent.REPLACE)
-            if _wanted(osd, slow, intent, policy, context)
-        )
-    return tuple(answers)
 
 
 def inherited(drain: Drain, context: Context) -> tuple[Mapping[Setting, str], Mapping[Setting, str]]:
@@ -78,43 +54,6 @@ def lower_affinity(view: ClusterView, drain: Drain, allowance: Allowance) -> Bat
         if batch.commands or view.osds[osd].primary_affinity > GOAL:
             return batch
     return Batch(waits_for="it leads no PG; it stays so until it answers like its peers again")
-
-
-def find_recovery(drain: Drain, policy: Policy, context: Context) -> str:
-    """Why the quarantine may end; empty while the OSD is slow, or nothing is known of it, or a person asked for it."""
-    if drain.asked_by != AUTOMATIC:
-        return ""
-    well = all(context.slow.well(osd, context.now, policy.slow_age_max) for osd in drain.osds)
-    return "it answers like its peers again" if well else ""
-
-
-def _wanted(osd: OsdId, slow: SlowOsd, intent: Intent, policy: Policy, context: Context) -> bool:
-    if intent is not Intent.QUARANTINE and not (slow.lasting and slow.lasted >= policy.slow_drain_after):
-        return False
-    for drain in context.drains:
-        if osd not in drain.osds:
-            continue
-        same_kind = drain.intent.moves_data == intent.moves_data
-        if drain.state not in ENDED and (same_kind or intent is Intent.QUARANTINE):
-            return False
-        refused = drain.state is S.CANCELLED and drain.cancelled_by and same_kind
-        if refused and context.now - drain.updated_at < policy.propose_again_after:
-            return False
-    return True
-
-
-def _asked(
-    view: ClusterView, osd: OsdId, slow: SlowOsd, intent: Intent, policy: Policy, context: Context
-) -> Propose | Refusal:
-    device = view.osds[osd].device
-    reason = f"{slow.reason}."
-    if intent is not Intent.QUARANTINE:
-        days = slow.lasted.total_seconds() / 86_400
-        reason = (
-            f"{slow.reason}: for {days:.1f} days, limit {policy.slow_drain_after.total_seconds() / 86_400:g}."
-        )
-    drain = drafted(view, device, (osd,), policy, context, asked_by=AUTOMATIC, reason=reason, intent=intent)
-    return Propose(replace(drain, spare_reads=intent is not Intent.QUARANTINE))
 
 
 def find_heir(drain: Drain, context: Context) -> Drain | None:

@@ -10,7 +10,7 @@ from actions.context import Context, engaged
 from actions.ledger import pinned
 from actions.policy import Policy
 from actions.survey import Survey, whole
-from data.drain import Drain, DrainState, Intent, Move
+from data.drain import Drain, DrainState, Move
 from data.ids import OsdId, PgId
 
 
@@ -49,9 +49,8 @@ def waiting(view: ClusterView, drain: Drain) -> frozenset[OsdId]:
     """OSDs that a fill has not begun with: `osd df` says 0 kB of an OSD that is out, so their sizes are told only once
     the first rung has taken them in; from then on an unknown size holds the fill like any drain.
     """
-    if drain.intent is not Intent.FILL:
-        return frozenset()
-    return frozenset(osd for osd in drain.osds if osd in view.osds and view.osds[osd].reweight == 0.0)
+    joining = drain.osds if drain.intent.fills_osd else ()
+    return frozenset(osd for osd in joining if osd in view.osds and view.osds[osd].reweight == 0.0)
 
 
 def remaining(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
@@ -132,7 +131,10 @@ def cluster_after(view: ClusterView, gone: Iterable[OsdId], come: Iterable[OsdId
 
 def when_done(view: ClusterView, drain: Drain, draining: frozenset[OsdId] = frozenset()) -> float | None:
     """Fullness in [0, 1] of the cluster when the drain is done and all that is `draining` now is empty."""
-    mine = frozenset(drain.osds)
-    if drain.intent is Intent.FILL:
-        return cluster_after(view, draining, mine)
-    return cluster_after(view, draining | mine)
+    leaving = list_leaving_osds(drain)
+    return cluster_after(view, draining | leaving, drain.osds if drain.intent.fills_osd else ())
+
+
+def list_leaving_osds(drain: Drain) -> frozenset[OsdId]:
+    """OSDs that hold no data when the drain is done."""
+    return frozenset(drain.osds) if drain.intent.empties_osd else frozenset()

@@ -8,12 +8,27 @@ from typing import Final
 
 from actions.cluster.view import ClusterView
 from actions.context import Context
+from actions.flight import Allowance
 from actions.ledger import found
+from actions.mechanics.batch import Batch
+from actions.mechanics.emptying import (
+    find_osd_to_empty,
+    give_back_upmaps,
+    has_upmaps_to_give_back,
+    has_weight_or_upmaps_left,
+    next_emptying_batch,
+    take_weight_away,
+)
+from actions.mechanics.filling import find_osd_to_fill, next_filling_batch
+from actions.pacing import Pace
+from actions.planning.emptying import plan_emptying
+from actions.planning.filling import plan_filling
+from actions.planning.quarantine import plan_quarantine
 from actions.policy import Policy
-from actions.proposals import no_longer_wanted
-from actions.quarantine import find_recovery, inherited
+from actions.quarantine import inherited
+from actions.withdrawal import explain_withdrawal, find_recovery
 from data.drain import Drain, Intent, Plan
-from data.ids import PgId
+from data.ids import OsdId, PgId
 from data.setting import OsdAffinity, OsdCrushWeight, OsdOverride, OsdSetting, Setting
 
 
@@ -27,8 +42,18 @@ def list_led_pgs(plan: Plan) -> Collection[PgId]:
     return plan.stirred
 
 
-def _find_moot_quarantine(_view: ClusterView, drain: Drain, policy: Policy, context: Context) -> str:
-    return find_recovery(drain, policy, context)
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """How the data of one intent moves."""
+
+    find_current_osd: Callable[[ClusterView, Drain, Context], OsdId | None]
+    """The OSD that data leaves, or comes to, now; None when it is done with all of them."""
+    next_batch: Callable[[ClusterView, Drain, Plan, OsdId, Pace, int, Context, Allowance], Batch]
+    """What the drain sends next, with so many PGs on their way."""
+    has_last_steps: Callable[[ClusterView, Drain, Policy, Context, Allowance], bool]
+    """Whether anything is left to do once no data has to move any more."""
+    last_batch: Callable[[ClusterView, Drain, Pace, int, Context, Allowance], Batch]
+    """What is sent of that next, with so many PGs on their way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +62,42 @@ class Strategy:
 
     noted: tuple[type[OsdSetting], ...]
     """Values of each OSD that are written down as found when the drain begins."""
-    find_moot: Callable[[ClusterView, Drain, Policy, Context], str]
+    explain_withdrawal: Callable[[ClusterView, Drain, Policy, Context], str]
     """Why a proposal is withdrawn; empty while it stands."""
+    draw_plan: Callable[[ClusterView, Drain, Policy, Context], Plan]
+    """Raises CannotPlace where the map cannot be computed."""
     list_planned_pgs: Callable[[Plan], Collection[PgId]]
     """The PGs that a plan counts."""
+    movement: Movement | None
+    """None: no data moves."""
 
 
-_MOVES_DATA = Strategy(
+_REPLACE = Strategy(
     noted=(OsdOverride, OsdCrushWeight),
-    find_moot=no_longer_wanted,
+    explain_withdrawal=explain_withdrawal,
+    draw_plan=plan_emptying,
     list_planned_pgs=list_moved_pgs,
+    movement=Movement(find_osd_to_empty, next_emptying_batch, has_upmaps_to_give_back, give_back_upmaps),
 )
 STRATEGIES: Final[Mapping[Intent, Strategy]] = {
-    Intent.REPLACE: _MOVES_DATA,
-    Intent.REMOVE: _MOVES_DATA,
-    Intent.FILL: _MOVES_DATA,
+    Intent.REPLACE: _REPLACE,
+    Intent.REMOVE: replace(
+        _REPLACE,
+        movement=Movement(
+            find_osd_to_empty, next_emptying_batch, has_weight_or_upmaps_left, take_weight_away
+        ),
+    ),
+    Intent.FILL: replace(
+        _REPLACE,
+        draw_plan=plan_filling,
+        movement=Movement(find_osd_to_fill, next_filling_batch, has_weight_or_upmaps_left, take_weight_away),
+    ),
     Intent.QUARANTINE: Strategy(
         noted=(OsdAffinity,),
-        find_moot=_find_moot_quarantine,
+        explain_withdrawal=lambda _view, drain, policy, context: find_recovery(drain, policy, context),
+        draw_plan=plan_quarantine,
         list_planned_pgs=list_led_pgs,
+        movement=None,
     ),
 }
 

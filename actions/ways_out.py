@@ -114,7 +114,7 @@ def find_troubled_targets(
     """Targets that the drain waits for in vain: gone, down, out, of unknown size, or with no room for what is to come.
     Only a drain that goes PG by PG can choose others.
     """
-    if drain.plan is None or drain.plan.mechanic not in WALKING or drain.intent is Intent.FILL:
+    if drain.plan is None or drain.plan.mechanic not in WALKING or drain.intent.fills_osd:
         return ()
     moves = remaining(view, drain)
     full = room(context.survey, policy, (*moves, *promised_by_others(context, view, drain)))

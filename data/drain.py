@@ -51,6 +51,16 @@ class Intent(StrEnum):
         """Whether no data is left on its OSDs when it ends."""
         return self in (Intent.REPLACE, Intent.REMOVE)
 
+    @property
+    def fills_osd(self) -> bool:
+        """Whether its OSDs have their whole share of the data when it ends."""
+        return self is Intent.FILL
+
+    @property
+    def removes_osd(self) -> bool:
+        """Whether the CRUSH weight of its OSDs is 0 when it ends."""
+        return self is Intent.REMOVE
+
 
 class Mechanic(StrEnum):
     """How data leaves an OSD (design 6.4)."""

@@ -10,7 +10,7 @@ from actions.guards.verdict import Pass, Refuse, count
 from actions.interval_claims import describe_left
 from actions.policy import Policy
 from actions.survey import at_rest, is_recovering, serving_whole
-from data.drain import Drain, Intent
+from data.drain import Drain
 from data.ids import OsdId
 from data.setting import OsdFlag
 
@@ -160,7 +160,7 @@ def operator_flags(view: ClusterView, drain: Drain, policy: Policy, context: Con
         f"{flag} on osd.{osd}"
         for osd in drain.osds
         for flag in view.osd_flags.get(osd, frozenset()) & _STOPPERS
-        if not (flag == "noin" and drain.intent is Intent.FILL)
+        if not (flag == "noin" and drain.intent.fills_osd)
     )
     if not flags and not local:
         return Pass("no flag stands in the way")

@@ -12,9 +12,9 @@ from actions.flight import list_own_pgs, list_touched_pgs
 from actions.guards.verdict import Pass, Refuse, count
 from actions.messages import WORDS, describe_limit
 from actions.policy import Policy
-from actions.space import cluster_after, promised_by_others, remaining, room, waiting
+from actions.space import cluster_after, list_leaving_osds, promised_by_others, remaining, room, waiting
 from actions.survey import serving_whole
-from data.drain import Drain, DrainState, Intent
+from data.drain import Drain, DrainState
 from data.ids import PgId
 
 
@@ -86,7 +86,7 @@ def space(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> 
             f"osd.{worst[1]} would be {worst[0]:.0%} full, {describe_limit(full.limit)}.",
             {"osd": worst[1], "fill": worst[0], "limit": full.limit},
         )
-    gone = context.draining() | (set() if drain.intent is Intent.FILL else set(drain.osds))
+    gone = context.draining() | list_leaving_osds(drain)
     after = cluster_after(view, gone)
     if after is None:
         return Refuse("space", "No OSD reports its size; the cluster's room is not known.")
@@ -137,7 +137,7 @@ def budget(view: ClusterView, drain: Drain, policy: Policy, context: Context) ->
             )
     out = {osd.id for osd in view.osds.values() if osd.reweight == 0.0} | busy_osds | set(drain.osds)
     most_out = max(len(drain.osds), int(policy.out_share_max * len(view.osds)))
-    if drain.intent is not Intent.FILL and len(out) > most_out and out - set(drain.osds):
+    if drain.intent.empties_osd and len(out) > most_out and out - set(drain.osds):
         return Refuse(
             "budget",
             f"{count(len(out), 'OSD')} of {len(view.osds)} would be out or draining, limit {most_out}.",
@@ -154,7 +154,7 @@ def _awaits_dead_disk(view: ClusterView, drain: Drain) -> bool:
 
 def safe_to_destroy(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
     """Before hand-over: no PG names the OSD, those that it held are at rest, and every other one has all its copies."""
-    if drain.intent is Intent.FILL:
+    if drain.intent.fills_osd:
         return Pass("nothing is destroyed: the disk was filled")
     for osd in drain.osds:
         held = context.survey.of_osd(osd)

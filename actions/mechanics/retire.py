@@ -20,7 +20,7 @@ from actions.mechanics.batch import Batch, Bound, bound_for, pin
 from actions.mechanics.weight import GRAIN
 from actions.survey import Survey, whole
 from actions.topology import applied, domains, pairs_for
-from data.drain import Drain, Intent, Mechanic
+from data.drain import Drain, Mechanic
 from data.ids import OsdId, PgId
 from data.setting import UpmapItem
 
@@ -29,7 +29,7 @@ FLAGS = ("norebalance", "nobackfill")
 
 def to_retire(view: ClusterView, drain: Drain) -> OsdId | None:
     """The next OSD of an emptied drain whose CRUSH weight must still go to 0; None when there is none."""
-    if drain.intent is not Intent.REMOVE or drain.plan is None:
+    if not drain.intent.removes_osd or drain.plan is None:
         return None
     if drain.plan.mechanic is Mechanic.OVERRIDE_LADDER:
         return None

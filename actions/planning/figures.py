@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actions.cluster.view import ClusterView
 from actions.context import Context
@@ -290,3 +290,14 @@ def survival(outlook: Outlook | None, hours: float) -> float | None:
         if days <= right:
             return high + (low - high) * (days - left) / (right - left)
     return outlook.survival[-1]
+
+
+def unplaceable(view: ClusterView, drain: Drain, why: str) -> Plan:
+    """The plan of a drain whose placements are not known; `why` is a whole sentence. What an earlier plan moved stays
+    in it: the way back is paced by that.
+    """
+    if drain.plan is not None:
+        return replace(drain.plan, refusals=(why,))
+    after = when_done(view, drain)
+    nothing = "no placement is known, so nothing is planned"
+    return Plan(Mechanic.OVERRIDE_LADDER, nothing, view.epoch, (), None, None, after, None, "unknown", (why,))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from actions.cluster.view import ClusterView, Osd
+from actions.context import Context
 from actions.foresight import placed, stirred_by
-from actions.planning.figures import Draft
+from actions.planning.figures import Draft, sealed
 from actions.planning.routes import moves_between
-from actions.space import Room
-from data.drain import Drain, DrainState, Mechanic, Move
+from actions.policy import Policy
+from actions.space import Room, promised_by_others, room
+from data.drain import Drain, DrainState, Mechanic, Move, Plan
 from data.ids import OsdId, PgId
 
 FULL = 1.0
@@ -15,7 +17,13 @@ FULL = 1.0
 _BEFORE = frozenset({DrainState.PROPOSED, DrainState.APPROVED})
 
 
-def filled(view: ClusterView, drain: Drain, space: Room) -> Draft:
+def plan_filling(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Plan:
+    """The plan that gives the drain's OSDs their share. Raises CannotPlace where the map cannot be computed."""
+    space = room(context.survey, policy, promised_by_others(context, view, drain))
+    return sealed(view, drain, policy, context, _draft_filling(view, drain, space), space)
+
+
+def _draft_filling(view: ClusterView, drain: Drain, space: Room) -> Draft:
     """The moves that end with the drain's OSDs at override 1, and what forbids them now."""
     problems = tuple(problem for osd in drain.osds if (problem := _not_ready(view, drain, osd)))
     why = "the override goes up in rungs, each taking in a few PGs; the rest stays where it is until its turn"

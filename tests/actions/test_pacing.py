@@ -244,7 +244,7 @@ def test_rungs_up_take_back_few_at_a_time_and_arrive(drawn: dict[PgId, int], all
 
 
 def test_a_pg_leaves_the_osd_exactly_when_its_draw_says_so() -> None:
-    from actions.plan import placed
+    from actions.foresight import placed
 
     view = calm_view()
     on_it = [pg.id for pg in view.pgs.values() if 0 in pg.up]

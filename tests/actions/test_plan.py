@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from actions.cluster.simulated import SimulatedCluster
 from actions.cluster.view import ClusterView
 from actions.crush.place import place
-from actions.plan import fingerprint, plan
+from actions.foresight import fingerprint
+from actions.plan import plan
 from actions.policy import Policy
 from actions.topology import applied, domains, pairs_for
 from data.drain import DrainState, Intent, Mechanic

@@ -15,9 +15,10 @@ from actions.decide import decide
 from actions.foresight import fingerprint
 from actions.guards.belief import AUTOMATIC
 from actions.policy import Mode, Policy
-from actions.proposals import no_longer_wanted, proposals
+from actions.proposals import proposals
 from actions.steps import Propose, Refusal, Turn
 from actions.weighing import with_weighed_disks
+from actions.withdrawal import explain_withdrawal
 from data.drain import Drain, DrainState, Intent, Plan
 from data.outlook import Outlook, Status
 from tests.actions.made import (
@@ -135,29 +136,29 @@ def test_a_proposal_by_a_rule_stands_as_long_as_its_disk_is_called_bad() -> None
     view, old = calm_view(), NOW - timedelta(days=9)
     drain = replace(a_drain(0, DrainState.PROPOSED, asked_by=AUTOMATIC), created_at=old)
     better = replace(held_outlook(), span_hours=80.0, readings=2)
-    assert not no_longer_wanted(view, drain, POLICY, a_context(view, outlooks={device(0): better}))
+    assert not explain_withdrawal(view, drain, POLICY, a_context(view, outlooks={device(0): better}))
     calm = replace(better, held=None, readings=3)
-    assert no_longer_wanted(view, drain, POLICY, a_context(view, outlooks={device(0): calm}))
+    assert explain_withdrawal(view, drain, POLICY, a_context(view, outlooks={device(0): calm}))
 
 
 def test_a_disk_that_a_rule_calls_bad_keeps_its_proposal_though_its_chance_does_not_pay() -> None:
     view, old = calm_view(), NOW - timedelta(days=9)
     drain = replace(a_drain(0, DrainState.PROPOSED, asked_by=AUTOMATIC), created_at=old)
     bad = bad_outlook(0, **{**CALM, "status": Status.BAD, "rule_score": 0.9})
-    assert not no_longer_wanted(view, drain, POLICY, a_context(view, outlooks={device(0): bad}))
+    assert not explain_withdrawal(view, drain, POLICY, a_context(view, outlooks={device(0): bad}))
 
 
 def test_a_proposal_stands_as_long_as_its_drain_pays_or_did_so_within_three_days() -> None:
     view, old = calm_view(), NOW - timedelta(days=9)
     drain = replace(a_drain(0, DrainState.PROPOSED, asked_by=AUTOMATIC), created_at=old)
     warned = bad_outlook(0, status=Status.WARNING, span_hours=100.0)
-    assert not no_longer_wanted(view, drain, POLICY, weighed(warned))
+    assert not explain_withdrawal(view, drain, POLICY, weighed(warned))
     calm = bad_outlook(0, **CALM)
     for days, gone in ((2, False), (4, True)):
         paid = ForecastPoint(NOW - timedelta(days=days), HOST, ChanceCurve.of_month(0.5), sound=True)
         points = {device(0): (paid, ForecastPoint(NOW, HOST, ChanceCurve.of_month(0.004), sound=True))}
         context = a_context(view, outlooks={device(0): calm}, forecasts=points)
-        assert bool(no_longer_wanted(view, drain, POLICY, context)) == gone
+        assert bool(explain_withdrawal(view, drain, POLICY, context)) == gone
 
 
 def test_a_drain_that_was_proposed_is_not_begun_by_itself_while_it_does_not_pay() -> None:

@@ -104,7 +104,9 @@ class Pools(Operations):
         for tick in range(_LAST_TICKS):
             if self._is_settled():
                 break
-            if tick == _LAST_TICKS // 4:  # a rule of fewer hosts left no room: a person goes back to all hosts
+            if (
+                tick == _LAST_TICKS // 4
+            ):  # a rule of fewer hosts left no room: a person goes back to all hosts
                 for cluster in self._list_clusters():
                     cluster.set_crush_rule(_POOL, min(self.spec.crush.rules))
             self._tick(60.0)

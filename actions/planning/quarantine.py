@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from actions.cluster.view import ClusterView
+from actions.context import Context
 from actions.crush.choose import CannotPlace
 from actions.guards.verdict import count
 from actions.mechanics.affinity import led
@@ -13,7 +14,7 @@ from actions.policy import Policy
 from data.drain import Drain, Mechanic, Plan
 
 
-def spared(view: ClusterView, drain: Drain, policy: Policy) -> Plan:
+def plan_quarantine(view: ClusterView, drain: Drain, policy: Policy, _context: Context) -> Plan:
     """What lowering the primary affinity of the drain's OSDs does; it moves nothing. Refused where it is not known."""
     known = [osd for osd in drain.osds if osd in view.osds]
     refusals: tuple[str, ...] = ()

@@ -1,0 +1,46 @@
+"""How a fill goes on: which OSD takes in its share now, and how many PGs come next."""
+
+from __future__ import annotations
+
+from actions.cluster.view import ClusterView
+from actions.context import Context
+from actions.flight import Allowance, in_flight
+from actions.mechanics import override
+from actions.mechanics.batch import Batch
+from actions.pacing import Pace
+from actions.planning.filling import FULL
+from actions.space import remaining
+from data.drain import Drain, Plan
+from data.ids import OsdId
+
+
+def find_osd_to_fill(view: ClusterView, drain: Drain, context: Context) -> OsdId | None:
+    """The OSD that is filled now: one by one, in the order of the drain; None when all have their share."""
+    arriving = {move.target for move in remaining(view, drain)} | {
+        OsdId(osd) for pg in in_flight(drain, context) for osd in pg.up
+    }
+    return next(
+        (
+            id_
+            for id_ in drain.osds
+            if id_ in view.osds and (view.osds[id_].reweight < FULL or id_ in arriving)
+        ),
+        None,
+    )
+
+
+def next_filling_batch(
+    view: ClusterView,
+    drain: Drain,
+    _plan: Plan,
+    osd: OsdId,
+    now: Pace,
+    flying: int,
+    _context: Context,
+    allowance: Allowance,
+) -> Batch:
+    """The next reweight step up. flying: PGs of the fill that are on their way."""
+    if view.osds[osd].reweight == FULL:
+        return Batch(waits_for="what is on its way must arrive")
+    starts = allowance.starts(now.budget, flying)
+    return override.give_back(view, drain, osd, FULL, allowance, starts, idle=not flying)
