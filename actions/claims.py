@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from actions.cluster.view import ClusterView
-from actions.context import stands_empty
-from actions.flags import let_go
-from actions.foresight import weighed
-from actions.ledger import ABSENT, explained, found, pinned, read_pairs, write_pairs
-from actions.mechanics.void import find_kept_pairs
-from actions.states import ENDED
-from actions.topology import has_both_osds
-from data.drain import Drain, DrainState
-from data.ids import PgId, pg_seed
-from data.setting import Before, OsdCrushWeight, OsdOverride, Setting, UpmapItem
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import stands_empty
+from predrain.actions.flags import let_go
+from predrain.actions.foresight import weighed
+from predrain.actions.ledger import ABSENT, explained, found, pinned, read_pairs, write_pairs
+from predrain.actions.mechanics.void import find_kept_pairs
+from predrain.actions.states import ENDED
+from predrain.actions.topology import has_both_osds
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import PgId, pg_seed
+from predrain.data.setting import Before, OsdCrushWeight, OsdOverride, Setting, UpmapItem
 
 Pair = tuple[int, int]
 

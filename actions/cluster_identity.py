@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from actions.cluster.port import ClusterUnreachable
-from actions.cluster.view import ClusterView
-from data.store.port import Store
+from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.store.port import Store
 
 _ROOM, _NAME = "cluster", "fsid"
 

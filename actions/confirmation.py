@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from actions.cost import CONFIRMATION_HOURS_MIN, ChanceCurve, DiskAtRisk, DrainCost, weigh_drain
-from data.error_counts import ERROR_ATTRIBUTES, count_errors
-from data.ids import HostName
-from data.reading import Reading, Smart
+from predrain.actions.cost import CONFIRMATION_HOURS_MIN, ChanceCurve, DiskAtRisk, DrainCost, weigh_drain
+from predrain.data.error_counts import ERROR_ATTRIBUTES, count_errors
+from predrain.data.ids import HostName
+from predrain.data.reading import Reading, Smart
 
 READINGS_MIN: Final = 2
 LIMITS: Final = frozenset({2**bits - 1 for bits in (16, 24, 32, 48, 56, 64)} | {2**32 - 2})

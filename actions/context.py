@@ -8,19 +8,19 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from actions.cluster.view import ClusterView
-from actions.confirmation import ForecastPoint, WeighedDisk
-from actions.ledger import pinned
-from actions.policy import Policy
-from actions.states import ACTIVE
-from actions.survey import Survey, rests
-from data.clock import lately
-from data.drain import Drain, DrainState
-from data.ids import DeviceId, OsdId, PgId
-from data.outlook import Outlook
-from data.residence import Residence
-from data.setting import Setting, UpmapItem
-from data.slow import Slowness
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.confirmation import ForecastPoint, WeighedDisk
+from predrain.actions.ledger import pinned
+from predrain.actions.policy import Policy
+from predrain.actions.states import ACTIVE
+from predrain.actions.survey import Survey, rests
+from predrain.data.clock import lately
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import DeviceId, OsdId, PgId
+from predrain.data.outlook import Outlook
+from predrain.data.residence import Residence
+from predrain.data.setting import Setting, UpmapItem
+from predrain.data.slow import Slowness
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,8 @@ class Memory:
         if not silent:
             return {}
         # numpy and the placement come with the first step, not with the first answer of a service that starts.
-        from actions.crush.choose import CannotPlace
-        from actions.foresight import placed
+        from predrain.actions.crush.choose import CannotPlace
+        from predrain.actions.foresight import placed
 
         young = view.as_of >= self.trusted_from
         try:
@@ -149,8 +149,8 @@ class Memory:
 
     def _are_placed(self, view: ClusterView) -> bool:
         """Whether each PG that our commands changed serves where the map sends it by now."""
-        from actions.crush.choose import CannotPlace
-        from actions.foresight import placed
+        from predrain.actions.crush.choose import CannotPlace
+        from predrain.actions.foresight import placed
 
         try:
             computed = placed(view, (), [pg for pg in self.changed if pg in view.pgs])

@@ -13,39 +13,39 @@ from datetime import datetime
 from threading import RLock
 from time import perf_counter
 
-from actions.claims import follow_map
-from actions.cluster.port import Cluster, ClusterUnreachable, Command, DeviceLight, Keep, Lease
-from actions.cluster.view import ClusterView
-from actions.cluster_identity import ClusterIdentity
-from actions.context import Context, Memory
-from actions.copies import Copies
-from actions.decide import decide
-from actions.disk_evidence import DiskEvidence
-from actions.failures import FailureCount
-from actions.fast_maps import FastMaps
-from actions.flags import left_set
-from actions.folding import held_on, is_new, same_reasons
-from actions.guards import HALT_ENDS
-from actions.journalled import LIFE, Journalled, Sent
-from actions.leading import Lead
-from actions.ledger import key_of, value_of
-from actions.leftovers import arrived, leftovers
-from actions.map_pace import MapPace, TimedCluster
-from actions.policy import Policy
-from actions.proposals import idle
-from actions.publishing import Publisher
-from actions.report import TickReport
-from actions.requests import NotLeading, Requests
-from actions.states import Event, after
-from actions.steps import Answer, Decisions, Hold, Propose, Refusal, Step, Turn, Wait
-from actions.survey import Survey, survey
-from data.drain import Drain, DrainState
-from data.ids import DeviceId
-from data.outlook import Outlook
-from data.residence import Residence
-from data.setting import UpmapItem
-from data.slow import Slowness
-from data.store.port import RevisionConflict, Store
+from predrain.actions.claims import follow_map
+from predrain.actions.cluster.port import Cluster, ClusterUnreachable, Command, DeviceLight, Keep, Lease
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster_identity import ClusterIdentity
+from predrain.actions.context import Context, Memory
+from predrain.actions.copies import Copies
+from predrain.actions.decide import decide
+from predrain.actions.disk_evidence import DiskEvidence
+from predrain.actions.failures import FailureCount
+from predrain.actions.fast_maps import FastMaps
+from predrain.actions.flags import left_set
+from predrain.actions.folding import held_on, is_new, same_reasons
+from predrain.actions.guards import HALT_ENDS
+from predrain.actions.journalled import LIFE, Journalled, Sent
+from predrain.actions.leading import Lead
+from predrain.actions.ledger import key_of, value_of
+from predrain.actions.leftovers import arrived, leftovers
+from predrain.actions.map_pace import MapPace, TimedCluster
+from predrain.actions.policy import Policy
+from predrain.actions.proposals import idle
+from predrain.actions.publishing import Publisher
+from predrain.actions.report import TickReport
+from predrain.actions.requests import NotLeading, Requests
+from predrain.actions.states import Event, after
+from predrain.actions.steps import Answer, Decisions, Hold, Propose, Refusal, Step, Turn, Wait
+from predrain.actions.survey import Survey, survey
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook
+from predrain.data.residence import Residence
+from predrain.data.setting import UpmapItem
+from predrain.data.slow import Slowness
+from predrain.data.store.port import RevisionConflict, Store
 
 __all__ = ["Controller", "TickReport"]
 

@@ -14,14 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from actions.cluster.port import ClusterUnreachable, Damaged, Keep
-from actions.leading import superseded
-from actions.states import ENDED, Event, after, can
-from data.drain import Drain, DrainState, Intent, JournalEntry
-from data.setting import Before
-from data.store.port import RevisionConflict, Store
-from data.wire.bodies import DRAIN
-from data.wire.shape import Misshapen
+from predrain.actions.cluster.port import ClusterUnreachable, Damaged, Keep
+from predrain.actions.leading import superseded
+from predrain.actions.states import ENDED, Event, after, can
+from predrain.data.drain import Drain, DrainState, Intent, JournalEntry
+from predrain.data.setting import Before
+from predrain.data.store.port import RevisionConflict, Store
+from predrain.data.wire.bodies import DRAIN
+from predrain.data.wire.shape import Misshapen
 
 _NAMES = "drain/"
 _ENDED = "ended"

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from data.refusal import Refusal
+from predrain.data.refusal import Refusal
 
 HORIZON_DAYS: Final = 30.0
 """How long a drain is thought to be put off: the longest chance that a forecast gives without its curve."""

@@ -6,47 +6,47 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from actions import quarantine
-from actions.cluster.view import ClusterView
-from actions.confirmation import ForecastPoint, WeighedDisk
-from actions.context import Context, Memory, engaged
-from actions.crush.choose import CannotPlace
-from actions.desired import list_claims_for_others
-from actions.desk import Desk
-from actions.fate import list_disks_in_use, slot_reused
-from actions.flight import allowance, at_work, list_own_pgs
-from actions.folding import held
-from actions.guards import AUTOMATIC, Refuse, refusals
-from actions.guards.cluster import foreign_trouble
-from actions.ledger import key_of, value_of
-from actions.likeness import read_alike
-from actions.mechanics.batch import Batch, back
-from actions.mechanics.leave import SENDS_NOTHING, next_surrender
-from actions.mechanics.override import keep_again
-from actions.mechanics.restore import Return, next_return
-from actions.messages import WORDS, name_yielded
-from actions.moving import next_batch, progressed
-from actions.plan import plan
-from actions.planning.figures import unplaceable
-from actions.policy import Mode, Policy
-from actions.proposals import proposals
-from actions.renewal import map_changed, outdated, planned_before
-from actions.risk import most_endangered_first
-from actions.slow_proposals import propose_for_slow_osds
-from actions.space import room
-from actions.states import BEGUN, COUNTED, ENDED, Event, after, can
-from actions.steps import Answer, Decisions, Hold, Step, Turn, Wait
-from actions.strategies import STRATEGIES, note_as_found
-from actions.survey import Survey, add_unreported, survey
-from actions.throttle import lower_settings, lowered, returned, shared, to_give_back, unheld, yielded
-from actions.weighing import with_weighed_disks
-from actions.withdrawal import find_recovery
-from data.drain import Drain, DrainState, Progress
-from data.ids import DeviceId
-from data.outlook import Outlook
-from data.residence import Residence
-from data.setting import OsdAffinity, strip_note
-from data.slow import Slowness
+from predrain.actions import quarantine
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.confirmation import ForecastPoint, WeighedDisk
+from predrain.actions.context import Context, Memory, engaged
+from predrain.actions.crush.choose import CannotPlace
+from predrain.actions.desired import list_claims_for_others
+from predrain.actions.desk import Desk
+from predrain.actions.fate import list_disks_in_use, slot_reused
+from predrain.actions.flight import allowance, at_work, list_own_pgs
+from predrain.actions.folding import held
+from predrain.actions.guards import AUTOMATIC, Refuse, refusals
+from predrain.actions.guards.cluster import foreign_trouble
+from predrain.actions.ledger import key_of, value_of
+from predrain.actions.likeness import read_alike
+from predrain.actions.mechanics.batch import Batch, back
+from predrain.actions.mechanics.leave import SENDS_NOTHING, next_surrender
+from predrain.actions.mechanics.override import keep_again
+from predrain.actions.mechanics.restore import Return, next_return
+from predrain.actions.messages import WORDS, name_yielded
+from predrain.actions.moving import next_batch, progressed
+from predrain.actions.plan import plan
+from predrain.actions.planning.figures import unplaceable
+from predrain.actions.policy import Mode, Policy
+from predrain.actions.proposals import proposals
+from predrain.actions.renewal import map_changed, outdated, planned_before
+from predrain.actions.risk import most_endangered_first
+from predrain.actions.slow_proposals import propose_for_slow_osds
+from predrain.actions.space import room
+from predrain.actions.states import BEGUN, COUNTED, ENDED, Event, after, can
+from predrain.actions.steps import Answer, Decisions, Hold, Step, Turn, Wait
+from predrain.actions.strategies import STRATEGIES, note_as_found
+from predrain.actions.survey import Survey, add_unreported, survey
+from predrain.actions.throttle import lower_settings, lowered, returned, shared, to_give_back, unheld, yielded
+from predrain.actions.weighing import with_weighed_disks
+from predrain.actions.withdrawal import find_recovery
+from predrain.data.drain import Drain, DrainState, Progress
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook
+from predrain.data.residence import Residence
+from predrain.data.setting import OsdAffinity, strip_note
+from predrain.data.slow import Slowness
 
 S = DrainState
 

@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from actions.cluster.view import ClusterView, Pg
-from actions.context import Context
-from actions.crush.choose import CannotPlace
-from actions.fate import crowded, fates
-from actions.foresight import placed
-from actions.ledger import (
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.context import Context
+from predrain.actions.crush.choose import CannotPlace
+from predrain.actions.fate import crowded, fates
+from predrain.actions.foresight import placed
+from predrain.actions.ledger import (
     Pairs,
     find_base,
     found,
     pinned,
     read_pairs,
 )
-from actions.mechanics.void import find_kept_pairs
-from actions.space import Room
-from actions.topology import Domains, applied, comers, domains, has_both_osds, pairs_for
-from data.drain import Drain, DrainState, Intent, Move
-from data.ids import OsdId, PgId
-from data.setting import Setting, UpmapItem
+from predrain.actions.mechanics.void import find_kept_pairs
+from predrain.actions.space import Room
+from predrain.actions.topology import Domains, applied, comers, domains, has_both_osds, pairs_for
+from predrain.data.drain import Drain, DrainState, Intent, Move
+from predrain.data.ids import OsdId, PgId
+from predrain.data.setting import Setting, UpmapItem
 
 
 def find_desired_upmaps(

@@ -5,26 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from actions.cluster.port import CrushReweight, Reweight
-from actions.cluster.view import ClusterView, Pg
-from actions.context import Context
-from actions.flight import Allowance, at_work
-from actions.folding import held
-from actions.foresight import fingerprint
-from actions.guards import Refuse
-from actions.guards.safety import refuse_short
-from actions.ledger import booked, key_of, value_of
-from actions.mechanics.batch import Batch
-from actions.messages import describe_rest
-from actions.moving import paced
-from actions.pacing import Pace, latency_seen
-from actions.plan import plan, unlike
-from actions.policy import Policy
-from actions.renewal import anew
-from actions.states import Event, after
-from actions.steps import Answer, Hold, Step, Turn, Wait
-from data.drain import Drain, Plan
-from data.setting import Setting
+from predrain.actions.cluster.port import CrushReweight, Reweight
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.context import Context
+from predrain.actions.flight import Allowance, at_work
+from predrain.actions.folding import held
+from predrain.actions.foresight import fingerprint
+from predrain.actions.guards import Refuse
+from predrain.actions.guards.safety import refuse_short
+from predrain.actions.ledger import booked, key_of, value_of
+from predrain.actions.mechanics.batch import Batch
+from predrain.actions.messages import describe_rest
+from predrain.actions.moving import paced
+from predrain.actions.pacing import Pace, latency_seen
+from predrain.actions.plan import plan, unlike
+from predrain.actions.policy import Policy
+from predrain.actions.renewal import anew
+from predrain.actions.states import Event, after
+from predrain.actions.steps import Answer, Hold, Step, Turn, Wait
+from predrain.data.drain import Drain, Plan
+from predrain.data.setting import Setting
 
 
 @dataclass(slots=True)

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.cost import weigh_drain
-from actions.forecast_history import ForecastHistory
-from actions.policy import Policy
-from actions.states import BEGUN, COUNTED, ENDED
-from actions.suspicion import Suspicion
-from actions.weighing import find_disks_at_risk, weigh_disks
-from data.drain import Drain
-from data.store.port import Store
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.cost import weigh_drain
+from predrain.actions.forecast_history import ForecastHistory
+from predrain.actions.policy import Policy
+from predrain.actions.states import BEGUN, COUNTED, ENDED
+from predrain.actions.suspicion import Suspicion
+from predrain.actions.weighing import find_disks_at_risk, weigh_disks
+from predrain.data.drain import Drain
+from predrain.data.store.port import Store
 
 MEASURED_DRAINS: Final = 5
 """The pace is the median of so many drains that ended last."""

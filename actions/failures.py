@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from actions.states import Event, after, can
-from data.drain import Drain
+from predrain.actions.states import Event, after, can
+from predrain.data.drain import Drain
 
 REFUSALS_FOR_A_PERSON = 3
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from actions.ceph_mgr.predrain.signing import strip_signature
-from actions.cluster.port import ClusterUnreachable, Keep
-from actions.cluster.view import PROPOSE_INTERVAL, ClusterView
-from actions.context import Context, engaged
-from actions.flight import in_flight
-from actions.guards.cluster import foreign_trouble
-from actions.interval_claims import (
+from predrain.actions.ceph_mgr.predrain.signing import strip_signature
+from predrain.actions.cluster.port import ClusterUnreachable, Keep
+from predrain.actions.cluster.view import PROPOSE_INTERVAL, ClusterView
+from predrain.actions.context import Context, engaged
+from predrain.actions.flight import in_flight
+from predrain.actions.guards.cluster import foreign_trouble
+from predrain.actions.interval_claims import (
     MOVING,
     claim_interval,
     follow_setting,
@@ -27,15 +27,15 @@ from actions.interval_claims import (
     name_interval,
     release_interval,
 )
-from actions.journalled import Journalled, Sent
-from actions.ledger import FAST_MAPS, command_for, found, same
-from actions.map_pace import MapPace
-from actions.moving import find_current_osd
-from actions.policy import Policy
-from data.clock import lately
-from data.drain import Drain, DrainState
-from data.setting import Yielded
-from data.store.port import RevisionConflict
+from predrain.actions.journalled import Journalled, Sent
+from predrain.actions.ledger import FAST_MAPS, command_for, found, same
+from predrain.actions.map_pace import MapPace
+from predrain.actions.moving import find_current_osd
+from predrain.actions.policy import Policy
+from predrain.data.clock import lately
+from predrain.data.drain import Drain, DrainState
+from predrain.data.setting import Yielded
+from predrain.data.store.port import RevisionConflict
 
 RECORD = "fast-maps"
 """The text in the cluster's keys that says what stands and what stood before, for who finds it left."""

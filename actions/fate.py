@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from actions.cluster.view import ClusterView
-from data.drain import Drain, Move
-from data.ids import DeviceId, OsdId, PgId
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.drain import Drain, Move
+from predrain.data.ids import DeviceId, OsdId, PgId
 
 Fates = Mapping[OsdId, tuple[DeviceId, ...]]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from actions.cluster.port import Command, SetFlag
-from actions.cluster.view import ClusterView
-from actions.ledger import found
-from actions.states import ENDED
-from data.drain import Drain, DrainState
-from data.setting import OsdFlag, strip_note
+from predrain.actions.cluster.port import Command, SetFlag
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.ledger import found
+from predrain.actions.states import ENDED
+from predrain.data.drain import Drain, DrainState
+from predrain.data.setting import OsdFlag, strip_note
 
 _OVER = ENDED | {DrainState.VERIFIED}
 """No drain comes so far while a flag of its own stands: it would be cleared, and waited for, at every look before."""

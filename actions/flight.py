@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from actions.cluster.view import Pg
-from actions.context import Context, engaged
-from actions.ledger import pinned
-from actions.policy import Policy
-from actions.space import Room, remaining
-from actions.states import ENDED
-from actions.throttle import unheld
-from data.drain import Drain, DrainState, Mechanic
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.view import Pg
+from predrain.actions.context import Context, engaged
+from predrain.actions.ledger import pinned
+from predrain.actions.policy import Policy
+from predrain.actions.space import Room, remaining
+from predrain.actions.states import ENDED
+from predrain.actions.throttle import unheld
+from predrain.data.drain import Drain, DrainState, Mechanic
+from predrain.data.ids import OsdId, PgId
 
 WALKING = (Mechanic.UPMAP_WALK, Mechanic.REBUILD)
 _FORWARD = frozenset(

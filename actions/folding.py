@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from actions.guards import Refuse
-from actions.states import Event, after, can
-from data.drain import Drain, DrainState
+from predrain.actions.guards import Refuse
+from predrain.actions.states import Event, after, can
+from predrain.data.drain import Drain, DrainState
 
 
 def held(drain: Drain, refusals: Sequence[Refuse], now: datetime) -> Drain:

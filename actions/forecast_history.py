@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from actions.confirmation import ForecastPoint, is_sound
-from actions.cost import BadChance, ChanceCurve
-from actions.policy import Policy
-from data.ids import DeviceId
-from data.outlook import Outlook
-from data.store.port import Store
+from predrain.actions.confirmation import ForecastPoint, is_sound
+from predrain.actions.cost import BadChance, ChanceCurve
+from predrain.actions.policy import Policy
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook
+from predrain.data.store.port import Store
 
 
 def read_chances(outlook: Outlook) -> ChanceCurve | None:

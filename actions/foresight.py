@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from actions.cluster.view import ClusterView
-from actions.crush.choose import CannotPlace
-from actions.crush.map import CrushMap
-from actions.crush.place import place
-from actions.crush.reweigh import find_bounds, with_crush_weight
-from actions.crush.stirred import stirred
-from data.drain import Drain
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.crush.choose import CannotPlace
+from predrain.actions.crush.map import CrushMap
+from predrain.actions.crush.place import place
+from predrain.actions.crush.reweigh import find_bounds, with_crush_weight
+from predrain.actions.crush.stirred import stirred
+from predrain.data.drain import Drain
+from predrain.data.ids import OsdId, PgId
 
 Placement = Mapping[PgId, tuple[int, ...]]
 

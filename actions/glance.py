@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
-from actions.cluster.view import ClusterView
-from actions.knobs import OPTIONS, grip
-from actions.policy import Policy
-from actions.space import limit
-from data.ids import OsdId
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.knobs import OPTIONS, grip
+from predrain.actions.policy import Policy
+from predrain.actions.space import limit
+from predrain.data.ids import OsdId
 
 ALWAYS_SET = frozenset({"sortbitwise", "recovery_deletes", "purged_snapdirs", "pglog_hardlimit"})
 """Flags that every cluster of the last years has and that ask nothing of anybody."""

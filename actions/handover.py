@@ -10,10 +10,10 @@ import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 
-from actions.cluster.channel import Channel
-from actions.cluster.view import ClusterView
-from data.drain import Drain
-from data.ids import OsdId
+from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.drain import Drain
+from predrain.data.ids import OsdId
 
 
 class Orchestrator(StrEnum):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from actions.cluster.view import PROPOSE_INTERVAL, ClusterView
-from actions.ledger import ABSENT, FAST_MAPS, found, same
-from data.drain import Drain, DrainState
-from data.setting import Before, Yielded
+from predrain.actions.cluster.view import PROPOSE_INTERVAL, ClusterView
+from predrain.actions.ledger import ABSENT, FAST_MAPS, found, same
+from predrain.data.drain import Drain, DrainState
+from predrain.data.setting import Before, Yielded
 
 MOVING = frozenset({DrainState.DRAINING, DrainState.CANCELLING})
 """States in which PGs may move."""

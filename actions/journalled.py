@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 
-from actions.cluster.port import Cluster, ClusterUnreachable, Command, SetFlag
-from actions.leading import Lead
-from actions.ledger import key_of, value_of
-from actions.standstill import LONG, STANDSTILL, Standstill
-from actions.steps import Wait
-from actions.survey import Survey
-from data.drain import JournalEntry
-from data.store.port import Store
+from predrain.actions.cluster.port import Cluster, ClusterUnreachable, Command, SetFlag
+from predrain.actions.leading import Lead
+from predrain.actions.ledger import key_of, value_of
+from predrain.actions.standstill import LONG, STANDSTILL, Standstill
+from predrain.actions.steps import Wait
+from predrain.actions.survey import Survey
+from predrain.data.drain import JournalEntry
+from predrain.data.store.port import Store
 
 LIFE = "life"
 """The journal of published life expectancies."""

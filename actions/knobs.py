@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from actions.cluster.view import ClusterView
+from predrain.actions.cluster.view import ClusterView
 
 BACKFILLS = "osd_max_backfills"
 BACKFILLS_CAP = 1

@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Lock, RLock
 
-from actions.cluster.port import ClusterUnreachable, Keep, Lease
-from actions.cluster.signed_keys import HALT
-from data.outside_text import HALT_WHY, clean_text
-from data.store.faults import StoreRefusal
-from data.store.port import RevisionConflict, Store
+from predrain.actions.cluster.port import ClusterUnreachable, Keep, Lease
+from predrain.actions.cluster.signed_keys import HALT
+from predrain.data.outside_text import HALT_WHY, clean_text
+from predrain.data.store.faults import StoreRefusal
+from predrain.data.store.port import RevisionConflict, Store
 
 _UNREAD = "whether the cluster says halt cannot be read"
 _STEPS = "steps"

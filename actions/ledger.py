@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
-from actions.cluster.port import (
+from predrain.actions.cluster.port import (
     Balancer,
     Command,
     CrushReweight,
@@ -26,10 +26,10 @@ from actions.cluster.port import (
     SetUpmap,
     WithdrawLife,
 )
-from actions.cluster.view import BALANCER, PROPOSE_INTERVAL, ClusterView, Osd
-from data.drain import Drain
-from data.ids import PgId
-from data.setting import (
+from predrain.actions.cluster.view import BALANCER, PROPOSE_INTERVAL, ClusterView, Osd
+from predrain.data.drain import Drain
+from predrain.data.ids import PgId
+from predrain.data.setting import (
     BalancerSwitch,
     Before,
     ConfigOption,

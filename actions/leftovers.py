@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from actions.cluster.port import Command
-from actions.cluster.view import ClusterView
-from actions.context import engaged
-from actions.flags import stale_flags
-from actions.ledger import command_for, found, key_of, same
-from actions.states import ENDED
-from actions.throttle import shared
-from data.drain import Drain, DrainState
-from data.setting import Before, Setting
+from predrain.actions.cluster.port import Command
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import engaged
+from predrain.actions.flags import stale_flags
+from predrain.actions.ledger import command_for, found, key_of, same
+from predrain.actions.states import ENDED
+from predrain.actions.throttle import shared
+from predrain.data.drain import Drain, DrainState
+from predrain.data.setting import Before, Setting
 
 
 def leftovers(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import starmap
 
-from data.drain import Plan
+from predrain.data.drain import Plan
 
 TOLERANCE = 0.05
 """A number of a plan that moved by more than this share is shown again before anything starts."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
 
-from actions.cluster.port import Answer, Cluster, Command
-from actions.cluster.view import ClusterView
+from predrain.actions.cluster.port import Answer, Cluster, Command
+from predrain.actions.cluster.view import ClusterView
 
 OVER = timedelta(minutes=1)
 """Rates are means over so long."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from actions.cluster.port import Reweight
-from actions.cluster.view import ClusterView
-from actions.ledger import key_of
-from data.drain import Drain, DrainState, Intent
-from data.ids import OsdId
-from data.setting import Yielded
+from predrain.actions.cluster.port import Reweight
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.ledger import key_of
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import OsdId
+from predrain.data.setting import Yielded
 
 
 @dataclass(frozen=True, slots=True)

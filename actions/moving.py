@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from actions.cluster.view import ClusterView, Pg
-from actions.context import Context
-from actions.flight import WALKING, Allowance, at_work, in_flight
-from actions.mechanics import affinity, walk
-from actions.mechanics.batch import Batch
-from actions.pacing import Pace, Tempo, pace, signal
-from actions.policy import Policy
-from actions.risk import urgent
-from actions.space import find_lost_pgs
-from actions.strategies import STRATEGIES
-from actions.throttle import unheld
-from data.drain import Drain, DrainState, Mechanic
-from data.ids import OsdId
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.context import Context
+from predrain.actions.flight import WALKING, Allowance, at_work, in_flight
+from predrain.actions.mechanics import affinity, walk
+from predrain.actions.mechanics.batch import Batch
+from predrain.actions.pacing import Pace, Tempo, pace, signal
+from predrain.actions.policy import Policy
+from predrain.actions.risk import urgent
+from predrain.actions.space import find_lost_pgs
+from predrain.actions.strategies import STRATEGIES
+from predrain.actions.throttle import unheld
+from predrain.data.drain import Drain, DrainState, Mechanic
+from predrain.data.ids import OsdId
 
 
 def progressed(view: ClusterView, drain: Drain, context: Context) -> Drain:

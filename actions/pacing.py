@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from actions.cluster.view import ClusterView
-from actions.policy import Policy
-from data.clock import lately
-from data.ids import OsdId
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.policy import Policy
+from predrain.data.clock import lately
+from predrain.data.ids import OsdId
 
 
 class Tempo(StrEnum):

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from actions.cluster.port import Damaged, Keep
-from actions.cluster.signed_keys import ANSWERS, REQUESTS, Unverified
-from data.drain import Drain, DrainState, Intent
-from data.outside_text import (
+from predrain.actions.cluster.port import Damaged, Keep
+from predrain.actions.cluster.signed_keys import ANSWERS, REQUESTS, Unverified
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.outside_text import (
     CALLER,
     CLUSTER_WORDS,
     PATTERN,
@@ -26,7 +26,7 @@ from data.outside_text import (
     clean_identifier,
     clean_text,
 )
-from data.wire.shape import Misshapen, Shape
+from predrain.data.wire.shape import Misshapen, Shape
 
 __all__ = [
     "ANSWERS",

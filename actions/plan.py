@@ -4,13 +4,13 @@ anything moves.
 
 from __future__ import annotations
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.crush.choose import CannotPlace
-from actions.planning.figures import unplaceable
-from actions.policy import Policy
-from actions.strategies import STRATEGIES
-from data.drain import Drain, Plan
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.crush.choose import CannotPlace
+from predrain.actions.planning.figures import unplaceable
+from predrain.actions.policy import Policy
+from predrain.actions.strategies import STRATEGIES
+from predrain.data.drain import Drain, Plan
 
 
 def plan(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Plan:

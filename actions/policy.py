@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from actions.cost import DEFAULT_FAILURE_COST, DEFAULT_LOSS_COST, DeathCosts
+from predrain.actions.cost import DEFAULT_FAILURE_COST, DEFAULT_LOSS_COST, DeathCosts
 
 
 class Mode(StrEnum):

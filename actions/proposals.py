@@ -6,21 +6,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.fate import devices_of
-from actions.guards import AUTOMATIC
-from actions.guards.belief import mass_suspicion, trust
-from actions.guards.verdict import Refuse
-from actions.plan import plan
-from actions.policy import Mode, Policy
-from actions.risk import riskiest_first
-from actions.states import ENDED
-from actions.steps import Propose, Refusal
-from data.drain import Drain, DrainState, Intent, Progress
-from data.ids import DeviceId, OsdId
-from data.outlook import Status
-from data.refusal import Refusal as Refused
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.fate import devices_of
+from predrain.actions.guards import AUTOMATIC
+from predrain.actions.guards.belief import mass_suspicion, trust
+from predrain.actions.guards.verdict import Refuse
+from predrain.actions.plan import plan
+from predrain.actions.policy import Mode, Policy
+from predrain.actions.risk import riskiest_first
+from predrain.actions.states import ENDED
+from predrain.actions.steps import Propose, Refusal
+from predrain.data.drain import Drain, DrainState, Intent, Progress
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.outlook import Status
+from predrain.data.refusal import Refusal as Refused
 
 
 class NoSuchTarget(Refused):

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from actions.cluster.port import ClusterUnreachable, Keep, PublishLife, WithdrawLife
-from actions.cluster.view import ClusterView
-from actions.policy import Mode, Policy
-from data.clock import lately
-from data.drain import Drain, DrainState
-from data.ids import DeviceId
-from data.outlook import Outlook, Status
+from predrain.actions.cluster.port import ClusterUnreachable, Keep, PublishLife, WithdrawLife
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.policy import Mode, Policy
+from predrain.data.clock import lately
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook, Status
 
 Span = tuple[datetime, datetime]
 Ledger = Mapping[DeviceId, tuple[Span, ...]]

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from actions.cluster.view import ClusterView
-from actions.context import Context, engaged
-from actions.flight import Allowance
-from actions.ledger import ABSENT, found, same
-from actions.mechanics import affinity
-from actions.mechanics.batch import Batch
-from data.drain import Drain, DrainState
-from data.setting import Before, OsdAffinity, Setting, strip_note
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context, engaged
+from predrain.actions.flight import Allowance
+from predrain.actions.ledger import ABSENT, found, same
+from predrain.actions.mechanics import affinity
+from predrain.actions.mechanics.batch import Batch
+from predrain.data.drain import Drain, DrainState
+from predrain.data.setting import Before, OsdAffinity, Setting, strip_note
 
 S = DrainState
 GOAL = 0.0

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.foresight import fingerprint
-from actions.guards.verdict import count
-from actions.policy import Policy
-from data.clock import lately
-from data.drain import Drain, Plan
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.foresight import fingerprint
+from predrain.actions.guards.verdict import count
+from predrain.actions.policy import Policy
+from predrain.data.clock import lately
+from predrain.data.drain import Drain, Plan
 
 SHOWN = timedelta(hours=6)
 """How long a person is shown the plan of a proposal on an unchanged map; sizes change without it."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from actions.cluster.view import ClusterView
-from actions.guards import Refuse
-from actions.steps import Answer, Refusal, Step
-from data.ids import DeviceId
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.guards import Refuse
+from predrain.actions.steps import Answer, Refusal, Step
+from predrain.data.ids import DeviceId
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,21 +9,21 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.guards import INSISTABLE, Pass, Refuse, judge, refusals
-from actions.mechanics.leave import claim_what_stands, describe_left_standing, list_left_standing
-from actions.messages import describe_state
-from actions.plan import plan
-from actions.policy import Policy
-from actions.proposals import drafted, open_for, target_of
-from actions.renewal import anew
-from actions.states import Event, NotInTable, after, can
-from actions.ways_out import WayNotOpen, find_troubled_targets, list_ways_out
-from data.drain import Drain, DrainStands, GivenUp, Insistence, Intent, JournalEntry
-from data.refusal import Refusal
-from data.store.port import AUDIT, RevisionConflict, Store
-from data.way_out import OpenWayOut, WayOut
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.guards import INSISTABLE, Pass, Refuse, judge, refusals
+from predrain.actions.mechanics.leave import claim_what_stands, describe_left_standing, list_left_standing
+from predrain.actions.messages import describe_state
+from predrain.actions.plan import plan
+from predrain.actions.policy import Policy
+from predrain.actions.proposals import drafted, open_for, target_of
+from predrain.actions.renewal import anew
+from predrain.actions.states import Event, NotInTable, after, can
+from predrain.actions.ways_out import WayNotOpen, find_troubled_targets, list_ways_out
+from predrain.data.drain import Drain, DrainStands, GivenUp, Insistence, Intent, JournalEntry
+from predrain.data.refusal import Refusal
+from predrain.data.store.port import AUDIT, RevisionConflict, Store
+from predrain.data.way_out import OpenWayOut, WayOut
 
 INSISTENCE_MAX = timedelta(hours=1)
 """For how long a person may insist at most."""

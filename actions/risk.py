@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from actions.cluster.view import ClusterView, Pg
-from actions.fate import devices_of
-from actions.policy import Policy
-from data.drain import Drain
-from data.ids import DeviceId, OsdId
-from data.outlook import Outlook, Status
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.fate import devices_of
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.outlook import Outlook, Status
 
 BASE_RATE_30D = 0.001
 """What a disk without a forecast is taken for: about 1.2 % a year, the long-run rate of drives in service."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.guards import AUTOMATIC
-from actions.policy import Mode, Policy
-from actions.proposals import drafted
-from actions.states import ENDED
-from actions.steps import Propose, Refusal
-from data.drain import DrainState, Intent
-from data.ids import OsdId
-from data.slow import SlowOsd
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.guards import AUTOMATIC
+from predrain.actions.policy import Mode, Policy
+from predrain.actions.proposals import drafted
+from predrain.actions.states import ENDED
+from predrain.actions.steps import Propose, Refusal
+from predrain.data.drain import DrainState, Intent
+from predrain.data.ids import OsdId
+from predrain.data.slow import SlowOsd
 
 
 def propose_for_slow_osds(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from actions.cluster.view import ClusterView
-from actions.context import Context, engaged
-from actions.ledger import pinned
-from actions.policy import Policy
-from actions.survey import Survey, whole
-from data.drain import Drain, DrainState, Move
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context, engaged
+from predrain.actions.ledger import pinned
+from predrain.actions.policy import Policy
+from predrain.actions.survey import Survey, whole
+from predrain.data.drain import Drain, DrainState, Move
+from predrain.data.ids import OsdId, PgId
 
 
 def limit(view: ClusterView, policy: Policy) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from actions.steps import Wait
-from actions.survey import Survey
+from predrain.actions.steps import Wait
+from predrain.actions.survey import Survey
 
 LONG = timedelta(hours=2)
 """Longer than a PG takes to a slow disk."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from actions.messages import describe_state
-from data.drain import Drain, DrainState, Intent
-from data.refusal import Refusal
+from predrain.actions.messages import describe_state
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.refusal import Refusal
 
 S = DrainState
 
@@ -223,7 +223,7 @@ def reference() -> str:
         [
             "# States of a drain",
             "",
-            "Written from `actions/states.py` by `python -m actions.states`.",
+            "Written from `actions/states.py` by `python -m predrain.actions.states`.",
             "What the table lacks is refused and changes nothing.",
             "",
             "![From proposed to handed over, and what leads aside](../pictures/states.svg)",

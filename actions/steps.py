@@ -8,10 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from actions.cluster.port import Command, CrushReweight, PrimaryAffinity, RemoveUpmap, Reweight, SetUpmap
-from actions.guards.verdict import Refuse
-from data.drain import Drain
-from data.ids import DeviceId, PgId
+from predrain.actions.cluster.port import (
+    Command,
+    CrushReweight,
+    PrimaryAffinity,
+    RemoveUpmap,
+    Reweight,
+    SetUpmap,
+)
+from predrain.actions.guards.verdict import Refuse
+from predrain.data.drain import Drain
+from predrain.data.ids import DeviceId, PgId
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.flight import Allowance
-from actions.ledger import found
-from actions.mechanics.batch import Batch
-from actions.mechanics.emptying import (
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.flight import Allowance
+from predrain.actions.ledger import found
+from predrain.actions.mechanics.batch import Batch
+from predrain.actions.mechanics.emptying import (
     find_osd_to_empty,
     give_back_upmaps,
     has_upmaps_to_give_back,
@@ -19,17 +19,17 @@ from actions.mechanics.emptying import (
     next_emptying_batch,
     take_weight_away,
 )
-from actions.mechanics.filling import find_osd_to_fill, next_filling_batch
-from actions.pacing import Pace
-from actions.planning.emptying import plan_emptying
-from actions.planning.filling import plan_filling
-from actions.planning.quarantine import plan_quarantine
-from actions.policy import Policy
-from actions.quarantine import inherited
-from actions.withdrawal import explain_withdrawal, find_recovery
-from data.drain import Drain, Intent, Plan
-from data.ids import OsdId, PgId
-from data.setting import OsdAffinity, OsdCrushWeight, OsdOverride, OsdSetting, Setting
+from predrain.actions.mechanics.filling import find_osd_to_fill, next_filling_batch
+from predrain.actions.pacing import Pace
+from predrain.actions.planning.emptying import plan_emptying
+from predrain.actions.planning.filling import plan_filling
+from predrain.actions.planning.quarantine import plan_quarantine
+from predrain.actions.policy import Policy
+from predrain.actions.quarantine import inherited
+from predrain.actions.withdrawal import explain_withdrawal, find_recovery
+from predrain.data.drain import Drain, Intent, Plan
+from predrain.data.ids import OsdId, PgId
+from predrain.data.setting import OsdAffinity, OsdCrushWeight, OsdOverride, OsdSetting, Setting
 
 
 def list_moved_pgs(plan: Plan) -> Collection[PgId]:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from actions.cluster.view import ClusterView, Pg
-from actions.crush.map import ITEM_NONE
-from actions.topology import comers
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.crush.map import ITEM_NONE
+from predrain.actions.topology import comers
+from predrain.data.ids import OsdId, PgId
 
 _AT_REST = frozenset({"active", "clean", "scrubbing", "deep", "snaptrim", "snaptrim_wait"})
 _MOVING = _AT_REST | {"remapped", "backfilling", "backfill_wait", "backfill_toofull", "forced_backfill"}

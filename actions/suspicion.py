@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from actions.policy import Policy
-from data.ids import DeviceId
-from data.outlook import Outlook, Status
-from data.store.port import Store
+from predrain.actions.policy import Policy
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook, Status
+from predrain.data.store.port import Store
 
 
 @dataclass(slots=True)

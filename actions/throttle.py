@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from actions.cluster.port import Command
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.knobs import BACKFILLS_CAP, Grip, above_cap, grip, lowered_to
-from actions.ledger import ABSENT, command_for, found, same
-from actions.policy import Policy
-from data.drain import Drain, DrainState
-from data.ids import OsdId
-from data.setting import BalancerSwitch, Before, ConfigOption, Setting, Yielded, strip_note
+from predrain.actions.cluster.port import Command
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.knobs import BACKFILLS_CAP, Grip, above_cap, grip, lowered_to
+from predrain.actions.ledger import ABSENT, command_for, found, same
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import OsdId
+from predrain.data.setting import BalancerSwitch, Before, ConfigOption, Setting, Yielded, strip_note
 
 _BALANCER = BalancerSwitch()
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from actions.cluster.view import ClusterView, Pool
-from actions.crush.map import ITEM_NONE, CrushMap
+from predrain.actions.cluster.view import ClusterView, Pool
+from predrain.actions.crush.map import ITEM_NONE, CrushMap
 
 Pairs = tuple[tuple[int, int], ...]
 

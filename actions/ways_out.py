@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.desired import find_stray_upmaps
-from actions.fate import slot_reused
-from actions.flight import WALKING
-from actions.foresight import placed
-from actions.mechanics.batch import bound_for
-from actions.planning.diff import in_units
-from actions.policy import Policy
-from actions.space import Room, promised_by_others, remaining, returning, room
-from actions.states import Event, can
-from actions.topology import applied
-from data.drain import Drain, DrainState, Intent, Move
-from data.ids import OsdId
-from data.refusal import Refusal
-from data.way_out import OpenWayOut, WayOut
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.desired import find_stray_upmaps
+from predrain.actions.fate import slot_reused
+from predrain.actions.flight import WALKING
+from predrain.actions.foresight import placed
+from predrain.actions.mechanics.batch import bound_for
+from predrain.actions.planning.diff import in_units
+from predrain.actions.policy import Policy
+from predrain.actions.space import Room, promised_by_others, remaining, returning, room
+from predrain.actions.states import Event, can
+from predrain.actions.topology import applied
+from predrain.data.drain import Drain, DrainState, Intent, Move
+from predrain.data.ids import OsdId
+from predrain.data.refusal import Refusal
+from predrain.data.way_out import OpenWayOut, WayOut
 
 
 class WayNotOpen(Refusal):

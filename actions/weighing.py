@@ -6,17 +6,17 @@ from collections.abc import Collection, Mapping, Set
 from dataclasses import replace
 from typing import Final
 
-from actions.cluster.view import ClusterView, Osd, Pg
-from actions.confirmation import WeighedDisk, weigh_disk
-from actions.context import Context, engaged
-from actions.cost import DeathCosts, DiskAtRisk, ShardGroup
-from actions.fate import devices_of
-from actions.forecast_history import may_pay, read_chances
-from actions.policy import Policy
-from actions.risk import p_fail_30d
-from data.drain import Drain
-from data.ids import DeviceId, OsdId, PgId
-from data.outlook import Advice, Status
+from predrain.actions.cluster.view import ClusterView, Osd, Pg
+from predrain.actions.confirmation import WeighedDisk, weigh_disk
+from predrain.actions.context import Context, engaged
+from predrain.actions.cost import DeathCosts, DiskAtRisk, ShardGroup
+from predrain.actions.fate import devices_of
+from predrain.actions.forecast_history import may_pay, read_chances
+from predrain.actions.policy import Policy
+from predrain.actions.risk import p_fail_30d
+from predrain.data.drain import Drain
+from predrain.data.ids import DeviceId, OsdId, PgId
+from predrain.data.outlook import Advice, Status
 
 REBUILD_SHARE: Final = 7 / 30
 """A PG is taken to be whole again within a week of a death: the share of a 30 days' chance that counts until then."""

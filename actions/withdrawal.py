@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.guards import AUTOMATIC
-from actions.policy import Policy
-from actions.weighing import weigh_one
-from data.drain import Drain
-from data.outlook import Status
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.guards import AUTOMATIC
+from predrain.actions.policy import Policy
+from predrain.actions.weighing import weigh_one
+from predrain.data.drain import Drain
+from predrain.data.outlook import Status
 
 
 def explain_withdrawal(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> str:

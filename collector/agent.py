@@ -13,12 +13,12 @@ from typing import Protocol
 
 import structlog
 
-from collector.delivery import Courier, NoRoom, Spool, Standing
-from collector.delivery.selfmetrics import Tally
-from data.clock import Clock
-from data.error_counts import find_risen
-from data.ids import DeviceId
-from data.reading import LatencySummary, Reading, Smart, Unreadable
+from predrain.collector.delivery import Courier, NoRoom, Spool, Standing
+from predrain.collector.delivery.selfmetrics import Tally
+from predrain.data.clock import Clock
+from predrain.data.error_counts import find_risen
+from predrain.data.ids import DeviceId
+from predrain.data.reading import LatencySummary, Reading, Smart, Unreadable
 
 
 class Disks(Protocol):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from data.drain import Drain, DrainState, Intent
-from data.ids import DeviceId, HostName, OsdId
-from data.outlook import GRAVITY, Outlook, Status
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.outlook import GRAVITY, Outlook, Status
 
 HALT_SUBJECT = "halt"
 CONTROLLER_SUBJECT = "controller"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from data.ids import DeviceId
-from data.outside_text import MODEL, SERIAL, clean_identifier
+from predrain.data.ids import DeviceId
+from predrain.data.outside_text import MODEL, SERIAL, clean_identifier
 
 _TRANSLATED = frozenset({"ATA", "NVME"})
 """INQUIRY vendors that name a translation layer, not a maker; udev asks such a drive in its own protocol."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from data.ids import DeviceId, OsdId, PgId
-from data.refusal import Refusal
-from data.setting import Setting
+from predrain.data.ids import DeviceId, OsdId, PgId
+from predrain.data.refusal import Refusal
+from predrain.data.setting import Setting
 
 
 class DrainState(StrEnum):

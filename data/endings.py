@@ -22,9 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
-from data.history import EPOCH, UnreadableHistory, columns_of, table_of
-from data.lifespan import Lifespans, Source
-from data.outcome import Fate
+from predrain.data.history import EPOCH, UnreadableHistory, columns_of, table_of
+from predrain.data.lifespan import Lifespans, Source
+from predrain.data.outcome import Fate
 
 DEATHS = frozenset({Fate.FAILED, Fate.CONFIRMED})
 VERDICTS = DEATHS | {Fate.CLEARED}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from data.reading import Smart
+from predrain.data.reading import Smart
 
 ERROR_COUNTERS: Final = (
     "reallocated",

@@ -21,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from data.cluster_event import ClusterEvent, ClusterEventKind
-from data.drain import Drain, DrainState, Intent
-from data.ids import DeviceId, OsdId
-from data.life_cycle import DiskLife, LifeEvidence, LifeState
-from data.outcome import Fate, Outcome, OutcomeRule
+from predrain.data.cluster_event import ClusterEvent, ClusterEventKind
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.life_cycle import DiskLife, LifeEvidence, LifeState
+from predrain.data.outcome import Fate, Outcome, OutcomeRule
 
 TOGETHER = timedelta(minutes=10)
 DOWN_FOR_GOOD = timedelta(days=7)

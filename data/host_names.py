@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from data.ids import HostName
+from predrain.data.ids import HostName
 
 
 def is_same_host(one: HostName, other: HostName) -> bool:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from data.ids import DeviceId, HostName, OsdId
-from data.outlook import Status
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.outlook import Status
 
 
 class LifeState(StrEnum):

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from data.drain import Drain, DrainState, Intent
-from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import DiskLife, LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
-from data.outcome import Fate, Outcome
-from data.outlook import Outlook, Status
-from data.reading import Reading, Role, Unreadable
-from data.residence import is_apart
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.life_cycle import DiskLife, LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.outlook import Outlook, Status
+from predrain.data.reading import Reading, Role, Unreadable
+from predrain.data.residence import is_apart
 
 UNHEARD = timedelta(days=7)
 """A disk under no running OSD that was not read for so long (or for four stale times) is lost from sight."""

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.history import EPOCH, HistoryFiles, UnreadableHistory, columns_of, day_sql, table_of
+from predrain.data.history import EPOCH, HistoryFiles, UnreadableHistory, columns_of, day_sql, table_of
 
 
 @dataclass(frozen=True, slots=True)

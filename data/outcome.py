@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from data.ids import DeviceId
+from predrain.data.ids import DeviceId
 
 
 class OutcomeRule(StrEnum):

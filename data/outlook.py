@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from data.ids import DeviceId
+from predrain.data.ids import DeviceId
 
 GRID_DAYS: tuple[int, ...] = (
     *range(61),

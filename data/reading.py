@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from data.ids import DeviceId, HostName, OsdId
-from data.unreadable import UnreadableCause
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.unreadable import UnreadableCause
 
 if TYPE_CHECKING:
-    from data.windows import Windows
+    from predrain.data.windows import Windows
 
 
 class Protocol(StrEnum):

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from data.host_names import is_same_host
-from data.ids import DeviceId, HostName
-from data.reading import Reading, Unreadable
+from predrain.data.host_names import is_same_host
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Reading, Unreadable
 
 UNKNOWN_HOST = HostName("unknown")
 """The host of readings whose sender names none; every host that has a name goes before it."""

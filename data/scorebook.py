@@ -13,10 +13,10 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from data.ids import DeviceId
-from data.outlook import Status
-from data.refusal import Refusal
-from data.sqlite_file import BUSY_SECONDS, Fault, fault, make_durable
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Status
+from predrain.data.refusal import Refusal
+from predrain.data.sqlite_file import BUSY_SECONDS, Fault, fault, make_durable
 
 if TYPE_CHECKING:
     import numpy as np

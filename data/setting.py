@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from data.ids import DeviceId, OsdId, PgId
+from predrain.data.ids import DeviceId, OsdId, PgId
 
 
 class Setting:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from data.ids import HostName, OsdId
+from predrain.data.ids import HostName, OsdId
 
 
 @dataclass(frozen=True, slots=True)

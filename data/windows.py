@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from data.ids import HostName, OsdId
-from data.reading import LatencySummary
+from predrain.data.ids import HostName, OsdId
+from predrain.data.reading import LatencySummary
 
 
 @dataclass(frozen=True, slots=True)

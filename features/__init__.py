@@ -6,11 +6,11 @@ day)`. Both measure `SCHEMA` by the same kernel and agree to the last bit. `pack
 bytes.
 """
 
-from features.ledger import ledger_of
-from features.packing import pack, unpack
-from features.schema import NAMES_IN_ORDER, SCHEMA, schema_hash
-from features.state import DriveState, matrix, observe, replay, vector
-from features.vector import rows_at, vectors
+from predrain.features.ledger import ledger_of
+from predrain.features.packing import pack, unpack
+from predrain.features.schema import NAMES_IN_ORDER, SCHEMA, schema_hash
+from predrain.features.state import DriveState, matrix, observe, replay, vector
+from predrain.features.vector import rows_at, vectors
 
 __all__ = [
     "NAMES_IN_ORDER",

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.history import History
+from predrain.data.history import History
 
 Floats = NDArray[np.float64]
 

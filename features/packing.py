@@ -7,10 +7,10 @@ from datetime import datetime
 import msgspec
 import numpy as np
 
-from data.ids import DeviceId
-from data.unreadable import cause_of_older_sentence
-from features.ledger import COLUMNS
-from features.state import PAST, DriveState, Face, IoErrors, Probe
+from predrain.data.ids import DeviceId
+from predrain.data.unreadable import cause_of_older_sentence
+from predrain.features.ledger import COLUMNS
+from predrain.features.state import PAST, DriveState, Face, IoErrors, Probe
 
 
 class _Packed(msgspec.Struct, array_like=True):

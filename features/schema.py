@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from features.ledger import COUNTERS, NEVER, Floats
+from predrain.features.ledger import COUNTERS, NEVER, Floats
 
 WINDOWS: Final = (1, 3, 7, 15, 30)
 """Days that deltas look back."""

@@ -16,12 +16,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from data.error_counts import ATA_COUNTERS, ERROR_COUNTERS, SAS_COUNTERS
-from data.history import EPOCH, LIMITS, believable_one
-from data.ids import DeviceId
-from data.reading import Counters, Protocol, Reading, Smart, Unreadable
-from data.unreadable import UnreadableCause
-from features.ledger import (
+from predrain.data.error_counts import ATA_COUNTERS, ERROR_COUNTERS, SAS_COUNTERS
+from predrain.data.history import EPOCH, LIMITS, believable_one
+from predrain.data.ids import DeviceId
+from predrain.data.reading import Counters, Protocol, Reading, Smart, Unreadable
+from predrain.data.unreadable import UnreadableCause
+from predrain.features.ledger import (
     AT,
     COLUMNS,
     COUNTERS,
@@ -32,8 +32,8 @@ from features.ledger import (
     next_row,
     start_counts_anew,
 )
-from features.schema import WINDOWS
-from features.vector import vectors
+from predrain.features.schema import WINDOWS
+from predrain.features.vector import vectors
 
 PAST: Final = (
     "day",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from features.ledger import Ledger
-from features.schema import SCHEMA, WINDOWS, Held
+from predrain.features.ledger import Ledger
+from predrain.features.schema import SCHEMA, WINDOWS, Held
 
 
 def rows_at(ledger: Ledger, drive: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.calibrate import Calibration, logit
+from predrain.models.calibrate import Calibration, logit
 
 PRIOR: Final = 25.0
 """Pseudo-observations by which each fitted number is drawn to its start."""

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from features.schema import LONG_AGO, POSITION, WINDOWS
+from predrain.features.schema import LONG_AGO, POSITION, WINDOWS
 
 MEDIA: Final = (5, 187, 197, 198)
 """SMART attributes that count sectors which a drive could not read or keep."""

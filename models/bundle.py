@@ -18,20 +18,20 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from data.outlook import Status
-from data.refusal import Refusal
-from features.schema import NAMES_IN_ORDER, POSITION, schema_hash
-from models.base_rate import BaseRate
-from models.booster_columns import has_symptom, select_columns
-from models.calibrate import Calibration, Thresholds
-from models.drift import Reference
-from models.experience import Experience
-from models.family import COLUMNS, UNKNOWN_AGE, YEAR, Rates, family_columns, rates_at
-from models.fleet_thresholds import FollowedThresholds
-from models.hazard import EDGES, failing, hazards
-from models.lately import log_odds
-from models.life import Fading, quantiles, survival
-from models.tree_text import check_trees
+from predrain.data.outlook import Status
+from predrain.data.refusal import Refusal
+from predrain.features.schema import NAMES_IN_ORDER, POSITION, schema_hash
+from predrain.models.base_rate import BaseRate
+from predrain.models.booster_columns import has_symptom, select_columns
+from predrain.models.calibrate import Calibration, Thresholds
+from predrain.models.drift import Reference
+from predrain.models.experience import Experience
+from predrain.models.family import COLUMNS, UNKNOWN_AGE, YEAR, Rates, family_columns, rates_at
+from predrain.models.fleet_thresholds import FollowedThresholds
+from predrain.models.hazard import EDGES, failing, hazards
+from predrain.models.lately import log_odds
+from predrain.models.life import Fading, quantiles, survival
+from predrain.models.tree_text import check_trees
 
 if TYPE_CHECKING:
     import lightgbm as lgb

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.bundle import Facts
+from predrain.models.bundle import Facts
 
 
 def card_of(facts: Facts) -> str:

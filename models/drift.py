@@ -18,9 +18,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from features.schema import NAMES_IN_ORDER, POSITION
-from models.family import MAKERS, maker_of
-from models.landmarks import Landmarks, crc
+from predrain.features.schema import NAMES_IN_ORDER, POSITION
+from predrain.models.family import MAKERS, maker_of
+from predrain.models.landmarks import Landmarks, crc
 
 POINTS: Final = 64
 RECENT: Final = 365

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from data.lifespan import Lifespans
-from data.outlook import Status
-from data.scorebook import Forecasts
-from models.calibrate import Thresholds
-from models.family import YEAR, normalize_model
-from models.fleet_thresholds import FollowedThresholds, follow_thresholds
+from predrain.data.lifespan import Lifespans
+from predrain.data.outlook import Status
+from predrain.data.scorebook import Forecasts
+from predrain.models.calibrate import Thresholds
+from predrain.models.family import YEAR, normalize_model
+from predrain.models.fleet_thresholds import FollowedThresholds, follow_thresholds
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from features.schema import POSITION
-from models.landmarks import Landmarks
+from predrain.features.schema import POSITION
+from predrain.models.landmarks import Landmarks
 
 STRENGTH: Final = 40.0
 """Drive-years that a prior counts for (fitted to Backblaze's models to 2024: Gamma with shape 1.0, 40
@@ -174,14 +174,16 @@ PUBLIC_TIMES: Final = 4.0
 def whole_lives() -> Counts:
     """Counts of whole lives to 2025, as committed (models/tables): not for a forecaster of an earlier day."""
     table = msgspec.json.decode(
-        (files("models.tables") / "lives.json").read_bytes(), type=dict[str, list[list[float]]]
+        (files("predrain.models.tables") / "lives.json").read_bytes(), type=dict[str, list[list[float]]]
     )
     return {model: (np.array(rows)[:, 0], np.array(rows)[:, 1]) for model, rows in table.items()}
 
 
 def load_public_counts() -> PublicTable:
     """Public counts of failures by model, as committed (models/tables): not for a forecaster of an earlier day."""
-    return msgspec.json.decode((files("models.tables") / "public_counts.json").read_bytes(), type=PublicTable)
+    return msgspec.json.decode(
+        (files("predrain.models.tables") / "public_counts.json").read_bytes(), type=PublicTable
+    )
 
 
 def rates_of(

@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.lifespan import Lifespans
-from data.scorebook import Forecasts
-from models.calibrate import BAD_RATE, WARNING_RATE, WINDOW, Thresholds
+from predrain.data.lifespan import Lifespans
+from predrain.data.scorebook import Forecasts
+from predrain.models.calibrate import BAD_RATE, WARNING_RATE, WINDOW, Thresholds
 
 FOLLOWED_DAYS: Final = 90
 """Days before today whose scores are taken."""

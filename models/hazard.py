@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.booster_columns import INTERVAL, find_direction
-from models.landmarks import Landmarks
+from predrain.models.booster_columns import INTERVAL, find_direction
+from predrain.models.landmarks import Landmarks
 
 if TYPE_CHECKING:
     import lightgbm as lgb

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.refusal import Refusal
-from features.schema import NAMES_IN_ORDER, POSITION
-from models.booster_columns import COLUMNS
-from models.landmarks import Landmarks
+from predrain.data.refusal import Refusal
+from predrain.features.schema import NAMES_IN_ORDER, POSITION
+from predrain.models.booster_columns import COLUMNS
+from predrain.models.landmarks import Landmarks
 
 PREFIX: Final = "drive-"
 """Goes before a drive's number, which makes its name; no serial number looks like that."""

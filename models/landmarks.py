@@ -17,11 +17,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.history import History, HistoryFiles, Part
-from data.lifespan import Lifespans, Source, without_batches
-from features.ledger import Ledger, ledger_of
-from features.vector import rows_at, vectors
-from models.scale import Crew, Threads
+from predrain.data.history import History, HistoryFiles, Part
+from predrain.data.lifespan import Lifespans, Source, without_batches
+from predrain.features.ledger import Ledger, ledger_of
+from predrain.features.vector import rows_at, vectors
+from predrain.models.scale import Crew, Threads
 
 NEAR: Final = 90
 """Days before a death in which every landmark is kept."""

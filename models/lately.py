@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.calibrate import WINDOW
-from models.family import normalize_model
-from models.landmarks import Landmarks
+from predrain.models.calibrate import WINDOW
+from predrain.models.family import normalize_model
+from predrain.models.landmarks import Landmarks
 
 HALF_LIFE: Final = 90.0
 """Days after which what a model did counts half."""

@@ -19,9 +19,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.outlook import GRID_DAYS
-from models.family import AGES, YEAR, Rates, years
-from models.hazard import EDGES
+from predrain.data.outlook import GRID_DAYS
+from predrain.models.family import AGES, YEAR, Rates, years
+from predrain.models.hazard import EDGES
 
 GRID: Final = np.array(GRID_DAYS, dtype=np.float64)
 START: Final = (EDGES[-2] + EDGES[-1]) / 2

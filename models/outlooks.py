@@ -9,14 +9,14 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from data.ids import DeviceId
-from data.outlook import GRAVITY, Advice, Life, Outlook, Status, hold_severity, trust
-from data.reading import Protocol
-from features.schema import reported
-from features.state import DriveState, day_of, matrix
-from models.bundle import Bundle
-from models.explain import CODES, Explanation, describe_beside_symptoms, explained
-from models.rules import Verdict, judge, judge_symptoms
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import GRAVITY, Advice, Life, Outlook, Status, hold_severity, trust
+from predrain.data.reading import Protocol
+from predrain.features.schema import reported
+from predrain.features.state import DriveState, day_of, matrix
+from predrain.models.bundle import Bundle
+from predrain.models.explain import CODES, Explanation, describe_beside_symptoms, explained
+from predrain.models.rules import Verdict, judge, judge_symptoms
 
 Told = tuple[Explanation, list[float], list[float], Life]
 """Of one drive what explains it, its chances within 7, 14 and 30 days, its curve, and how long it may live."""

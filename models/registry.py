@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from data.refusal import Refusal
-from models.bundle import FILES, OPTIONAL, SUMS, Bundle, CorruptBundle, Facts
-from models.shelf import NoSuchBundle, digest_of
-from models.trial import Trials
+from predrain.data.refusal import Refusal
+from predrain.models.bundle import FILES, OPTIONAL, SUMS, Bundle, CorruptBundle, Facts
+from predrain.models.shelf import NoSuchBundle, digest_of
+from predrain.models.trial import Trials
 
 EXPERIMENT: Final = "predrain"
 CHAMPION: Final = "champion"

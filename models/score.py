@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.history import EPOCH, History, HistoryFiles, Part, Told
-from features.ledger import ledger_of
-from features.schema import reported
-from features.vector import rows_at, vectors
-from models.bundle import Bundle
-from models.explain import explained
-from models.scale import Crew, Threads
+from predrain.data.history import EPOCH, History, HistoryFiles, Part, Told
+from predrain.features.ledger import ledger_of
+from predrain.features.schema import reported
+from predrain.features.vector import rows_at, vectors
+from predrain.models.bundle import Bundle
+from predrain.models.explain import explained
+from predrain.models.scale import Crew, Threads
 
 if TYPE_CHECKING:
     import pyarrow as pa

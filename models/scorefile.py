@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from data.refusal import Refusal
+from predrain.data.refusal import Refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa

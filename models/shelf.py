@@ -19,9 +19,9 @@ from typing import Final
 
 import msgspec
 
-from data.refusal import Refusal
-from models.bundle import FILES, OPTIONAL, SUMS, Bundle, CorruptBundle
-from models.trial import Trials
+from predrain.data.refusal import Refusal
+from predrain.models.bundle import FILES, OPTIONAL, SUMS, Bundle, CorruptBundle
+from predrain.models.trial import Trials
 
 REMEMBERED: Final = 10
 """Champions that a rollback can go back through."""

@@ -18,10 +18,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.lifespan import Lifespans
-from data.outlook import Status
-from data.scorebook import Forecasts
-from models.sequential_test import ENOUGH_EVIDENCE, estimate_days_left, weigh_evidence
+from predrain.data.lifespan import Lifespans
+from predrain.data.outlook import Status
+from predrain.data.scorebook import Forecasts
+from predrain.models.sequential_test import ENOUGH_EVIDENCE, estimate_days_left, weigh_evidence
 
 HORIZON: Final = 30
 ENOUGH: Final = 30

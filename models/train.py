@@ -18,25 +18,33 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.endings import Word, settled
-from data.history import EPOCH
-from data.lifespan import Source, sources_of
-from data.refusal import Refusal
-from features.schema import POSITION, schema_hash
-from models.base_rate import BaseRate, fit_base_rate
-from models.booster_columns import COLUMNS, INTERVAL, has_symptom, select_columns
-from models.bundle import DEFAULT, Bundle, Facts, read_landmarks, save
-from models.calibrate import WINDOW, Calibration, Thresholds, thresholds_of
-from models.drift import Reference, reference_of
-from models.explain import shares
-from models.family import Counts, Rates, load_public_counts, normalize_model, rates_at, rates_of, whole_lives
-from models.hazard import INTERVALS, Recipe, failing, hazards, person_periods
-from models.landmark_file import decode_landmarks, encode_landmarks
-from models.landmarks import WEEKLY, Landmarks, Thinning, crc, draw, joined
-from models.lately import lately_of, log_odds
-from models.life import fading_of, first_risk
-from models.scale import Crew, Threads
-from models.watches import watches_of
+from predrain.data.endings import Word, settled
+from predrain.data.history import EPOCH
+from predrain.data.lifespan import Source, sources_of
+from predrain.data.refusal import Refusal
+from predrain.features.schema import POSITION, schema_hash
+from predrain.models.base_rate import BaseRate, fit_base_rate
+from predrain.models.booster_columns import COLUMNS, INTERVAL, has_symptom, select_columns
+from predrain.models.bundle import DEFAULT, Bundle, Facts, read_landmarks, save
+from predrain.models.calibrate import WINDOW, Calibration, Thresholds, thresholds_of
+from predrain.models.drift import Reference, reference_of
+from predrain.models.explain import shares
+from predrain.models.family import (
+    Counts,
+    Rates,
+    load_public_counts,
+    normalize_model,
+    rates_at,
+    rates_of,
+    whole_lives,
+)
+from predrain.models.hazard import INTERVALS, Recipe, failing, hazards, person_periods
+from predrain.models.landmark_file import decode_landmarks, encode_landmarks
+from predrain.models.landmarks import WEEKLY, Landmarks, Thinning, crc, draw, joined
+from predrain.models.lately import lately_of, log_odds
+from predrain.models.life import fading_of, first_risk
+from predrain.models.scale import Crew, Threads
+from predrain.models.watches import watches_of
 
 if TYPE_CHECKING:
     import lightgbm as lgb

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from models.bundle import DEFAULT, SUMS, Bundle, CorruptBundle
+from predrain.models.bundle import DEFAULT, SUMS, Bundle, CorruptBundle
 
 CPU_SECONDS: Final = 60
 WALL_SECONDS: Final = 180.0
@@ -88,7 +88,7 @@ def _try(folder: Path) -> tuple[str, bool]:
     """The verdict, and whether it would be the same another time."""
     try:
         done = subprocess.run(  # noqa: S603  (this interpreter, on a module of ours)
-            [*_ONE_THREAD, sys.executable, "-m", "models.trial", str(folder.absolute())],
+            [*_ONE_THREAD, sys.executable, "-m", "predrain.models.trial", str(folder.absolute())],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=WALL_SECONDS,
@@ -115,7 +115,7 @@ def _forecast(folder: Path) -> str:
     """What is wrong with the bundle's forecasts of drives of every kind; empty where nothing is."""
     import numpy as np
 
-    from features.schema import NAMES_IN_ORDER
+    from predrain.features.schema import NAMES_IN_ORDER
 
     bundle = Bundle.load(folder)
     chance = np.random.default_rng(1)

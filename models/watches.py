@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from data.lifespan import Source
-from models.landmarks import Landmarks
-from models.life import Watch
+from predrain.data.lifespan import Source
+from predrain.models.landmarks import Landmarks
+from predrain.models.life import Watch
 
 
 def watches_of(parts: Sequence[Landmarks], sources: Sequence[Source]) -> list[Watch]:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from data.log.port import Log
-from data.refusal import Refusal
-from data.store.port import Store
-from service.settings import Settings
-from service.state import StateDir
+from predrain.data.log.port import Log
+from predrain.data.refusal import Refusal
+from predrain.data.store.port import Store
+from predrain.service.settings import Settings
+from predrain.service.state import StateDir
 
 
 class NothingToShare(Refusal):
@@ -20,19 +20,19 @@ class NothingToShare(Refusal):
 def open_log(settings: Settings, state: StateDir) -> Log:
     """The log. Raises at once what is wrong with it."""
     if settings.kafka.bootstrap:
-        from data.log.kafka import KafkaLog
+        from predrain.data.log.kafka import KafkaLog
 
         log = KafkaLog(settings.kafka.broker())
         log.check()
         return log
-    from data.log.sqlite import SqliteLog
+    from predrain.data.log.sqlite import SqliteLog
 
     return SqliteLog(state.log)
 
 
 def open_store(settings: Settings, state: StateDir) -> Store:
     """The store. Raises at once what is wrong with it."""
-    from data.store.opening import open_store as opened
+    from predrain.data.store.opening import open_store as opened
 
     return opened(place_of_store(settings, state))
 
@@ -62,9 +62,9 @@ def standing_store(settings: Settings) -> Iterator[Store | None]:
 @contextmanager
 def untouched_store(settings: Settings) -> Iterator[Store | None]:
     """The same for who only looks: one of an earlier format is left as it is. Raises StoreOutdated for it."""
-    from data.store import schema
-    from data.store.faults import StoreOutdated
-    from data.store.sqlite import version_of_file
+    from predrain.data.store import schema
+    from predrain.data.store.faults import StoreOutdated
+    from predrain.data.store.sqlite import version_of_file
 
     place = place_of_store(settings, StateDir(settings.service.state))
     if isinstance(place, Path) and place.exists() and (version := version_of_file(place)) < schema.VERSION:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from data.cluster_event import ClusterEvent, ClusterEventKind, tell_outlook
-from data.ids import DeviceId
-from data.outlook import GRAVITY, Outlook
+from predrain.data.cluster_event import ClusterEvent, ClusterEventKind, tell_outlook
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import GRAVITY, Outlook
 
 NOTABLE_P = 0.05
 """A doubled probability is told from here on."""

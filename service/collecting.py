@@ -17,22 +17,22 @@ from random import Random
 
 import structlog
 
-from collector.agent import Agent, Intervals
-from collector.delivery import Courier, LogSink, Room, Sink, Spool, WebSink, look
-from collector.delivery.selfmetrics import Tally, exposition, write
-from collector.disks import DiskWatch, Limits, Scan, Smartctl
-from collector.latency import LatencyWatch, admin_sockets
-from collector.seats import Patience, SeatMap, VolumeTags, named_disks, seat_map
-from collector.seats.kernel import KernelErrors
-from data.clock import SystemClock
-from data.ids import DeviceId, HostName, OsdId
-from data.log.port import Log
-from data.reading import Reading, Role, Seat, Unreadable
-from data.refusal import Refusal
-from service import tokens
-from service.loops import Loops
-from service.tables.collector import BadCollectorSettings, CollectorSettings, KafkaTable
-from service.tables.secret import secret
+from predrain.collector.agent import Agent, Intervals
+from predrain.collector.delivery import Courier, LogSink, Room, Sink, Spool, WebSink, look
+from predrain.collector.delivery.selfmetrics import Tally, exposition, write
+from predrain.collector.disks import DiskWatch, Limits, Scan, Smartctl
+from predrain.collector.latency import LatencyWatch, admin_sockets
+from predrain.collector.seats import Patience, SeatMap, VolumeTags, named_disks, seat_map
+from predrain.collector.seats.kernel import KernelErrors
+from predrain.data.clock import SystemClock
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.log.port import Log
+from predrain.data.reading import Reading, Role, Seat, Unreadable
+from predrain.data.refusal import Refusal
+from predrain.service import tokens
+from predrain.service.loops import Loops
+from predrain.service.tables.collector import BadCollectorSettings, CollectorSettings, KafkaTable
+from predrain.service.tables.secret import secret
 
 METRICS_SECONDS = 15.0
 ENDING_SECONDS = 1.0
@@ -304,7 +304,7 @@ def _web(settings: CollectorSettings, token: Callable[[], str]) -> WebSink:
 
 def _kafka(table: KafkaTable) -> Log:
     """Raises Refusal; the client is imported only where it is used."""
-    from data.log.kafka import Broker, KafkaLog
+    from predrain.data.log.kafka import Broker, KafkaLog
 
     password = secret(table.password_file, "password_file of [kafka]") if table.password_file else ""
     return KafkaLog(

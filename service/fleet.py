@@ -11,17 +11,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
-from actions.cluster.view import ClusterView
-from data.drain import Drain, DrainState
-from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import DiskLife
-from data.outlook import Outlook, Status
-from data.reading import Reading
-from data.residence import Residence, name_apart
-from data.store.port import Store
-from service.draining.lasting import Past
-from service.lifecycle.book import LifeBook
-from service.scoring.residents import read_residences
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.life_cycle import DiskLife
+from predrain.data.outlook import Outlook, Status
+from predrain.data.reading import Reading
+from predrain.data.residence import Residence, name_apart
+from predrain.data.store.port import Store
+from predrain.service.draining.lasting import Past
+from predrain.service.lifecycle.book import LifeBook
+from predrain.service.scoring.residents import read_residences
 
 WEEK = timedelta(days=7)
 OVER = frozenset({DrainState.CANCELLED, DrainState.HANDED_OVER})

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from data.log.port import Log
-from data.outlook import Outlook
-from data.store.port import Store
-from service.alerts import Announcements
-from service.changes import Changes, Kind
-from service.draining.timeline import Timelines
-from service.fleet import Fleet
-from service.memory import recall_announcements, recall_curves
-from service.scoring.residents import read_residences
+from predrain.data.log.port import Log
+from predrain.data.outlook import Outlook
+from predrain.data.store.port import Store
+from predrain.service.alerts import Announcements
+from predrain.service.changes import Changes, Kind
+from predrain.service.draining.timeline import Timelines
+from predrain.service.fleet import Fleet
+from predrain.service.memory import recall_announcements, recall_curves
+from predrain.service.scoring.residents import read_residences
 
 LATELY = 1_000
 """Records of a topic that are looked back at when something was said there."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from data.cluster_event import tell_halt
-from data.drain import JournalEntry
-from data.store.faults import StoreRefusal
-from data.store.port import Store
+from predrain.data.cluster_event import tell_halt
+from predrain.data.drain import JournalEntry
+from predrain.data.store.faults import StoreRefusal
+from predrain.data.store.port import Store
 
 if TYPE_CHECKING:
-    from service.draining.control import Control
+    from predrain.service.draining.control import Control
 
 HALTS = "halt"
 """The journal of halts, beside those of drains."""

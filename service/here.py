@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from threading import Event
 
-from data.store.port import Store
-from service.listening import Server, bind, url_of
-from service.live import Live
-from service.requester import Requester, Surface
-from service.settings import Settings
-from service.up import build
+from predrain.data.store.port import Store
+from predrain.service.listening import Server, bind, url_of
+from predrain.service.live import Live
+from predrain.service.requester import Requester, Surface
+from predrain.service.settings import Settings
+from predrain.service.up import build
 
 
 @contextmanager

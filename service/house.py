@@ -16,50 +16,50 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
-from actions.policy import Policy
-from data.clock import Clock
-from data.drain import Drain, Intent
-from data.ids import DeviceId
-from data.log.port import Log, Record, Topic
-from data.outcome import Outcome
-from data.reading import Reading
-from data.refusal import Refusal
-from data.scorebook import Scorebook
-from data.store.port import Store
-from data.wire import accept
-from service.alerts import Announcements
-from service.changes import Changes, Kind
-from service.demo_status import DemoStatus
-from service.draining.timeline import Timelines
-from service.draining.wishes import NoCluster
-from service.fleet import Fleet, Sight
-from service.following import Following
-from service.halting import HaltPlace, halt_with, places_of, write_again
-from service.latencies import Kept, Latencies
-from service.lifecycle.book import LifeBook
-from service.live import Live
-from service.memory import recall
-from service.parts import EVERYTHING, Parts
-from service.previewing import PolicyPreviewer
-from service.retention import Dropped, drop
-from service.scoring import succession
-from service.scoring.forecasting import Forecaster
-from service.scoring.lineup import Lineup
-from service.scoring.scorer import Scorer
-from service.scoring.sender import Sender
-from service.scoring.worked import Worked
-from service.settings import Settings
-from service.telling.cause import Scene
-from service.telling.channel import Channel, Deliveries
-from service.telling.daily import Daily
-from service.telling.notes import Notes
-from service.telling.scene import Misnamed, scene_of
-from service.telling.teller import Teller
-from service.turning import Turning
+from predrain.actions.policy import Policy
+from predrain.data.clock import Clock
+from predrain.data.drain import Drain, Intent
+from predrain.data.ids import DeviceId
+from predrain.data.log.port import Log, Record, Topic
+from predrain.data.outcome import Outcome
+from predrain.data.reading import Reading
+from predrain.data.refusal import Refusal
+from predrain.data.scorebook import Scorebook
+from predrain.data.store.port import Store
+from predrain.data.wire import accept
+from predrain.service.alerts import Announcements
+from predrain.service.changes import Changes, Kind
+from predrain.service.demo_status import DemoStatus
+from predrain.service.draining.timeline import Timelines
+from predrain.service.draining.wishes import NoCluster
+from predrain.service.fleet import Fleet, Sight
+from predrain.service.following import Following
+from predrain.service.halting import HaltPlace, halt_with, places_of, write_again
+from predrain.service.latencies import Kept, Latencies
+from predrain.service.lifecycle.book import LifeBook
+from predrain.service.live import Live
+from predrain.service.memory import recall
+from predrain.service.parts import EVERYTHING, Parts
+from predrain.service.previewing import PolicyPreviewer
+from predrain.service.retention import Dropped, drop
+from predrain.service.scoring import succession
+from predrain.service.scoring.forecasting import Forecaster
+from predrain.service.scoring.lineup import Lineup
+from predrain.service.scoring.scorer import Scorer
+from predrain.service.scoring.sender import Sender
+from predrain.service.scoring.worked import Worked
+from predrain.service.settings import Settings
+from predrain.service.telling.cause import Scene
+from predrain.service.telling.channel import Channel, Deliveries
+from predrain.service.telling.daily import Daily
+from predrain.service.telling.notes import Notes
+from predrain.service.telling.scene import Misnamed, scene_of
+from predrain.service.telling.teller import Teller
+from predrain.service.turning import Turning
 
 if TYPE_CHECKING:
-    from service.draining.control import Control
-    from service.scoring.watch import Health
+    from predrain.service.draining.control import Control
+    from predrain.service.scoring.watch import Health
 
 MODEL = "model:"
 SIGHT = "sight"
@@ -125,7 +125,7 @@ class House:
         self.previews = PolicyPreviewer()
         self._control: Control | None = None
         if ports.cluster is not None:
-            from service.draining.control import Control  # with numpy: a start without need not wait
+            from predrain.service.draining.control import Control  # with numpy: a start without need not wait
 
             self._control = Control(
                 ports.cluster, ports.store, ports.log, policy, self.fleet, self.timelines, parts.shares

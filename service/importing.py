@@ -16,17 +16,17 @@ from itertools import islice
 
 import msgspec
 
-from data.clock import Clock
-from data.ids import DeviceId
-from data.importing import Item, NoScrape, Part, Unusable
-from data.log.port import Log, Record, Topic
-from data.outcome import Outcome
-from data.reading import Reading
-from data.refusal import Refusal
-from data.store.faults import StoreRefusal
-from data.store.port import Store
-from data.wire import accept
-from service.scoring.sender import Sender
+from predrain.data.clock import Clock
+from predrain.data.ids import DeviceId
+from predrain.data.importing import Item, NoScrape, Part, Unusable
+from predrain.data.log.port import Log, Record, Topic
+from predrain.data.outcome import Outcome
+from predrain.data.reading import Reading
+from predrain.data.refusal import Refusal
+from predrain.data.store.faults import StoreRefusal
+from predrain.data.store.port import Store
+from predrain.data.wire import accept
+from predrain.service.scoring.sender import Sender
 
 ROOM = "imports"
 BATCH = 1_000

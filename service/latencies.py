@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from data.clock import Clock
-from data.ids import HostName
-from data.log.port import Delivered, Log, Record, Topic
-from data.reading import LatencyBatch
-from data.refusal import Refusal
-from data.store.port import Store
-from data.windows import Windows
-from data.wire import Ahead, DeadLetter, Refused, accept_source, accept_windows
-from service.scoring.deadletters import opened
-from service.scoring.sender import Sender
+from predrain.data.clock import Clock
+from predrain.data.ids import HostName
+from predrain.data.log.port import Delivered, Log, Record, Topic
+from predrain.data.reading import LatencyBatch
+from predrain.data.refusal import Refusal
+from predrain.data.store.port import Store
+from predrain.data.windows import Windows
+from predrain.data.wire import Ahead, DeadLetter, Refused, accept_source, accept_windows
+from predrain.service.scoring.deadletters import opened
+from predrain.service.scoring.sender import Sender
 
 GROUP = "latency"
 REMEMBERED = 10_000

@@ -17,16 +17,16 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
-from data.clock import Clock
-from data.refusal import Refusal
-from service.access.certificate import Certificate, CertificateUnusable
-from service.connections import Entrance, bounded, room
-from service.house import House
-from service.rest.app import create_app
-from service.rest.guarding import is_loopback
-from service.rest.metrics import Process, create_metrics
-from service.settings import ServiceTable, Settings
-from service.tokens import Tokens
+from predrain.data.clock import Clock
+from predrain.data.refusal import Refusal
+from predrain.service.access.certificate import Certificate, CertificateUnusable
+from predrain.service.connections import Entrance, bounded, room
+from predrain.service.house import House
+from predrain.service.rest.app import create_app
+from predrain.service.rest.guarding import is_loopback
+from predrain.service.rest.metrics import Process, create_metrics
+from predrain.service.settings import ServiceTable, Settings
+from predrain.service.tokens import Tokens
 
 GRACE_SECONDS = 1
 TICKS_A_LOOK = 50

@@ -10,12 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from sys import executable
 
-from actions.cluster.channel import Channel
-from actions.cluster.port import Cluster, Keep, Lease
-from data.clock import SystemClock
-from data.store.port import Store
-from service.process_identity import has_ended, name_this_process
-from service.settings import CephTable
+from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.port import Cluster, Keep, Lease
+from predrain.data.clock import SystemClock
+from predrain.data.store.port import Store
+from predrain.service.process_identity import has_ended, name_this_process
+from predrain.service.settings import CephTable
 
 ETC = Path("/etc/ceph")
 """Where Ceph's own tools look last."""
@@ -57,7 +57,7 @@ def channel_to(ceph: CephTable) -> Channel | None:
     conf = conf_of(ceph)
     if conf is None:
         return None
-    from actions.cluster.rados import Connection, Rados
+    from predrain.actions.cluster.rados import Connection, Rados
 
     here = (executable,) if find_spec("rados") else ("/usr/bin/python3",)
     connection = Connection(
@@ -72,7 +72,7 @@ def channel_to(ceph: CephTable) -> Channel | None:
 
 def recorded(path: Path) -> Live:
     """A recorded cluster, which takes no command. Raises UnreadableRecording."""
-    from actions.cluster.recorded import RecordedCluster, read
+    from predrain.actions.cluster.recorded import RecordedCluster, read
 
     return Live(RecordedCluster(read(path)))
 
@@ -87,18 +87,18 @@ def make_live_cluster(ceph: CephTable, store: Store, signing_key: Callable[[], s
     channel = channel_to(ceph)
     if channel is None:
         return None
-    from actions.cluster.keep import ConfigKeys
-    from actions.cluster.live import LiveCluster
-    from actions.cluster.senses import Senses
-    from actions.cluster.signed_keys import SignedKeys
-    from actions.flight import watched
-    from service.draining.onlooking import PlansOnly
+    from predrain.actions.cluster.keep import ConfigKeys
+    from predrain.actions.cluster.live import LiveCluster
+    from predrain.actions.cluster.senses import Senses
+    from predrain.actions.cluster.signed_keys import SignedKeys
+    from predrain.actions.flight import watched
+    from predrain.service.draining.onlooking import PlansOnly
 
     owner = name_this_process()
     senses = Senses(channel, ceph.pool, lambda: watched(store.drains()), store.latency)
     cluster = LiveCluster(channel, SystemClock().now, senses=senses)
     if ceph.hand_key is not None:
-        from service.draining.hand import Hand, delegate_steps
+        from predrain.service.draining.hand import Hand, delegate_steps
 
         found = Live(cluster, owner=owner, channel=channel)
         return delegate_steps(found, Hand.with_key_of(ceph.hand_key, SystemClock()), store, SystemClock())
@@ -111,7 +111,7 @@ def make_live_cluster(ceph: CephTable, store: Store, signing_key: Callable[[], s
 
 def lease_on(channel: Channel, ceph: CephTable, owner: str) -> Lease:
     """The lease that controllers of this cluster share, as `owner` asks for it."""
-    from actions.cluster.lease import RadosLease
+    from predrain.actions.cluster.lease import RadosLease
 
     return RadosLease(channel, owner, _boottime, ceph.pool, ceph.lease_seconds, has_ended)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from data.outside_text import CUT_MARK, escape_controls
+from predrain.data.outside_text import CUT_MARK, escape_controls
 
 LONGEST_LINE = 16_384
 """Characters of one event; a traceback has a few thousand."""

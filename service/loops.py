@@ -8,7 +8,7 @@ from time import monotonic
 
 import structlog
 
-from data.refusal import Refusal
+from predrain.data.refusal import Refusal
 
 FAULT_SECONDS = 5.0
 

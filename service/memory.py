@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import structlog
 
-from data.log.port import Log, Topic
-from data.outlook import Outlook
-from data.refusal import Refusal
-from data.store.port import Store
-from data.wire import decode
-from service.alerts import Announcements, tell_alert
-from service.draining.timeline import Timelines, parse
-from service.storage.identity import MARK_KEY
+from predrain.data.log.port import Log, Topic
+from predrain.data.outlook import Outlook
+from predrain.data.refusal import Refusal
+from predrain.data.store.port import Store
+from predrain.data.wire import decode
+from predrain.service.alerts import Announcements, tell_alert
+from predrain.service.draining.timeline import Timelines, parse
+from predrain.service.storage.identity import MARK_KEY
 
 GROUP = "memory"
 """The group by which earlier releases looked back: logs that they wrote still know it."""

@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from actions.policy import Policy
-from actions.worth import HERE, Fates, Forecasts, Layout, Notch, NothingToReplay, Rung, ladder
-from data.ids import DeviceId
-from data.reading import Reading, Smart
-from service.worth import SIZE_BYTES
+from predrain.actions.policy import Policy
+from predrain.actions.worth import HERE, Fates, Forecasts, Layout, Notch, NothingToReplay, Rung, ladder
+from predrain.data.ids import DeviceId
+from predrain.data.reading import Reading, Smart
+from predrain.service.worth import SIZE_BYTES
 
 if TYPE_CHECKING:
-    from data.lifespan import Lifespans
-    from data.scorebook import Forecasts as Book
-    from models.calibrate import Thresholds
+    from predrain.data.lifespan import Lifespans
+    from predrain.data.scorebook import Forecasts as Book
+    from predrain.models.calibrate import Thresholds
 
 FILL: Final = 0.69
 """Share of a disk that is taken to be full, since past fill is not kept."""

@@ -16,18 +16,18 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-from actions.policy import Policy
-from data.refusal import Refusal
-from data.scorebook import Forecasts, Scorebook
-from data.store.port import Store
-from service.scoring.forecasting import Forecaster
+from predrain.actions.policy import Policy
+from predrain.data.refusal import Refusal
+from predrain.data.scorebook import Forecasts, Scorebook
+from predrain.data.store.port import Store
+from predrain.service.scoring.forecasting import Forecaster
 
 if TYPE_CHECKING:
-    from data.ids import DeviceId
-    from data.lifespan import Lifespans
-    from data.reading import Reading
-    from models.calibrate import Thresholds
-    from service.preview import Preview
+    from predrain.data.ids import DeviceId
+    from predrain.data.lifespan import Lifespans
+    from predrain.data.reading import Reading
+    from predrain.models.calibrate import Thresholds
+    from predrain.service.preview import Preview
 
 NICE = 10
 """The replay gives way to the service..."""
@@ -93,8 +93,8 @@ class PolicyPreviewer:
     def _make(
         self, basis: _Basis, thresholds: Thresholds, scorebook: Scorebook, store: Store, now: datetime
     ) -> None:
-        from data.history import EPOCH  # with numpy: a start without need not wait
-        from service.scoring.fates import lives_of
+        from predrain.data.history import EPOCH  # with numpy: a start without need not wait
+        from predrain.service.scoring.fates import lives_of
 
         made = PreviewState(basis.days, trouble="The replay failed; the service's log says where.")
         try:
@@ -149,7 +149,7 @@ def _send_preview(
     policy: Policy,
     thresholds: Thresholds,
 ) -> None:
-    from service.preview import preview_policy
+    from predrain.service.preview import preview_policy
 
     os.nice(NICE)
     with suppress(OSError):

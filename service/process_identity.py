@@ -7,7 +7,7 @@ import socket
 import uuid
 from pathlib import Path
 
-from actions.cluster.lease_owner import LeaseOwner, parse_owner, write_owner
+from predrain.actions.cluster.lease_owner import LeaseOwner, parse_owner, write_owner
 
 PROC = Path("/proc")
 _STATE, _THREADS, _STARTED = 0, 17, 19

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from actions.guards import AUTOMATIC
+from predrain.actions.guards import AUTOMATIC
 
 
 class Surface(StrEnum):

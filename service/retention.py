@@ -14,14 +14,14 @@ from datetime import UTC, date, datetime, timedelta
 
 import msgspec
 
-from data.log.port import Delivered, Log, Topic
-from data.scorebook import Scorebook
-from data.store.port import Store
-from service import latencies, memory
-from service.access.audit import AUDIT
-from service.scoring import worker
-from service.scoring.deadletters import REPLAYING
-from service.settings import RetentionTable
+from predrain.data.log.port import Delivered, Log, Topic
+from predrain.data.scorebook import Scorebook
+from predrain.data.store.port import Store
+from predrain.service import latencies, memory
+from predrain.service.access.audit import AUDIT
+from predrain.service.scoring import worker
+from predrain.service.scoring.deadletters import REPLAYING
+from predrain.service.settings import RetentionTable
 
 GROUP = "retention"
 TIDYING = "retention"

@@ -27,18 +27,18 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from actions.policy import Policy
-from data.refusal import Refusal
-from data.residence import ResidenceLimits
-from service.limits import PolicyTable
-from service.state import default_state
-from service.tables import collector
-from service.tables.access import AccessTable, OidcTable
-from service.tables.collector import NOT_SETTINGS, PREFIX
-from service.tables.kafka import KafkaTable
-from service.tables.spans import endless
-from service.tables.store import StoreTable
-from service.tables.telling import MailTable, WebhookTable
+from predrain.actions.policy import Policy
+from predrain.data.refusal import Refusal
+from predrain.data.residence import ResidenceLimits
+from predrain.service.limits import PolicyTable
+from predrain.service.state import default_state
+from predrain.service.tables import collector
+from predrain.service.tables.access import AccessTable, OidcTable
+from predrain.service.tables.collector import NOT_SETTINGS, PREFIX
+from predrain.service.tables.kafka import KafkaTable
+from predrain.service.tables.spans import endless
+from predrain.service.tables.store import StoreTable
+from predrain.service.tables.telling import MailTable, WebhookTable
 
 SYSTEM_FILE = Path("/etc/predrain/predrain.toml")
 

@@ -10,10 +10,10 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from actions.ceph_mgr.predrain.signing import KEY_MIN
-from data.refusal import Refusal
-from service.settings import CephTable
-from service.state import StateDir
+from predrain.actions.ceph_mgr.predrain.signing import KEY_MIN
+from predrain.data.refusal import Refusal
+from predrain.service.settings import CephTable
+from predrain.service.state import StateDir
 
 
 class SigningKeyUnusable(Refusal):

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from actions.cluster.view import ClusterView
-from data.clock import lately
-from data.host_names import choose_tellers
-from data.ids import HostName, OsdId
-from data.slow import Slowness
-from data.store.port import Store
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.clock import lately
+from predrain.data.host_names import choose_tellers
+from predrain.data.ids import HostName, OsdId
+from predrain.data.slow import Slowness
+from predrain.data.store.port import Store
 
 if TYPE_CHECKING:
-    from models.slow.live import LiveWatch
+    from predrain.models.slow.live import LiveWatch
 
 HISTORY = timedelta(days=5)
 """How far back the latencies are read after a start: the three days of a verdict, the day before them, and today."""
@@ -45,7 +45,7 @@ class SlowOsds:
         if self._watch is None:
             if not self.store.has_latency():
                 return self._said
-            from models.slow.live import LiveWatch
+            from predrain.models.slow.live import LiveWatch
 
             self._watch = LiveWatch()
         hosts = self.store.latency_hosts()

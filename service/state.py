@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from data.refusal import Refusal
+from predrain.data.refusal import Refusal
 
 
 def default_state(environment: Mapping[str, str] = os.environ) -> Path:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from data.ids import DeviceId
-from data.outlook import Outlook, Status
-from service.fleet import Sight
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook, Status
+from predrain.service.fleet import Sight
 
 UNHEARD = timedelta(days=7)
 """Without a cluster to ask, a disk counts as long as it was read within this (or within four stale times):

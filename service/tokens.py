@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from data.refusal import Refusal
+from predrain.data.refusal import Refusal
 
 TOKEN_FILE = "token-file"  # noqa: S105  (a name)
 """Name of the holder of the token in the state directory."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from service.adapters import place_of_store
-from service.changes import Kind
-from service.draining.cadence import LookCadence
-from service.lifecycle.keeping import keep_lives, note_failures
-from service.loops import Loops
-from service.retention import TIDYING
-from service.state import StateDir
-from service.storage.identity import NOTING_SECONDS, StoreMarks
-from service.storage.pages import PageCheck
+from predrain.service.adapters import place_of_store
+from predrain.service.changes import Kind
+from predrain.service.draining.cadence import LookCadence
+from predrain.service.lifecycle.keeping import keep_lives, note_failures
+from predrain.service.loops import Loops
+from predrain.service.retention import TIDYING
+from predrain.service.state import StateDir
+from predrain.service.storage.identity import NOTING_SECONDS, StoreMarks
+from predrain.service.storage.pages import PageCheck
 
 if TYPE_CHECKING:
-    from service.house import House
+    from predrain.service.house import House
 
 IDLE_SECONDS = 1.0
 FOLLOW_SECONDS = 1.0

@@ -14,27 +14,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data.clock import SystemClock
-from data.refusal import Refusal
-from data.scorebook import Scorebook, ScorebookUnusable
-from data.store.port import Store
-from service import tokens
-from service.adapters import shared
-from service.draining.onlooking import onlooking
-from service.draining.wishes import NoCluster
-from service.house import House, Ports
-from service.listening import Server, bind, url_of, watched
-from service.live import Live, conf_of, make_live_cluster
-from service.parts import CONTROLLING, EVERYTHING, SERVING, SHARING, Parts
-from service.requester import Requester, Surface
-from service.scoring.forecasting import Forecaster
-from service.scoring.lineup import Lineup
-from service.settings import Settings
-from service.signing_key import find_or_make_signing_key
-from service.state import StateDir
-from service.storage.opening import open_storage
-from service.telling.channel import Channel
-from service.working import Working
+from predrain.data.clock import SystemClock
+from predrain.data.refusal import Refusal
+from predrain.data.scorebook import Scorebook, ScorebookUnusable
+from predrain.data.store.port import Store
+from predrain.service import tokens
+from predrain.service.adapters import shared
+from predrain.service.draining.onlooking import onlooking
+from predrain.service.draining.wishes import NoCluster
+from predrain.service.house import House, Ports
+from predrain.service.listening import Server, bind, url_of, watched
+from predrain.service.live import Live, conf_of, make_live_cluster
+from predrain.service.parts import CONTROLLING, EVERYTHING, SERVING, SHARING, Parts
+from predrain.service.requester import Requester, Surface
+from predrain.service.scoring.forecasting import Forecaster
+from predrain.service.scoring.lineup import Lineup
+from predrain.service.settings import Settings
+from predrain.service.signing_key import find_or_make_signing_key
+from predrain.service.state import StateDir
+from predrain.service.storage.opening import open_storage
+from predrain.service.telling.channel import Channel
+from predrain.service.working import Working
 
 PAGE = Requester(Surface.PAGE)
 
@@ -262,7 +262,7 @@ def forecaster_of(bundle: Path | None, tried: Path | None = None) -> Callable[[]
     """
 
     def load() -> Forecaster[Any]:
-        from service.scoring.bundled import BundledForecaster
+        from predrain.service.scoring.bundled import BundledForecaster
 
         return BundledForecaster.load(bundle, tried)
 

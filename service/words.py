@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from data.outlook import Life, Outlook
+from predrain.data.outlook import Life, Outlook
 
 
 def sure(outlook: Outlook) -> str:

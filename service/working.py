@@ -9,22 +9,22 @@ from datetime import timedelta
 
 import structlog
 
-from data.clock import Clock
-from data.log.port import Log
-from data.residence import ResidenceLimits
-from data.store.port import Store
-from service.alerts import Announcements
-from service.latencies import Latencies
-from service.loops import Loops
-from service.memory import recall_announcements
-from service.parts import WORKING
-from service.scoring.latest import Gist
-from service.scoring.lineup import Lineup
-from service.scoring.scorer import Scorer
-from service.scoring.sender import Sender
-from service.scoring.worker import NAMED_LIMITS
-from service.storage.identity import NOTING_SECONDS, StoreMarks
-from service.telling.channel import Deliveries
+from predrain.data.clock import Clock
+from predrain.data.log.port import Log
+from predrain.data.residence import ResidenceLimits
+from predrain.data.store.port import Store
+from predrain.service.alerts import Announcements
+from predrain.service.latencies import Latencies
+from predrain.service.loops import Loops
+from predrain.service.memory import recall_announcements
+from predrain.service.parts import WORKING
+from predrain.service.scoring.latest import Gist
+from predrain.service.scoring.lineup import Lineup
+from predrain.service.scoring.scorer import Scorer
+from predrain.service.scoring.sender import Sender
+from predrain.service.scoring.worker import NAMED_LIMITS
+from predrain.service.storage.identity import NOTING_SECONDS, StoreMarks
+from predrain.service.telling.channel import Deliveries
 
 IDLE_SECONDS = 0.5
 TOLD_SECONDS = 60.0

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actions.policy import Policy
-from actions.worth import Fates, Forecasts, Layout, Notch, NothingToReplay, Rung, ladder, laid_out
+from predrain.actions.policy import Policy
+from predrain.actions.worth import Fates, Forecasts, Layout, Notch, NothingToReplay, Rung, ladder, laid_out
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from models.calibrate import Thresholds
-    from models.evaluate import Scores, Truth
+    from predrain.models.calibrate import Thresholds
+    from predrain.models.evaluate import Scores, Truth
 
 TB = 10**12
 SIZE_BYTES = 4 * TB
@@ -53,7 +53,7 @@ def replayed(
     """
     import numpy as np
 
-    from models.evaluate import landmarks_of
+    from predrain.models.evaluate import landmarks_of
 
     days = landmarks_of(scores)
     if not len(days):

@@ -32,13 +32,13 @@ TESTS = {
 def list_parts(room: str) -> list[str]:
     """Return the parts for `tests.check_runner`, each as NAME=COMMAND."""
     checked = (room, *IMPORTERS[room])
-    packages = " ".join(f"-p {name}" for name in checked)
+    packages = " ".join(f"-p predrain.{name}" for name in checked)
     return [
         f"quick-tests=.venv/bin/pytest -n 2 --dist worksteal -m 'not slow and not system' {' '.join(TESTS[room])}",
         "format=.venv/bin/ruff format --check -q . && .venv/bin/ruff check -q .",
         "layers=.venv/bin/lint-imports --no-logo",
         f"mypy=.venv/bin/mypy {packages}",
-        f"basedpyright=.venv/bin/basedpyright --level error {' '.join(checked)}",
+        f"basedpyright=.venv/bin/basedpyright --level error {' '.join(f'predrain/{name}' for name in checked)}",
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from data.setting import Setting, read_setting
+from predrain.data.setting import Setting, read_setting
 
 
 def by_setting(values: Mapping[str, str]) -> dict[Setting, str]:

@@ -65,5 +65,5 @@ def test_rooms_are_checked_with_all_that_import_them() -> None:
     for room, importers in rooms.IMPORTERS.items():
         assert all(set(rooms.IMPORTERS[one]) <= set(importers) for one in importers), room
     commands = "\n".join(rooms.list_parts("actions"))
-    assert "-p actions -p service" in commands
+    assert "-p predrain.actions -p predrain.service" in commands
     assert "tests/properties" in commands

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from actions.cluster.channel import Argument
-from actions.cluster.keep import PREFIX
-from actions.cluster.signed_keys import ANSWERS, HALT, REQUESTS
-from actions.cluster.view import BALANCER, PROPOSE_INTERVAL
-from actions.knobs import OPTIONS
-from actions.mechanics.retire import FLAGS
+from predrain.actions.cluster.channel import Argument
+from predrain.actions.cluster.keep import PREFIX
+from predrain.actions.cluster.signed_keys import ANSWERS, HALT, REQUESTS
+from predrain.actions.cluster.view import BALANCER, PROPOSE_INTERVAL
+from predrain.actions.knobs import OPTIONS
+from predrain.actions.mechanics.retire import FLAGS
 
 
 class User(StrEnum):

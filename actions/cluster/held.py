@@ -12,10 +12,10 @@ import errno
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from actions.cluster.caps import Grant, Right, User, granted, rights
-from actions.cluster.channel import Argument, Channel
-from actions.cluster.keep import PREFIX
-from actions.cluster.signed_keys import HALT
+from predrain.actions.cluster.caps import Grant, Right, User, granted, rights
+from predrain.actions.cluster.channel import Argument, Channel
+from predrain.actions.cluster.keep import PREFIX
+from predrain.actions.cluster.signed_keys import HALT
 
 _NO_OSD, _NO_PG, _NOTHING = 2**31 - 2, f"{2**31 - 2}.0", "doctor"
 """The last is the end of a key below any prefix that is granted."""

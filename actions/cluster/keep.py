@@ -13,9 +13,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from actions.ceph_mgr.predrain.signing import HALT
-from actions.cluster.channel import Channel, Reply
-from actions.cluster.port import ClusterUnreachable, Damaged
+from predrain.actions.ceph_mgr.predrain.signing import HALT
+from predrain.actions.cluster.channel import Channel, Reply
+from predrain.actions.cluster.port import ClusterUnreachable, Damaged
 
 PREFIX = "predrain/"
 PIECE_BYTES = 60_000

@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import Enum
 from statistics import median
 
-from data.ids import OsdId
+from predrain.data.ids import OsdId
 
 RECENT_SECONDS = 60.0
 RECENT_WINDOWS = 4

@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import RLock
 
-from actions.cluster.channel import Channel
-from actions.cluster.lease_owner import LeaseOwner, parse_owner
-from actions.cluster.port import ClusterUnreachable, LeaseHolder
+from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.lease_owner import LeaseOwner, parse_owner
+from predrain.actions.cluster.port import ClusterUnreachable, LeaseHolder
 
 LOCK = "lease"
 OWN_SHARE = 2 / 3

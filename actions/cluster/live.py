@@ -9,9 +9,9 @@ from datetime import datetime
 
 import msgspec
 
-from actions.cluster.channel import Argument, Channel, Reply
-from actions.cluster.dumps import NotUnderstood, Reader, asked
-from actions.cluster.port import (
+from predrain.actions.cluster.channel import Argument, Channel, Reply
+from predrain.actions.cluster.dumps import NotUnderstood, Reader, asked
+from predrain.actions.cluster.port import (
     Answer,
     Balancer,
     ClusterUnreachable,
@@ -28,8 +28,8 @@ from actions.cluster.port import (
     SetUpmap,
     WithdrawLife,
 )
-from actions.cluster.senses import Senses
-from actions.cluster.view import BALANCER, ClusterView
+from predrain.actions.cluster.senses import Senses
+from predrain.actions.cluster.view import BALANCER, ClusterView
 
 Words = tuple[str, str, Mapping[str, Argument]]
 """Daemon, prefix and arguments of one of Ceph's commands."""

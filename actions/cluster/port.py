@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from actions.cluster.lease_owner import LeaseOwner
-from actions.cluster.view import ClusterView
-from data.ids import DeviceId, OsdId, PgId
+from predrain.actions.cluster.lease_owner import LeaseOwner
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.ids import DeviceId, OsdId, PgId
 
 Servers = tuple[tuple[PgId, tuple[int, ...]], ...]
 """PGs, each with the members that go on serving it while new ones are filled."""

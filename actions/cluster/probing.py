@@ -6,13 +6,13 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from actions.cluster.channel import Channel
-from actions.cluster.latency import Sample, Source
-from actions.cluster.port import ClusterUnreachable
-from actions.cluster.view import ClusterView
-from actions.crush.naming import names_of
-from data.clock import lately
-from data.ids import OsdId, pg_id
+from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.latency import Sample, Source
+from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.crush.naming import names_of
+from predrain.data.clock import lately
+from predrain.data.ids import OsdId, pg_id
 
 PROBES = 8
 """At most so many a look; one of them goes to OSDs of no plan, which may be in one tomorrow."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from actions.cluster.channel import Argument, Locker, Reply
-from actions.cluster.child import Child, Silent
-from actions.cluster.port import ClusterUnreachable
-from data.outside_text import CLUSTER_WORDS, clean_text
-from data.refusal import Refusal
+from predrain.actions.cluster.channel import Argument, Locker, Reply
+from predrain.actions.cluster.child import Child, Silent
+from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.data.outside_text import CLUSTER_WORDS, clean_text
+from predrain.data.refusal import Refusal
 
 ANSWER_SECONDS = 15.0
 RESTART_SECONDS = 3.0

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from actions.cluster.channel import Channel
-from actions.cluster.dumps.answers import Answers, Question, asked
-from actions.cluster.dumps.decoding import LARGEST
-from actions.cluster.dumps.questions import QUESTIONS, running_scheduler
-from actions.cluster.dumps.reader import Reader
-from actions.cluster.dumps.settings import without_secrets
-from actions.cluster.port import Answer, Command
-from actions.cluster.view import ClusterView
-from data.refusal import Refusal
+from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.dumps.answers import Answers, Question, asked
+from predrain.actions.cluster.dumps.decoding import LARGEST
+from predrain.actions.cluster.dumps.questions import QUESTIONS, running_scheduler
+from predrain.actions.cluster.dumps.reader import Reader
+from predrain.actions.cluster.dumps.settings import without_secrets
+from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.refusal import Refusal
 
 _VERSION = 1
 _LATER_THAN_ANY_STAMP = datetime.max.replace(tzinfo=UTC)

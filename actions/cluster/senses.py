@@ -13,16 +13,16 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from actions.cluster.channel import Channel
-from actions.cluster.dumps.decoding import NotUnderstood, decoded
-from actions.cluster.latency import Latencies, Sample, Source
-from actions.cluster.port import ClusterUnreachable
-from actions.cluster.probing import Probes
-from actions.cluster.view import ClusterView
-from data.clock import lately
-from data.host_names import choose_tellers
-from data.ids import OsdId
-from data.reading import LatencySummary
+from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.dumps.decoding import NotUnderstood, decoded
+from predrain.actions.cluster.latency import Latencies, Sample, Source
+from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.cluster.probing import Probes
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.clock import lately
+from predrain.data.host_names import choose_tellers
+from predrain.data.ids import OsdId
+from predrain.data.reading import LatencySummary
 
 _HOUR = timedelta(hours=1)
 _REFUSED_FOR = timedelta(minutes=10)

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from actions.ceph_mgr.predrain.signing import (
+from predrain.actions.ceph_mgr.predrain.signing import (
     HALT,
     UNSIGNED_NAMES,
     Fault,
@@ -21,8 +21,8 @@ from actions.ceph_mgr.predrain.signing import (
     strip_signature,
     verify_text,
 )
-from actions.cluster.port import ClusterUnreachable, Damaged, Keep
-from data.refusal import Refusal
+from predrain.actions.cluster.port import ClusterUnreachable, Damaged, Keep
+from predrain.data.refusal import Refusal
 
 __all__ = [
     "ADOPT",

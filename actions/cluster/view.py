@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from actions.crush.map import CrushMap
-from data.ids import DeviceId, HostName, OsdId, PgId
+from predrain.actions.crush.map import CrushMap
+from predrain.data.ids import DeviceId, HostName, OsdId, PgId
 
 BALANCER = "mgr/balancer/active"
 """The mgr's option behind `balancer on` and `balancer off`; on by default."""

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from actions.crush.hashing import hash2
-from actions.crush.lists import Lists
-from actions.crush.map import COMPAT_SET, ITEM_NONE, CrushMap, Rule, RuleStep
-from actions.crush.retries import SETTERS, Retries, retries_of
-from actions.crush.straws import Ints, StrawTable
-from data.refusal import Refusal
+from predrain.actions.crush.hashing import hash2
+from predrain.actions.crush.lists import Lists
+from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, CrushMap, Rule, RuleStep
+from predrain.actions.crush.retries import SETTERS, Retries, retries_of
+from predrain.actions.crush.straws import Ints, StrawTable
+from predrain.data.refusal import Refusal
 
 __all__ = ["FULL_WEIGHT", "CannotPlace", "Chooser", "Ints"]
 

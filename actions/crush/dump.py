@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from actions.crush.map import Bucket, ChooseArg, ChooseArgs, CrushMap, Rule, RuleStep, Tunables
-from data.outside_text import CLUSTER_NAME, clean_identifier
-from data.refusal import Refusal
+from predrain.actions.crush.map import Bucket, ChooseArg, ChooseArgs, CrushMap, Rule, RuleStep, Tunables
+from predrain.data.outside_text import CLUSTER_NAME, clean_identifier
+from predrain.data.refusal import Refusal
 
 
 class UnreadableCrushDump(Refusal):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from actions.crush.map import ITEM_NONE
+from predrain.actions.crush.map import ITEM_NONE
 
 _Ints = npt.NDArray[np.int64]
 

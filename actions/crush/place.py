@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from actions.cluster.view import Pool
-from actions.crush.choose import FULL_WEIGHT
-from actions.crush.hashing import hash2
-from actions.crush.map import ITEM_NONE, CrushMap
-from actions.crush.raw_sets import RawSets, find_placement_seeds
-from data.ids import OsdId, PgId, pg_id, pg_seed
+from predrain.actions.cluster.view import Pool
+from predrain.actions.crush.choose import FULL_WEIGHT
+from predrain.actions.crush.hashing import hash2
+from predrain.actions.crush.map import ITEM_NONE, CrushMap
+from predrain.actions.crush.raw_sets import RawSets, find_placement_seeds
+from predrain.data.ids import OsdId, PgId, pg_id, pg_seed
 
 _RAW_SETS = RawSets(limit=24)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from actions.crush.map import RuleStep, Tunables
+from predrain.actions.crush.map import RuleStep, Tunables
 
 _AT_LEAST_ONCE = frozenset({"choose_tries", "chooseleaf_tries"})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from actions.crush.map import Bucket, ChooseArg, ChooseArgs, CrushMap
+from predrain.actions.crush.map import Bucket, ChooseArg, ChooseArgs, CrushMap
 
 Row = tuple[int, ...]
 _GRAIN = 0x10000

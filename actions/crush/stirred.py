@@ -14,12 +14,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from actions.cluster.view import Pool
-from actions.crush.choose import FULL_WEIGHT, Chooser, Ints
-from actions.crush.map import COMPAT_SET, ITEM_NONE, CrushMap, Rule
-from actions.crush.raw_sets import compute_raw_sets, find_placement_seeds
-from actions.crush.straws import weigh_straws
-from data.ids import OsdId, PgId, pg_id
+from predrain.actions.cluster.view import Pool
+from predrain.actions.crush.choose import FULL_WEIGHT, Chooser, Ints
+from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, CrushMap, Rule
+from predrain.actions.crush.raw_sets import compute_raw_sets, find_placement_seeds
+from predrain.actions.crush.straws import weigh_straws
+from predrain.data.ids import OsdId, PgId, pg_id
 
 
 class _Watch(Chooser):

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from actions.crush.hashing import hash3
-from actions.crush.logarithm import DRAW_COST
-from actions.crush.map import Bucket, ChooseArgs
+from predrain.actions.crush.hashing import hash3
+from predrain.actions.crush.logarithm import DRAW_COST
+from predrain.actions.crush.map import Bucket, ChooseArgs
 
 Ints = npt.NDArray[np.int64]
 

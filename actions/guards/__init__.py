@@ -6,10 +6,10 @@ In: view, drain, policy, context. Out: Pass or Refuse (code, sentence, numbers).
 
 from __future__ import annotations
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.guards.belief import AUTOMATIC, mass_suspicion, trust
-from actions.guards.cluster import (
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.guards.belief import AUTOMATIC, mass_suspicion, trust
+from predrain.actions.guards.cluster import (
     autoscale,
     halt,
     operator_flags,
@@ -21,12 +21,12 @@ from actions.guards.cluster import (
     upgrade,
     whole,
 )
-from actions.guards.hands import balancer, conflict, lease, window
-from actions.guards.safety import budget, redundancy, safe_to_destroy, space
-from actions.guards.torrent import throttle
-from actions.guards.verdict import ANY, BEFORE, MOVING, Guard, Pass, Refuse
-from actions.policy import Policy
-from data.drain import Drain, DrainState
+from predrain.actions.guards.hands import balancer, conflict, lease, window
+from predrain.actions.guards.safety import budget, redundancy, safe_to_destroy, space
+from predrain.actions.guards.torrent import throttle
+from predrain.actions.guards.verdict import ANY, BEFORE, MOVING, Guard, Pass, Refuse
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState
 
 __all__ = ["AUTOMATIC", "GUARDS", "HALT_ENDS", "INSISTABLE", "Guard", "Pass", "Refuse", "judge", "refusals"]
 

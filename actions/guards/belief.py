@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from actions.cluster.view import ClusterView
-from actions.confirmation import READINGS_MIN
-from actions.context import Context
-from actions.guards.verdict import Pass, Refuse, count
-from actions.policy import Policy
-from actions.weighing import weigh_one
-from data.drain import Drain
-from data.ids import DeviceId
-from data.outlook import Advice, Outlook, Status
-from data.residence import ResidenceLimits, ResidenceState, decide_residence
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.confirmation import READINGS_MIN
+from predrain.actions.context import Context
+from predrain.actions.guards.verdict import Pass, Refuse, count
+from predrain.actions.policy import Policy
+from predrain.actions.weighing import weigh_one
+from predrain.data.drain import Drain
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Advice, Outlook, Status
+from predrain.data.residence import ResidenceLimits, ResidenceState, decide_residence
 
 AUTOMATIC = "predrain"
 """`Drain.asked_by` of a drain that nobody asked for."""

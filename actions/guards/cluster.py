@@ -3,16 +3,16 @@
 # ruff: noqa: ARG001  (guards share one signature)
 from __future__ import annotations
 
-from actions.cluster.view import ClusterView, Pg, StretchMode
-from actions.context import Context
-from actions.flight import list_own_pgs, list_ready_pgs, list_touched_pgs
-from actions.guards.verdict import Pass, Refuse, count
-from actions.interval_claims import describe_left
-from actions.policy import Policy
-from actions.survey import at_rest, is_recovering, serving_whole
-from data.drain import Drain
-from data.ids import OsdId
-from data.setting import OsdFlag
+from predrain.actions.cluster.view import ClusterView, Pg, StretchMode
+from predrain.actions.context import Context
+from predrain.actions.flight import list_own_pgs, list_ready_pgs, list_touched_pgs
+from predrain.actions.guards.verdict import Pass, Refuse, count
+from predrain.actions.interval_claims import describe_left
+from predrain.actions.policy import Policy
+from predrain.actions.survey import at_rest, is_recovering, serving_whole
+from predrain.data.drain import Drain
+from predrain.data.ids import OsdId
+from predrain.data.setting import OsdFlag
 
 
 def halt(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:

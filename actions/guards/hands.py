@@ -3,14 +3,14 @@
 # ruff: noqa: ARG001  (guards share one signature)
 from __future__ import annotations
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.guards.verdict import Pass, Refuse, count
-from actions.ledger import found, is_ours
-from actions.policy import Policy
-from actions.throttle import shared
-from data.drain import Drain
-from data.setting import Before, OsdFlag, OsdOverride, UpmapItem
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.guards.verdict import Pass, Refuse, count
+from predrain.actions.ledger import found, is_ours
+from predrain.actions.policy import Policy
+from predrain.actions.throttle import shared
+from predrain.data.drain import Drain
+from predrain.data.setting import Before, OsdFlag, OsdOverride, UpmapItem
 
 
 def lease(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:

@@ -5,17 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from actions.cluster.view import ClusterView
-from actions.context import Context, engaged
-from actions.fate import doomed
-from actions.flight import list_own_pgs, list_touched_pgs
-from actions.guards.verdict import Pass, Refuse, count
-from actions.messages import WORDS, describe_limit
-from actions.policy import Policy
-from actions.space import cluster_after, list_leaving_osds, promised_by_others, remaining, room, waiting
-from actions.survey import serving_whole
-from data.drain import Drain, DrainState
-from data.ids import PgId
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context, engaged
+from predrain.actions.fate import doomed
+from predrain.actions.flight import list_own_pgs, list_touched_pgs
+from predrain.actions.guards.verdict import Pass, Refuse, count
+from predrain.actions.messages import WORDS, describe_limit
+from predrain.actions.policy import Policy
+from predrain.actions.space import (
+    cluster_after,
+    list_leaving_osds,
+    promised_by_others,
+    remaining,
+    room,
+    waiting,
+)
+from predrain.actions.survey import serving_whole
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import PgId
 
 
 def redundancy(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:

@@ -3,14 +3,14 @@
 # ruff: noqa: ARG001  (guards share one signature)
 from __future__ import annotations
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.flight import at_work
-from actions.guards.verdict import Pass, Refuse
-from actions.knobs import Grip, grip
-from actions.policy import Policy
-from actions.throttle import unheld
-from data.drain import Drain, Mechanic
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.flight import at_work
+from predrain.actions.guards.verdict import Pass, Refuse
+from predrain.actions.knobs import Grip, grip
+from predrain.actions.policy import Policy
+from predrain.actions.throttle import unheld
+from predrain.data.drain import Drain, Mechanic
 
 _LADDERS = frozenset({Mechanic.OVERRIDE_LADDER, Mechanic.CRUSH_LADDER})
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.policy import Policy
-from data.drain import Drain, DrainState
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,19 +11,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from actions.cluster.port import PrimaryAffinity
-from actions.cluster.view import ClusterView
-from actions.crush.choose import FULL_WEIGHT, CannotPlace
-from actions.crush.hashing import hash2
-from actions.crush.map import ITEM_NONE
-from actions.crush.place import place
-from actions.crush.raw_sets import find_placement_seeds
-from actions.flight import Allowance
-from actions.guards.verdict import count
-from actions.mechanics.batch import Batch
-from actions.mechanics.override import rung_down, rung_up
-from data.drain import Drain
-from data.ids import OsdId, PgId, pg_seed
+from predrain.actions.cluster.port import PrimaryAffinity
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.crush.choose import FULL_WEIGHT, CannotPlace
+from predrain.actions.crush.hashing import hash2
+from predrain.actions.crush.map import ITEM_NONE
+from predrain.actions.crush.place import place
+from predrain.actions.crush.raw_sets import find_placement_seeds
+from predrain.actions.flight import Allowance
+from predrain.actions.guards.verdict import count
+from predrain.actions.mechanics.batch import Batch
+from predrain.actions.mechanics.override import rung_down, rung_up
+from predrain.data.drain import Drain
+from predrain.data.ids import OsdId, PgId, pg_seed
 
 _Draws = Mapping[PgId, Mapping[int, int]]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from actions.cluster.port import Command, RemoveUpmap, Servers, SetUpmap
-from actions.cluster.view import ClusterView, Pg
-from actions.ledger import Pairs, command_for
-from actions.topology import comers
-from data.ids import OsdId, PgId
-from data.setting import Setting
+from predrain.actions.cluster.port import Command, RemoveUpmap, Servers, SetUpmap
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.ledger import Pairs, command_for
+from predrain.actions.topology import comers
+from predrain.data.ids import OsdId, PgId
+from predrain.data.setting import Setting
 
 _PLAIN_SHARD_ORDER = frozenset({"pacific", "quincy", "reef", "squid"})
 """Releases whose EC pools keep `osd pg-temp` in the order given. Tentacle's optimised pools reorder it (seen on 20.2.4:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.desired import find_stray_upmaps
-from actions.flight import Allowance, stirrable
-from actions.mechanics import override, retire, walk, weight
-from actions.mechanics.batch import Batch
-from actions.mechanics.restore import release_strays
-from actions.pacing import Pace
-from actions.policy import Policy
-from actions.space import remaining
-from data.drain import Drain, Mechanic, Plan
-from data.ids import OsdId
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.desired import find_stray_upmaps
+from predrain.actions.flight import Allowance, stirrable
+from predrain.actions.mechanics import override, retire, walk, weight
+from predrain.actions.mechanics.batch import Batch
+from predrain.actions.mechanics.restore import release_strays
+from predrain.actions.pacing import Pace
+from predrain.actions.policy import Policy
+from predrain.actions.space import remaining
+from predrain.data.drain import Drain, Mechanic, Plan
+from predrain.data.ids import OsdId
 
 
 def find_osd_to_empty(view: ClusterView, drain: Drain, context: Context) -> OsdId | None:

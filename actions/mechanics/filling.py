@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.flight import Allowance, in_flight
-from actions.mechanics import override
-from actions.mechanics.batch import Batch
-from actions.pacing import Pace
-from actions.planning.filling import FULL
-from actions.space import remaining
-from data.drain import Drain, Plan
-from data.ids import OsdId
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.flight import Allowance, in_flight
+from predrain.actions.mechanics import override
+from predrain.actions.mechanics.batch import Batch
+from predrain.actions.pacing import Pace
+from predrain.actions.planning.filling import FULL
+from predrain.actions.space import remaining
+from predrain.data.drain import Drain, Plan
+from predrain.data.ids import OsdId
 
 
 def find_osd_to_fill(view: ClusterView, drain: Drain, context: Context) -> OsdId | None:

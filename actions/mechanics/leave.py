@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.flight import Allowance
-from actions.guards.verdict import Refuse
-from actions.ledger import found, is_in_map, is_ours, same
-from actions.mechanics import affinity
-from actions.mechanics.batch import Batch, back
-from actions.mechanics.restore import Return
-from actions.policy import Policy
-from actions.throttle import shared, to_give_back
-from data.drain import Drain
-from data.setting import Before, OsdAffinity, OsdFlag, Setting, UpmapItem, Yielded
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.flight import Allowance
+from predrain.actions.guards.verdict import Refuse
+from predrain.actions.ledger import found, is_in_map, is_ours, same
+from predrain.actions.mechanics import affinity
+from predrain.actions.mechanics.batch import Batch, back
+from predrain.actions.mechanics.restore import Return
+from predrain.actions.policy import Policy
+from predrain.actions.throttle import shared, to_give_back
+from predrain.data.drain import Drain
+from predrain.data.setting import Before, OsdAffinity, OsdFlag, Setting, UpmapItem, Yielded
 
 SENDS_NOTHING = frozenset({"halt", "lease", "unknown-release"})
 """Guards that hold the end of a given-up cancel. It moves no data, so no other may keep the balancer off."""

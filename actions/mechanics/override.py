@@ -12,23 +12,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from actions.cluster.port import Command, RemoveUpmap, Reweight
-from actions.cluster.view import ClusterView, Pg
-from actions.context import Context
-from actions.crush.choose import CannotPlace
-from actions.crush.hashing import hash2
-from actions.crush.raw_sets import find_placement_seeds
-from actions.flight import Allowance
-from actions.foresight import can_upmap, compute_present_up, placed
-from actions.guards.verdict import count
-from actions.ledger import found, pinned, same
-from actions.mechanics.batch import Batch, Bound, bound_for, list_servers, pin, serving
-from actions.mechanics.void import void
-from actions.survey import whole
-from actions.topology import domains, pairs_for
-from data.drain import Drain, Move
-from data.ids import OsdId, PgId, pg_seed
-from data.setting import UpmapItem
+from predrain.actions.cluster.port import Command, RemoveUpmap, Reweight
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.context import Context
+from predrain.actions.crush.choose import CannotPlace
+from predrain.actions.crush.hashing import hash2
+from predrain.actions.crush.raw_sets import find_placement_seeds
+from predrain.actions.flight import Allowance
+from predrain.actions.foresight import can_upmap, compute_present_up, placed
+from predrain.actions.guards.verdict import count
+from predrain.actions.ledger import found, pinned, same
+from predrain.actions.mechanics.batch import Batch, Bound, bound_for, list_servers, pin, serving
+from predrain.actions.mechanics.void import void
+from predrain.actions.survey import whole
+from predrain.actions.topology import domains, pairs_for
+from predrain.data.drain import Drain, Move
+from predrain.data.ids import OsdId, PgId, pg_seed
+from predrain.data.setting import UpmapItem
 
 FULL = 65536
 _CHUNK = 1024

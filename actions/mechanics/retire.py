@@ -9,20 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from actions.cluster.port import Command, CrushReweight, RemoveUpmap, SetFlag
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.flight import Allowance, stirrable
-from actions.foresight import Placement, compute_present_up, placed, stirred_by, weighed, why_no_crush_weight
-from actions.guards.verdict import count
-from actions.ledger import Pairs, command_for, found, pinned, same, write_pairs
-from actions.mechanics.batch import Batch, Bound, bound_for, pin
-from actions.mechanics.weight import GRAIN
-from actions.survey import Survey, whole
-from actions.topology import applied, domains, pairs_for
-from data.drain import Drain, Mechanic
-from data.ids import OsdId, PgId
-from data.setting import UpmapItem
+from predrain.actions.cluster.port import Command, CrushReweight, RemoveUpmap, SetFlag
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.flight import Allowance, stirrable
+from predrain.actions.foresight import (
+    Placement,
+    compute_present_up,
+    placed,
+    stirred_by,
+    weighed,
+    why_no_crush_weight,
+)
+from predrain.actions.guards.verdict import count
+from predrain.actions.ledger import Pairs, command_for, found, pinned, same, write_pairs
+from predrain.actions.mechanics.batch import Batch, Bound, bound_for, pin
+from predrain.actions.mechanics.weight import GRAIN
+from predrain.actions.survey import Survey, whole
+from predrain.actions.topology import applied, domains, pairs_for
+from predrain.data.drain import Drain, Mechanic
+from predrain.data.ids import OsdId, PgId
+from predrain.data.setting import UpmapItem
 
 FLAGS = ("norebalance", "nobackfill")
 

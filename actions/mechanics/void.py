@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from actions.cluster.view import ClusterView
-from actions.crush.choose import CannotPlace
-from actions.foresight import Placement, placed
-from actions.ledger import Pairs
-from actions.topology import applied, domains
-from data.ids import PgId
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.crush.choose import CannotPlace
+from predrain.actions.foresight import Placement, placed
+from predrain.actions.ledger import Pairs
+from predrain.actions.topology import applied, domains
+from predrain.data.ids import PgId
 
 
 def void(view: ClusterView, after: Placement) -> frozenset[PgId]:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.crush.map import ITEM_NONE
-from actions.flight import Allowance, in_flight
-from actions.foresight import placed
-from actions.mechanics.batch import Batch, pin, serving
-from actions.space import remaining
-from actions.topology import applied, domains, pairs_for
-from data.drain import Drain, Move
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.crush.map import ITEM_NONE
+from predrain.actions.flight import Allowance, in_flight
+from predrain.actions.foresight import placed
+from predrain.actions.mechanics.batch import Batch, pin, serving
+from predrain.actions.space import remaining
+from predrain.actions.topology import applied, domains, pairs_for
+from predrain.data.drain import Drain, Move
+from predrain.data.ids import OsdId, PgId
 
 
 def next_pins(

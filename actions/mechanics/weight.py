@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from actions.cluster.port import Command, CrushReweight, RemoveUpmap
-from actions.cluster.view import ClusterView
-from actions.flight import Allowance
-from actions.foresight import compute_present_up, placed, stirred_by, weighed, why_no_crush_weight
-from actions.guards.verdict import count
-from actions.mechanics.batch import Batch, bound_for, list_servers
-from actions.mechanics.void import void
-from actions.survey import whole
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.port import Command, CrushReweight, RemoveUpmap
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.flight import Allowance
+from predrain.actions.foresight import compute_present_up, placed, stirred_by, weighed, why_no_crush_weight
+from predrain.actions.guards.verdict import count
+from predrain.actions.mechanics.batch import Batch, bound_for, list_servers
+from predrain.actions.mechanics.void import void
+from predrain.actions.survey import whole
+from predrain.data.ids import OsdId, PgId
 
 GRAIN = 1 / 65536
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from actions.cluster.view import ClusterView, Pg
-from actions.foresight import placed
-from actions.guards.verdict import count
-from actions.survey import Survey
-from data.ids import OsdId
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.foresight import placed
+from predrain.actions.guards.verdict import count
+from predrain.actions.survey import Survey
+from predrain.data.ids import OsdId
 
 
 def disagreement(view: ClusterView, pgs: Iterable[Pg], survey: Survey, suspects: Iterable[OsdId]) -> str:

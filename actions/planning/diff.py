@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from actions.cluster.view import ClusterView
-from actions.crush.map import ITEM_NONE
-from data.drain import Plan
-from data.ids import PgId
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.crush.map import ITEM_NONE
+from predrain.data.drain import Plan
+from predrain.data.ids import PgId
 
 _UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"))
 

@@ -6,21 +6,21 @@ suspect's PGs change. A target that would pass its limit gives way to a less ful
 
 from __future__ import annotations
 
-from actions.cluster.view import ClusterView, Pg
-from actions.context import Context
-from actions.foresight import placed, stirred_by, why_no_crush_weight, why_no_upmap
-from actions.guards.verdict import count
-from actions.planning.agreement import disagreement
-from actions.planning.figures import Draft, sealed, unplaceable
-from actions.planning.inside import inside_host
-from actions.planning.routes import moves_between, routes
-from actions.planning.sickness import hurts, may_stop
-from actions.policy import Policy
-from actions.risk import by_risk
-from actions.space import Room, promised_by_others, room
-from actions.survey import whole
-from data.drain import Drain, Mechanic, Move, Plan
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.context import Context
+from predrain.actions.foresight import placed, stirred_by, why_no_crush_weight, why_no_upmap
+from predrain.actions.guards.verdict import count
+from predrain.actions.planning.agreement import disagreement
+from predrain.actions.planning.figures import Draft, sealed, unplaceable
+from predrain.actions.planning.inside import inside_host
+from predrain.actions.planning.routes import moves_between, routes
+from predrain.actions.planning.sickness import hurts, may_stop
+from predrain.actions.policy import Policy
+from predrain.actions.risk import by_risk
+from predrain.actions.space import Room, promised_by_others, room
+from predrain.actions.survey import whole
+from predrain.data.drain import Drain, Mechanic, Move, Plan
+from predrain.data.ids import OsdId, PgId
 
 _LADDER_BY_WEIGHT = (
     "Ladder by CRUSH weight: PGs of others move too, as much again for each bucket level above."

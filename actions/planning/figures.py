@@ -10,18 +10,28 @@ import math
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.foresight import placed
-from actions.guards.verdict import count
-from actions.messages import describe_estimate, describe_limit
-from actions.planning.diff import in_units
-from actions.policy import Policy
-from actions.space import Room, waiting, when_done
-from actions.weighing import weigh_one
-from data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Bound, Drain, Mechanic, Move, Plan, Target
-from data.ids import OsdId, PgId
-from data.outlook import GRID_DAYS, Outlook
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.foresight import placed
+from predrain.actions.guards.verdict import count
+from predrain.actions.messages import describe_estimate, describe_limit
+from predrain.actions.planning.diff import in_units
+from predrain.actions.policy import Policy
+from predrain.actions.space import Room, waiting, when_done
+from predrain.actions.weighing import weigh_one
+from predrain.data.drain import (
+    AFTER,
+    AFTER_OVERRIDE,
+    AFTER_WEIGHT,
+    Bound,
+    Drain,
+    Mechanic,
+    Move,
+    Plan,
+    Target,
+)
+from predrain.data.ids import OsdId, PgId
+from predrain.data.outlook import GRID_DAYS, Outlook
 
 SUREST = 0.999
 """A chance to live on is never told as certain: above this it is only told to be above."""

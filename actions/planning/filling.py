@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from actions.cluster.view import ClusterView, Osd
-from actions.context import Context
-from actions.foresight import placed, stirred_by
-from actions.planning.figures import Draft, sealed
-from actions.planning.routes import moves_between
-from actions.policy import Policy
-from actions.space import Room, promised_by_others, room
-from data.drain import Drain, DrainState, Mechanic, Move, Plan
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.view import ClusterView, Osd
+from predrain.actions.context import Context
+from predrain.actions.foresight import placed, stirred_by
+from predrain.actions.planning.figures import Draft, sealed
+from predrain.actions.planning.routes import moves_between
+from predrain.actions.policy import Policy
+from predrain.actions.space import Room, promised_by_others, room
+from predrain.data.drain import Drain, DrainState, Mechanic, Move, Plan
+from predrain.data.ids import OsdId, PgId
 
 FULL = 1.0
 """The override at which an OSD has its whole share."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from actions.cluster.view import ClusterView, Pg
-from actions.foresight import placed, stirred_by, weighed, why_no_crush_weight
-from actions.guards.verdict import count
-from actions.planning.routes import moves_between
-from actions.survey import whole
-from data.drain import Drain, Move
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.foresight import placed, stirred_by, weighed, why_no_crush_weight
+from predrain.actions.guards.verdict import count
+from predrain.actions.planning.routes import moves_between
+from predrain.actions.survey import whole
+from predrain.data.drain import Drain, Move
+from predrain.data.ids import OsdId, PgId
 
 _NO_SETS = (
     "remove them (ceph osd crush weight-set rm-compat, ceph osd crush weight-set rm POOL), or drain by hand."

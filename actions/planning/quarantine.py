@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.crush.choose import CannotPlace
-from actions.guards.verdict import count
-from actions.mechanics.affinity import led
-from actions.planning.figures import steps_seconds
-from actions.policy import Policy
-from data.drain import Drain, Mechanic, Plan
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.crush.choose import CannotPlace
+from predrain.actions.guards.verdict import count
+from predrain.actions.mechanics.affinity import led
+from predrain.actions.planning.figures import steps_seconds
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, Mechanic, Plan
 
 
 def plan_quarantine(view: ClusterView, drain: Drain, policy: Policy, _context: Context) -> Plan:

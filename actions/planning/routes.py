@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from actions.cluster.view import ClusterView, Pg
-from actions.crush.map import ITEM_NONE
-from actions.fate import Fates, crowded, fates
-from actions.foresight import Placement, placed
-from actions.messages import describe_limit
-from actions.space import Room
-from actions.topology import Domains, applied, domains, pairs_for
-from data.drain import Move
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.crush.map import ITEM_NONE
+from predrain.actions.fate import Fates, crowded, fates
+from predrain.actions.foresight import Placement, placed
+from predrain.actions.messages import describe_limit
+from predrain.actions.space import Room
+from predrain.actions.topology import Domains, applied, domains, pairs_for
+from predrain.data.drain import Move
+from predrain.data.ids import OsdId, PgId
 
 
 @dataclass(frozen=True, slots=True)

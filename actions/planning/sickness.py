@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.guards.verdict import count
-from data.drain import Drain
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.guards.verdict import count
+from predrain.data.drain import Drain
 
 
 def hurts(drain: Drain, context: Context) -> str:

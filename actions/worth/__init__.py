@@ -4,10 +4,10 @@ Out: the shares of bytes that were moved in time and for nothing (Li 2016), with
 The decisions are those that run on a cluster (`actions.decide`); only the movement of bytes is a model. No I/O.
 """
 
-from actions.worth.given import Fates, Forecasts, Layout, Notch, NothingToReplay, laid_out
-from actions.worth.ladder import HERE, Rung, ladder, table
-from actions.worth.replay import Drained, Replayed, replay
-from actions.worth.tally import Interval, Worth, worth_of
+from predrain.actions.worth.given import Fates, Forecasts, Layout, Notch, NothingToReplay, laid_out
+from predrain.actions.worth.ladder import HERE, Rung, ladder, table
+from predrain.actions.worth.replay import Drained, Replayed, replay
+from predrain.actions.worth.tally import Interval, Worth, worth_of
 
 __all__ = [
     "HERE",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from actions.cost import ChanceCurve
-from data.refusal import Refusal
+from predrain.actions.cost import ChanceCurve
+from predrain.data.refusal import Refusal
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

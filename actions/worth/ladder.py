@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from actions.cost import COST_MAX
-from actions.policy import Policy
-from actions.worth.given import Fates, Forecasts, Layout, Notch
-from actions.worth.tally import Interval, Worth, worth_of
+from predrain.actions.cost import COST_MAX
+from predrain.actions.policy import Policy
+from predrain.actions.worth.given import Fates, Forecasts, Layout, Notch
+from predrain.actions.worth.tally import Interval, Worth, worth_of
 
 FACTORS = ((0.25, " x 1/4"), (0.5, " x 1/2"), (1.0, ""), (2.0, " x 2"), (4.0, " x 4"))
 """Times the costs that are set."""

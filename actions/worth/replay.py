@@ -21,22 +21,22 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from actions.cluster.view import ClusterView
-from actions.confirmation import ForecastPoint
-from actions.context import Memory
-from actions.cost import ChanceCurve
-from actions.crush.map import CrushMap
-from actions.decide import decide
-from actions.forecast_history import may_pay
-from actions.guards import Refuse
-from actions.policy import Mode, Policy
-from actions.states import ENDED, Event, after
-from actions.steps import Hold, Propose, Refusal, Turn
-from actions.worth.given import Fates, Forecasts, Layout, Notch
-from actions.worth.slots import Slots
-from data.drain import Drain, DrainState
-from data.ids import DeviceId, HostName, OsdId
-from data.outlook import Outlook, Status, borne_out
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.confirmation import ForecastPoint
+from predrain.actions.context import Memory
+from predrain.actions.cost import ChanceCurve
+from predrain.actions.crush.map import CrushMap
+from predrain.actions.decide import decide
+from predrain.actions.forecast_history import may_pay
+from predrain.actions.guards import Refuse
+from predrain.actions.policy import Mode, Policy
+from predrain.actions.states import ENDED, Event, after
+from predrain.actions.steps import Hold, Propose, Refusal, Turn
+from predrain.actions.worth.given import Fates, Forecasts, Layout, Notch
+from predrain.actions.worth.slots import Slots
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.outlook import Outlook, Status, borne_out
 
 NOON = 12
 _A_DAY = timedelta(days=1)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from actions.cluster.view import Osd
-from actions.worth.given import Fates, Ints, Layout
-from data.ids import DeviceId, HostName, OsdId
+from predrain.actions.cluster.view import Osd
+from predrain.actions.worth.given import Fates, Ints, Layout
+from predrain.data.ids import DeviceId, HostName, OsdId
 
 SWAP_DAYS = 7
 

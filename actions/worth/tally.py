@@ -13,9 +13,9 @@ from datetime import date, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from actions.policy import Policy
-from actions.worth.given import WINDOW_DAYS, Fates, Floats, Forecasts, Ints, Layout, Notch
-from actions.worth.replay import Replayed, replay
+from predrain.actions.policy import Policy
+from predrain.actions.worth.given import WINDOW_DAYS, Fates, Floats, Forecasts, Ints, Layout, Notch
+from predrain.actions.worth.replay import Replayed, replay
 
 HORIZON_DAYS = 30
 

@@ -4,12 +4,12 @@ In: readings and latency summaries of this host. Out: envelopes (data.wire) to a
 `Courier` carries, a `Sink` takes.
 """
 
-from collector.delivery.contents import Standing, look
-from collector.delivery.courier import Courier, Pace
-from collector.delivery.file import NoRoom, SpoolUnusable
-from collector.delivery.sink import Answer, Away, Later, LogSink, Sink
-from collector.delivery.spool import Room, Spool
-from collector.delivery.web import BadAddress, WebSink
+from predrain.collector.delivery.contents import Standing, look
+from predrain.collector.delivery.courier import Courier, Pace
+from predrain.collector.delivery.file import NoRoom, SpoolUnusable
+from predrain.collector.delivery.sink import Answer, Away, Later, LogSink, Sink
+from predrain.collector.delivery.spool import Room, Spool
+from predrain.collector.delivery.web import BadAddress, WebSink
 
 __all__ = [
     "Answer",

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.log.port import Record, Topic
+from predrain.data.log.port import Record, Topic
 
 TOPICS: tuple[Topic, ...] = (Topic.READINGS, Topic.LATENCY)
 """In the order of their worth."""

@@ -9,12 +9,12 @@ from random import Random
 
 import structlog
 
-from collector.delivery.sink import Answer, Away, Sink
-from collector.delivery.spool import Batch, Spool
-from data.clock import Clock
-from data.log.port import Record, Topic
-from data.reading import LatencyBatch, Reading
-from data.wire import FUTURE, decode
+from predrain.collector.delivery.sink import Answer, Away, Sink
+from predrain.collector.delivery.spool import Batch, Spool
+from predrain.data.clock import Clock
+from predrain.data.log.port import Record, Topic
+from predrain.data.reading import LatencyBatch, Reading
+from predrain.data.wire import FUTURE, decode
 
 ASIDE = timedelta(minutes=5)
 """Longest that a record which the sink takes another time stays aside: clocks are set, and tokens are exchanged."""

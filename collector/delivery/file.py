@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import structlog
 
-from data.refusal import Refusal
-from data.sqlite_file import Fault, fault, make_durable
+from predrain.data.refusal import Refusal
+from predrain.data.sqlite_file import Fault, fault, make_durable
 
 T = TypeVar("T")
 

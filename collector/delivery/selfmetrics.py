@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from collector.delivery.contents import Standing
+from predrain.collector.delivery.contents import Standing
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from data.log.port import Log, LogFull, Record, Topic
-from data.refusal import Refusal
+from predrain.data.log.port import Log, LogFull, Record, Topic
+from predrain.data.refusal import Refusal
 
 
 class Away(Refusal):

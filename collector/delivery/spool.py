@@ -20,13 +20,13 @@ from random import Random
 from threading import Lock
 from typing import TypeVar
 
-from collector.delivery.contents import TOPICS, UNSAID, Contents, Entry, Old, Standing, losses, size
-from collector.delivery.file import NoRoom, SpoolFile
-from data.ids import HostName
-from data.log.port import Record, Topic
-from data.reading import LatencyBatch, LatencySummary, Reading
-from data.windows import Windows
-from data.wire import Misshapen, encode
+from predrain.collector.delivery.contents import TOPICS, UNSAID, Contents, Entry, Old, Standing, losses, size
+from predrain.collector.delivery.file import NoRoom, SpoolFile
+from predrain.data.ids import HostName
+from predrain.data.log.port import Record, Topic
+from predrain.data.reading import LatencyBatch, LatencySummary, Reading
+from predrain.data.windows import Windows
+from predrain.data.wire import Misshapen, encode
 
 T = TypeVar("T")
 B = TypeVar("B", Reading, LatencyBatch)

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from collector.delivery.sink import Answer, Away, Later
-from data.log.port import Record, Topic
-from data.refusal import Refusal
+from predrain.collector.delivery.sink import Answer, Away, Later
+from predrain.data.log.port import Record, Topic
+from predrain.data.refusal import Refusal
 
 DEADLINE_SECONDS = 30.0
 LONGEST_ANSWER = 1 << 20

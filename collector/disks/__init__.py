@@ -4,7 +4,7 @@ In: smartctl, a clock, who sits on a disk. Out: `Reading`, also of the disks tha
 but the disks' names.
 """
 
-from collector.disks.smartctl import Smartctl, SmartctlMisnamed, Spot
-from collector.disks.watch import DiskWatch, Limits, Scan
+from predrain.collector.disks.smartctl import Smartctl, SmartctlMisnamed, Spot
+from predrain.collector.disks.watch import DiskWatch, Limits, Scan
 
 __all__ = ["DiskWatch", "Limits", "Scan", "Smartctl", "SmartctlMisnamed", "Spot"]

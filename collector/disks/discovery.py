@@ -13,12 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from collector.disks.kernel import is_sata, slots
-from collector.disks.look import Failed, look
-from collector.disks.process import Ended, Job, Programs
-from collector.disks.smartctl import Smartctl, Spot
-from data.smart.json_text import NotJsonError, first_object
-from data.smart.values import JsonObject, member, members, text
+from predrain.collector.disks.kernel import is_sata, slots
+from predrain.collector.disks.look import Failed, look
+from predrain.collector.disks.process import Ended, Job, Programs
+from predrain.collector.disks.smartctl import Smartctl, Spot
+from predrain.data.smart.json_text import NotJsonError, first_object
+from predrain.data.smart.values import JsonObject, member, members, text
 
 _LINE = re.compile(r"#?\s*(\S+) -d (\S+)(?:\s+#.*)?")
 _MOST_DISKS = 2048

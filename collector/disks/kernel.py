@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from collector.disks.smartctl import Spot
-from data.ids import DeviceId
+from predrain.collector.disks.smartctl import Spot
+from predrain.data.ids import DeviceId
 
 _CONTROLLER = re.compile(r"nvme\d+")
 _NAMESPACE = re.compile(r"(nvme\d+)(?:c\d+)?(n\d+)")

@@ -6,11 +6,11 @@ import dataclasses
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from collector.disks.process import Ended
-from collector.disks.smartctl import ASLEEP
-from data.smart import SmartDocument, Undecodable, decode
-from data.smart.exit_status import exit_bits
-from data.unreadable import UnreadableCause
+from predrain.collector.disks.process import Ended
+from predrain.collector.disks.smartctl import ASLEEP
+from predrain.data.smart import SmartDocument, Undecodable, decode
+from predrain.data.smart.exit_status import exit_bits
+from predrain.data.unreadable import UnreadableCause
 
 _LONGEST_WORDS = 300
 _NOT_RUN = "smartctl could not be run"

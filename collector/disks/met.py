@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from collector.disks.look import Failed
-from collector.disks.names import Known
+from predrain.collector.disks.look import Failed
+from predrain.collector.disks.names import Known
 
 
 class Met:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from data.ids import DeviceId
+from predrain.data.ids import DeviceId
 
 _LARGEST_FILE = 4 * 2**20
 _FORMAT = 1

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from data.smart import LARGEST_DOCUMENT
+from predrain.data.smart import LARGEST_DOCUMENT
 
 KEPT_WORDS = 4096
 """Bytes kept of what a program says on stderr."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from data.refusal import Refusal
+from predrain.data.refusal import Refusal
 
 ASLEEP = 3
 """The exit status that we ask smartctl to give for a drive in standby: no failure of its own has it."""

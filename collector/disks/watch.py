@@ -9,18 +9,18 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 
-from collector.disks.discovery import search
-from collector.disks.kernel import block_names, kernel_id, translated_names
-from collector.disks.look import Asleep, Failed, look, taken_at
-from collector.disks.met import Met
-from collector.disks.names import Known, Names
-from collector.disks.process import Ended, Job, Programs
-from collector.disks.smartctl import Smartctl, Spot
-from data.clock import Clock
-from data.ids import DeviceId, HostName
-from data.reading import Protocol, Reading, Seat, Smart, Unreadable
-from data.smart import SmartDocument
-from data.unreadable import UnreadableCause
+from predrain.collector.disks.discovery import search
+from predrain.collector.disks.kernel import block_names, kernel_id, translated_names
+from predrain.collector.disks.look import Asleep, Failed, look, taken_at
+from predrain.collector.disks.met import Met
+from predrain.collector.disks.names import Known, Names
+from predrain.collector.disks.process import Ended, Job, Programs
+from predrain.collector.disks.smartctl import Smartctl, Spot
+from predrain.data.clock import Clock
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Protocol, Reading, Seat, Smart, Unreadable
+from predrain.data.smart import SmartDocument
+from predrain.data.unreadable import UnreadableCause
 
 GONE_FOR = timedelta(hours=24)
 """How long a disk that is listed no more is reported as unreadable: long enough to be seen, and then it was pulled."""

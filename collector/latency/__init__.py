@@ -3,7 +3,7 @@
 In: the OSDs' admin sockets and /proc/diskstats, every 10 to 15 seconds. Out: a `LatencySummary` an OSD and minute.
 """
 
-from collector.latency.sockets import SocketsUnreadable, admin_sockets
-from collector.latency.watch import LatencyWatch, Limits
+from predrain.collector.latency.sockets import SocketsUnreadable, admin_sockets
+from predrain.collector.latency.watch import LatencyWatch, Limits
 
 __all__ = ["LatencyWatch", "Limits", "SocketsUnreadable", "admin_sockets"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from data.ids import OsdId
+from predrain.data.ids import OsdId
 
 _HEADER = 4
 _CHUNK = 1 << 16

@@ -12,7 +12,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from collector.latency.histogram import Histogram
+from predrain.collector.latency.histogram import Histogram
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from data.ids import OsdId
-from data.refusal import Refusal
+from predrain.data.ids import OsdId
+from predrain.data.refusal import Refusal
 
 _OSD = re.compile(r"[\w.-]+-osd\.(\d{1,9})\.asok\Z", re.ASCII)
 _FSID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")

@@ -7,14 +7,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from collector.latency.asking import Question, Silent, ask_all
-from collector.latency.counters import COMMANDS, SLOW, SLOW_LISTED, NotCounted, counted, unknown_command
-from collector.latency.diskstats import disk_use
-from collector.latency.window import Sample, Window, growth
-from data.clock import Clock
-from data.ids import HostName, OsdId
-from data.reading import LatencySummary
-from data.refusal import Refusal
+from predrain.collector.latency.asking import Question, Silent, ask_all
+from predrain.collector.latency.counters import (
+    COMMANDS,
+    SLOW,
+    SLOW_LISTED,
+    NotCounted,
+    counted,
+    unknown_command,
+)
+from predrain.collector.latency.diskstats import disk_use
+from predrain.collector.latency.window import Sample, Window, growth
+from predrain.data.clock import Clock
+from predrain.data.ids import HostName, OsdId
+from predrain.data.reading import LatencySummary
+from predrain.data.refusal import Refusal
 
 _EARLY = timedelta(seconds=1)
 """A sample that comes so little before the end of a window ends it: ticks are never quite even."""

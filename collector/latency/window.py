@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from collector.latency.counters import Counted
-from collector.latency.diskstats import DiskUse
-from collector.latency.histogram import Histogram, quantile_of_means
-from data.ids import HostName, OsdId
-from data.reading import LatencySummary
+from predrain.collector.latency.counters import Counted
+from predrain.collector.latency.diskstats import DiskUse
+from predrain.collector.latency.histogram import Histogram, quantile_of_means
+from predrain.data.ids import HostName, OsdId
+from predrain.data.reading import LatencySummary
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ journal. Out:
 Nothing is written, and nothing is raised for what is missing.
 """
 
-from collector.seats.kernel import KernelErrors
-from collector.seats.named import named_disks
-from collector.seats.patience import Patience
-from collector.seats.seatmap import SeatMap, seat_map
-from collector.seats.volumes import VolumeTags
+from predrain.collector.seats.kernel import KernelErrors
+from predrain.collector.seats.named import named_disks
+from predrain.collector.seats.patience import Patience
+from predrain.collector.seats.seatmap import SeatMap, seat_map
+from predrain.collector.seats.volumes import VolumeTags
 
 __all__ = ["KernelErrors", "Patience", "SeatMap", "VolumeTags", "named_disks", "seat_map"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from data.ids import OsdId
-from data.reading import Role
+from predrain.data.ids import OsdId
+from predrain.data.reading import Role
 
 LARGEST = 64 << 20
 """Bytes. `ceph osd metadata` of 6,000 OSDs has some 20 MB."""

@@ -12,10 +12,10 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from collector.seats.blocks import MOST, followed
-from collector.seats.patience import Patience
-from data.ids import OsdId
-from data.reading import Role
+from predrain.collector.seats.blocks import MOST, followed
+from predrain.collector.seats.patience import Patience
+from predrain.data.ids import OsdId
+from predrain.data.reading import Role
 
 LINKS = {"block": Role.DATA, "block.db": Role.DB, "block.wal": Role.WAL, "journal": Role.JOURNAL}
 _CLASSIC = re.compile(r".+-(\d{1,9})", re.ASCII)

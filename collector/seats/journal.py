@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from collector.disks.process import Job, Programs
-from collector.seats.kmsg import Line
+from predrain.collector.disks.process import Job, Programs
+from predrain.collector.seats.kmsg import Line
 
 SECONDS = 10.0
 """How long journalctl may take; its files may lie on the disk that is dying."""

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from collector.seats.blocks import blocks
-from collector.seats.journal import Journal, Unreadable
-from collector.seats.kmsg import Kmsg, Line
-from collector.seats.loglines import logged
-from collector.seats.tally import Tally
+from predrain.collector.seats.blocks import blocks
+from predrain.collector.seats.journal import Journal, Unreadable
+from predrain.collector.seats.kmsg import Kmsg, Line
+from predrain.collector.seats.loglines import logged
+from predrain.collector.seats.tally import Tally
 
 MOST_DISKS = 4_096
 """Names that are counted; more than a kernel can have disks on one host."""

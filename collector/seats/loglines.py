@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from collector.seats.blocks import Blocks, namespace, namespaces
+from predrain.collector.seats.blocks import Blocks, namespace, namespaces
 
 
 class Kind(Enum):

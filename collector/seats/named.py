@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from collector.latency.asking import Question, Silent, ask_all
-from data.ids import OsdId
+from predrain.collector.latency.asking import Question, Silent, ask_all
+from predrain.data.ids import OsdId
 
 LIST = b'{"prefix":"list_devices","format":"json"}'
 """Known to Pacific, Reef and Tentacle."""

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from collector.seats.blocks import Blocks, blocks
-from collector.seats.claims import Claim, metadata_claims, volume_claims
-from collector.seats.folders import Folder, folders
-from collector.seats.patience import Patience
-from data.ids import OsdId
-from data.reading import Role, Seat
+from predrain.collector.seats.blocks import Blocks, blocks
+from predrain.collector.seats.claims import Claim, metadata_claims, volume_claims
+from predrain.collector.seats.folders import Folder, folders
+from predrain.collector.seats.patience import Patience
+from predrain.data.ids import OsdId
+from predrain.data.reading import Role, Seat
 
 Places = dict[OsdId, dict[Role, tuple[str, ...]]]
 """Disks by OSD and role; () for a role that the source names and whose disk it cannot tell."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from collector.seats.loglines import Kind
+from predrain.collector.seats.loglines import Kind
 
 QUIET_SECONDS = 60
 """A retry of an ATA command comes 3 s (a bad sector) to 30 s (a timeout) after the one before."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from collector.disks.process import Ended, Job, Programs
+from predrain.collector.disks.process import Ended, Job, Programs
 
 LVS = "/usr/sbin/lvs"
 ASKED = ("--readonly", "--reportformat", "json", "-o", "lv_path,lv_tags,devices")

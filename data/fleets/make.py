@@ -2,7 +2,7 @@
 """Cut the demo's fleet from the 2018 history: drives chosen by a hash of their serial number, never trained
 on.
 
-Run: python -m data.fleets.make ST4000DM000_2018H1_DAILY.parquet
+Run: python -m predrain.data.fleets.make ST4000DM000_2018H1_DAILY.parquet
 Writes heldout_serials.txt (1 in 20 of all drives) and demo.parquet (those of them that fail, and 500 that do
 not).
 """

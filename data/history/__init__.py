@@ -7,10 +7,10 @@ power-on hours, then of the files). `failure` is read by `data.lifespan` for tra
 by nobody.
 """
 
-from data.history.files import HistoryFiles, Part
-from data.history.rows import EPOCH, FIRST_DAY, History, Told
-from data.history.tables import UnreadableHistory, columns_of, day_sql, is_history, table_of
-from data.history.values import LIMITS, believable, believable_one
+from predrain.data.history.files import HistoryFiles, Part
+from predrain.data.history.rows import EPOCH, FIRST_DAY, History, Told
+from predrain.data.history.tables import UnreadableHistory, columns_of, day_sql, is_history, table_of
+from predrain.data.history.values import LIMITS, believable, believable_one
 
 __all__ = [
     "EPOCH",

@@ -19,11 +19,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from data.ids import DeviceId
-from data.outcome import Fate, Outcome
-from data.reading import Reading, Smart
-from data.refusal import Refusal
-from data.store.port import Store
+from predrain.data.ids import DeviceId
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.reading import Reading, Smart
+from predrain.data.refusal import Refusal
+from predrain.data.store.port import Store
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,8 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from data.history.rows import EPOCH, FIRST_DAY, History, Keep, Told, history_of
-from data.history.tables import (
+from predrain.data.history.rows import EPOCH, FIRST_DAY, History, Keep, Told, history_of
+from predrain.data.history.tables import (
     CANONICAL,
     Table,
     UnreadableHistory,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.history.values import LIMITS, believable
+from predrain.data.history.values import LIMITS, believable
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from data.history.values import LIMITS
-from data.refusal import Refusal
+from predrain.data.history.values import LIMITS
+from predrain.data.refusal import Refusal
 
 if TYPE_CHECKING:
     import duckdb

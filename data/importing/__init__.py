@@ -5,6 +5,6 @@ In: files, answers of a cluster, rows of a query. Out: `Part`s, each a stream of
 Nothing is stored and nothing judged here: what may come in is for `data.wire.accept`.
 """
 
-from data.importing.port import Item, NoScrape, Part, Unusable, files_below
+from predrain.data.importing.port import Item, NoScrape, Part, Unusable, files_below
 
 __all__ = ["Item", "NoScrape", "Part", "Unusable", "files_below"]

@@ -11,12 +11,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from data.history import UnreadableHistory, is_history, table_of
-from data.history.tables import is_parquet, types_of
-from data.ids import HostName
-from data.importing.port import Item, Part, Unusable, version_of
-from data.importing.rows import SMART_COLUMN, NoReading, Shape
-from data.outcome import Fate, Outcome
+from predrain.data.history import UnreadableHistory, is_history, table_of
+from predrain.data.history.tables import is_parquet, types_of
+from predrain.data.ids import HostName
+from predrain.data.importing.port import Item, Part, Unusable, version_of
+from predrain.data.importing.rows import SMART_COLUMN, NoReading, Shape
+from predrain.data.outcome import Fate, Outcome
 
 if TYPE_CHECKING:
     import duckdb

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from data.ids import DeviceId, HostName
-from data.importing.port import Item, NoScrape, Part, Unusable, version_of
-from data.importing.rows import NoReading, Shape
-from data.reading import Reading
-from data.smart import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.importing.port import Item, NoScrape, Part, Unusable, version_of
+from predrain.data.importing.rows import NoReading, Shape
+from predrain.data.reading import Reading
+from predrain.data.smart import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
 
 ENDINGS = (".json",)
 LARGEST_FILE = 16 * LARGEST_DOCUMENT

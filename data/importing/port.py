@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
-from data.outcome import Outcome
-from data.reading import Reading
-from data.refusal import Refusal
+from predrain.data.outcome import Outcome
+from predrain.data.reading import Reading
+from predrain.data.refusal import Refusal
 
 
 class NothingToImport(Refusal):

@@ -14,11 +14,11 @@ from dataclasses import fields, replace
 from datetime import UTC, date, datetime, tzinfo
 from decimal import Decimal, InvalidOperation
 
-from data.device_id import device_id
-from data.ids import DeviceId, HostName
-from data.importing.port import NO_ZONE, utc
-from data.reading import Counters, Identity, Protocol, Reading, Smart
-from data.smart import ata
+from predrain.data.device_id import device_id
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.importing.port import NO_ZONE, utc
+from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
+from predrain.data.smart import ata
 
 NAMES = {9: "Power_On_Hours", 194: "Temperature_Celsius", 241: "Total_LBAs_Written", 242: "Total_LBAs_Read"}
 """What smartctl calls these of a hard disk that it does not know; the others keep their number's common meaning."""

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from data.ids import HostName
-from data.importing.port import NO_ZONE, Item, Part, Unusable, utc, version_of
-from data.reading import Reading
-from data.smart import LARGEST_DOCUMENT, Undecodable, decode
-from data.smart.json_text import documents, is_list
-from data.smart.text import is_text, runs
+from predrain.data.ids import HostName
+from predrain.data.importing.port import NO_ZONE, Item, Part, Unusable, utc, version_of
+from predrain.data.reading import Reading
+from predrain.data.smart import LARGEST_DOCUMENT, Undecodable, decode
+from predrain.data.smart.json_text import documents, is_list
+from predrain.data.smart.text import is_text, runs
 
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
 TEXT_ENDINGS = (".txt", ".log", ".out", ".smart", ".smartctl")

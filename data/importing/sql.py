@@ -9,10 +9,10 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from data.ids import HostName
-from data.importing.port import Item, Part, Unusable
-from data.importing.rows import COLUMNS, SMART_COLUMN, NoReading, Shape
-from data.refusal import Refusal
+from predrain.data.ids import HostName
+from predrain.data.importing.port import Item, Part, Unusable
+from predrain.data.importing.rows import COLUMNS, SMART_COLUMN, NoReading, Shape
+from predrain.data.refusal import Refusal
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Engine

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import islice
 from threading import Lock
 
-from data.log.port import Delivered, LogFull, Record, Topic
-from data.refusal import Refusal
+from predrain.data.log.port import Delivered, LogFull, Record, Topic
+from predrain.data.refusal import Refusal
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
-from data.log.port import Delivered, LogFull, Record, Topic
-from data.refusal import Refusal
-from data.sqlite_file import BUSY_SECONDS, Fault, fault, make_durable
+from predrain.data.log.port import Delivered, LogFull, Record, Topic
+from predrain.data.refusal import Refusal
+from predrain.data.sqlite_file import BUSY_SECONDS, Fault, fault, make_durable
 
 FORMAT = 1
 """Kept in the file's `user_version`; 0 is a new file."""

@@ -6,6 +6,6 @@ In: the bytes that smartctl printed for one device, as JSON or as text (`data.sm
 Nothing is probed here: that is the collector's.
 """
 
-from data.smart.document import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
+from predrain.data.smart.document import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
 
 __all__ = ["LARGEST_DOCUMENT", "SmartDocument", "Undecodable", "decode"]

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from data.outside_text import ATTRIBUTE_NAME
-from data.reading import Attribute, Counters, Identity, Protocol, Smart
-from data.smart import logs
-from data.smart.cross_checks import choose_power_on_hours, choose_temperature
-from data.smart.packed import LARGEST_REPORTED_UNCORRECTABLE, decoded, packs_rates, shown, unpacked
-from data.smart.traffic import bytes_read, bytes_written
-from data.smart.values import (
+from predrain.data.outside_text import ATTRIBUTE_NAME
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Smart
+from predrain.data.smart import logs
+from predrain.data.smart.cross_checks import choose_power_on_hours, choose_temperature
+from predrain.data.smart.packed import LARGEST_REPORTED_UNCORRECTABLE, decoded, packs_rates, shown, unpacked
+from predrain.data.smart.traffic import bytes_read, bytes_written
+from predrain.data.smart.values import (
     JsonObject,
     count,
     integer,

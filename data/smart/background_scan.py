@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from data.smart.values import JsonObject, count, integer, member
+from predrain.data.smart.values import JsonObject, count, integer, member
 
 KEY: Final = "scsi_background_scan"
 _UNRECOVERED: Final = (3, 4)

@@ -12,17 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from data.device_id import device_id
-from data.ids import DeviceId
-from data.outside_text import MESSAGE, clean_text
-from data.reading import Counters, Protocol, Smart
-from data.refusal import Refusal
-from data.smart import ata, nvme, scsi
-from data.smart.exit_status import COMMAND_FAILED, VERDICT_FAILED, exit_bits, read_failed
-from data.smart.json_text import LARGEST_DOCUMENT, NotJsonError, first_object, is_list
-from data.smart.text import NotTextError, is_text, stops, transcript
-from data.smart.values import JsonObject, count, integer, member, members, text
-from data.unreadable import UnreadableCause
+from predrain.data.device_id import device_id
+from predrain.data.ids import DeviceId
+from predrain.data.outside_text import MESSAGE, clean_text
+from predrain.data.reading import Counters, Protocol, Smart
+from predrain.data.refusal import Refusal
+from predrain.data.smart import ata, nvme, scsi
+from predrain.data.smart.exit_status import COMMAND_FAILED, VERDICT_FAILED, exit_bits, read_failed
+from predrain.data.smart.json_text import LARGEST_DOCUMENT, NotJsonError, first_object, is_list
+from predrain.data.smart.text import NotTextError, is_text, stops, transcript
+from predrain.data.smart.values import JsonObject, count, integer, member, members, text
+from predrain.data.unreadable import UnreadableCause
 
 __all__ = ["LARGEST_DOCUMENT", "SmartDocument", "Undecodable", "decode"]
 

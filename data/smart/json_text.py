@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from data.smart.values import JsonObject
+from predrain.data.smart.values import JsonObject
 
 LARGEST_DOCUMENT = 16 * 2**20
 """Bytes. The largest real output known (every log of a drive with a long history) is below 1 MiB."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from data.reading import Logs
-from data.smart.values import JsonObject, count, member, members, text
+from predrain.data.reading import Logs
+from predrain.data.smart.values import JsonObject, count, member, members, text
 
 _SELF_TESTS = 20  # entries of the SCSI log (SPC-5, 7.3.17)
 _EXTENDED, _BACKGROUND_LONG, _FOREGROUND_LONG = 2, 2, 6

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import re
 
-from data.reading import Counters, Identity, Protocol, Smart
-from data.smart import logs
-from data.smart.values import LARGEST, JsonObject, count, member, members, named, percent, serial, temperature
+from predrain.data.reading import Counters, Identity, Protocol, Smart
+from predrain.data.smart import logs
+from predrain.data.smart.values import (
+    LARGEST,
+    JsonObject,
+    count,
+    member,
+    members,
+    named,
+    percent,
+    serial,
+    temperature,
+)
 
 _DATA_UNIT_BYTES = 512_000
 _HEXADECIMAL = re.compile(r"(?:0x)?([0-9a-f]{16}|[0-9a-f]{32})")

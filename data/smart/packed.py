@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from data.reading import Identity
+from predrain.data.reading import Identity
 
 LARGEST_REPORTED_UNCORRECTABLE = 2**32
 """Fujitsu packs attribute 187; what exceeds this is no count."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from data.reading import Counters, Identity, Protocol, Smart
-from data.smart import logs
-from data.smart.background_scan import count_unreadable_blocks
-from data.smart.values import (
+from predrain.data.reading import Counters, Identity, Protocol, Smart
+from predrain.data.smart import logs
+from predrain.data.smart.background_scan import count_unreadable_blocks
+from predrain.data.smart.values import (
     LARGEST,
     JsonObject,
     count,

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from data.reading import Attribute
-from data.smart.values import LARGEST
+from predrain.data.reading import Attribute
+from predrain.data.smart.values import LARGEST
 
 _WRAP_SECTORS = 2**32
 # GB and GiB differ by 7 %; attribute and statistics are read at slightly different times.

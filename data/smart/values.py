@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from data.device_id import names_one_drive
-from data.outside_text import MODEL, clean_identifier, clean_text
+from predrain.data.device_id import names_one_drive
+from predrain.data.outside_text import MODEL, clean_identifier, clean_text
 
 JsonObject = Mapping[str, object]
 

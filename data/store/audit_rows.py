@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from data.store import chain
-from data.store.database import Database
-from data.store.port import AuditChain
+from predrain.data.store import chain
+from predrain.data.store.database import Database
+from predrain.data.store.port import AuditChain
 
 
 class AuditRows:

@@ -12,9 +12,9 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from data.store import schema
-from data.store.database import Database
-from data.store.port import AUDIT, AuditChain, ChainBreak
+from predrain.data.store import schema
+from predrain.data.store.database import Database
+from predrain.data.store.port import AUDIT, AuditChain, ChainBreak
 
 GENESIS = bytes(32)
 """What stands before the first line of all."""

@@ -10,12 +10,12 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Select, and_, select
 
-from data.ids import DeviceId
-from data.reading import Reading
-from data.store import documents, schema
-from data.store.database import Database
-from data.store.port import Checkpoint
-from data.store.schema import instant, microseconds
+from predrain.data.ids import DeviceId
+from predrain.data.reading import Reading
+from predrain.data.store import documents, schema
+from predrain.data.store.database import Database
+from predrain.data.store.port import Checkpoint
+from predrain.data.store.schema import instant, microseconds
 
 
 def rows_of(checkpoints: Iterable[Checkpoint]) -> list[dict[str, Any]]:

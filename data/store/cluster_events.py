@@ -7,11 +7,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, select
 
-from data.cluster_event import ClusterEvent, ClusterEventKind
-from data.store import schema
-from data.store.database import Database
-from data.store.schema import microseconds
-from data.wire import bodies
+from predrain.data.cluster_event import ClusterEvent, ClusterEventKind
+from predrain.data.store import schema
+from predrain.data.store.database import Database
+from predrain.data.store.schema import microseconds
+from predrain.data.wire import bodies
 
 _EVENTS = schema.cluster_events
 

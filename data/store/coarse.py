@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from data.reading import LatencySummary
+from predrain.data.reading import LatencySummary
 
 SECONDS = 600
 

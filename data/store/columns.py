@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from data.ids import HostName
-from data.reading import LatencySummary
-from data.windows import COLUMNS, Windows
-from data.wire.shape import Misshapen
+from predrain.data.ids import HostName
+from predrain.data.reading import LatencySummary
+from predrain.data.windows import COLUMNS, Windows
+from predrain.data.wire.shape import Misshapen
 
 _FIELDS = (
     *("osd", "window_seconds", "operations"),

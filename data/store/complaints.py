@@ -8,8 +8,15 @@ from contextlib import contextmanager
 from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
-from data.refusal import Refusal
-from data.store.faults import StoreAway, StoreBusy, StoreDenied, StoreFull, StoreOutdated, StoreUnreadable
+from predrain.data.refusal import Refusal
+from predrain.data.store.faults import (
+    StoreAway,
+    StoreBusy,
+    StoreDenied,
+    StoreFull,
+    StoreOutdated,
+    StoreUnreadable,
+)
 
 _AGAIN = ("40001", "40P01", "57P01", "57P02", "57P03")
 """Serialisation failure, deadlock; shut down by an administrator, by a crash, not up yet."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Column, ColumnElement, Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from data.store.faults import SetAside
+from predrain.data.store.faults import SetAside
 
 T = TypeVar("T")
 

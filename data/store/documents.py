@@ -9,9 +9,9 @@ from typing import Final, Generic, TypeVar
 
 import zstandard
 
-from data.wire import bodies
-from data.wire.bodies import Body
-from data.wire.shape import Misshapen
+from predrain.data.wire import bodies
+from predrain.data.wire.bodies import Body
+from predrain.data.wire.shape import Misshapen
 
 T = TypeVar("T")
 

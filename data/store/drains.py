@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, select
 
-from data.cluster_event import tell_drain
-from data.drain import Drain
-from data.store import documents, schema, upkeep
-from data.store.cluster_events import append_events
-from data.store.database import Database
-from data.store.faults import StoreUnreadable
-from data.store.port import RevisionConflict
-from data.store.schema import microseconds
+from predrain.data.cluster_event import tell_drain
+from predrain.data.drain import Drain
+from predrain.data.store import documents, schema, upkeep
+from predrain.data.store.cluster_events import append_events
+from predrain.data.store.database import Database
+from predrain.data.store.faults import StoreUnreadable
+from predrain.data.store.port import RevisionConflict
+from predrain.data.store.schema import microseconds
 
 _DRAINS = schema.drains
 _MOST_NAMED = 500

@@ -10,9 +10,9 @@ from typing import Final, TypeVar
 import structlog
 from sqlalchemy.exc import DBAPIError
 
-from data.refusal import Refusal
-from data.sqlite_file import Fault, fault
-from data.wire.shape import Misshapen
+from predrain.data.refusal import Refusal
+from predrain.data.sqlite_file import Fault, fault
+from predrain.data.wire.shape import Misshapen
 
 T = TypeVar("T")
 Raw = TypeVar("Raw", bound=Hashable)

@@ -13,13 +13,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, String, cast, func, select
 
-from data.ids import HostName, OsdId
-from data.reading import LatencySummary
-from data.store import schema
-from data.store.columns import pack, unpack
-from data.store.database import Database
-from data.store.schema import instant, microseconds
-from data.windows import Windows
+from predrain.data.ids import HostName, OsdId
+from predrain.data.reading import LatencySummary
+from predrain.data.store import schema
+from predrain.data.store.columns import pack, unpack
+from predrain.data.store.database import Database
+from predrain.data.store.schema import instant, microseconds
+from predrain.data.windows import Windows
 
 TABLE, _OSDS = schema.host_latency, schema.latency_osds
 _told = select(_OSDS.c.osd, _OSDS.c.host)

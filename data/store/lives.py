@@ -9,12 +9,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, select
 
-from data.ids import DeviceId, OsdId
-from data.life_cycle import LifeChange
-from data.store import schema
-from data.store.database import Database
-from data.store.schema import microseconds
-from data.wire import bodies
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.life_cycle import LifeChange
+from predrain.data.store import schema
+from predrain.data.store.database import Database
+from predrain.data.store.schema import microseconds
+from predrain.data.wire import bodies
 
 _CHANGES = schema.life_changes
 _AT_ONCE = 5_000

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table, select
 
-from data.store import documents, schema
-from data.store.database import Database
-from data.store.port import News
-from data.wire import bodies
-from data.wire.bodies import Body
+from predrain.data.store import documents, schema
+from predrain.data.store.database import Database
+from predrain.data.store.port import News
+from predrain.data.wire import bodies
+from predrain.data.wire.bodies import Body
 
 T = TypeVar("T")
 

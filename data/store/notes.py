@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy import Connection, bindparam, exists, or_, select
 
-from data.store import schema
-from data.store.database import Database
+from predrain.data.store import schema
+from predrain.data.store.database import Database
 
 _NOTES = schema.notes
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from data.store.port import Store
-from data.store.sqlite import SqliteStore
+from predrain.data.store.port import Store
+from predrain.data.store.sqlite import SqliteStore
 
 
 def open_store(place: str | Path) -> Store:
     """The store at `place`: a URL (it holds `://`), or a file, made when it is not there. Raises data.store.faults."""
     if isinstance(place, str) and "://" in place:
-        from data.store.postgres import (
+        from predrain.data.store.postgres import (
             PostgresStore,
         )  # with psycopg, which an embedded start does not wait for
 

@@ -9,14 +9,14 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Protocol
 
-from data.cluster_event import ClusterEvent, ClusterEventKind
-from data.drain import Drain, JournalEntry
-from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import LifeChange
-from data.outcome import Outcome
-from data.outlook import Outlook
-from data.reading import LatencySummary, Reading
-from data.windows import Windows
+from predrain.data.cluster_event import ClusterEvent, ClusterEventKind
+from predrain.data.drain import Drain, JournalEntry
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.life_cycle import LifeChange
+from predrain.data.outcome import Outcome
+from predrain.data.outlook import Outlook
+from predrain.data.reading import LatencySummary, Reading
+from predrain.data.windows import Windows
 
 AUDIT = "audit"
 """The journal that is a chain: each of its lines is bound to the line before it."""

@@ -31,12 +31,12 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.types import UserDefinedType
 
-from data.store import schema
-from data.store.complaints import complained, passing
-from data.store.faults import SetAside, StoreDenied, StoreOutdated, StoreUnreadable
-from data.store.patience import CONNECT_SECONDS, SILENT_SECONDS, WatchedConnection
-from data.store.sql import SqlStore
-from data.store.upkeep import COUNTED
+from predrain.data.store import schema
+from predrain.data.store.complaints import complained, passing
+from predrain.data.store.faults import SetAside, StoreDenied, StoreOutdated, StoreUnreadable
+from predrain.data.store.patience import CONNECT_SECONDS, SILENT_SECONDS, WatchedConnection
+from predrain.data.store.sql import SqlStore
+from predrain.data.store.upkeep import COUNTED
 
 T = TypeVar("T")
 
@@ -152,7 +152,7 @@ class PostgresDatabase:
         self._server.close()
 
     def _check(self, connection: Connection) -> None:
-        from data.store import migrations
+        from predrain.data.store import migrations
 
         held = migrations.version_of(connection)
         if held > schema.VERSION:
@@ -169,7 +169,7 @@ class PostgresDatabase:
 
 def version(url: str) -> int:
     """The version of the store in a database, 0 when there is none yet. Raises as PostgresStore does."""
-    from data.store import migrations
+    from predrain.data.store import migrations
 
     server = _Server(url, STATEMENT_SECONDS)
     try:
@@ -184,7 +184,7 @@ def migrated(url: str, to: int = schema.VERSION) -> tuple[int, int]:
     Of several who do so at once one does it, and the others find it done. Raises StoreUnreadable when the store is
     newer than this predrain, and as PostgresStore does.
     """
-    from data.store import migrations
+    from predrain.data.store import migrations
 
     server = _Server(url, statement_seconds=0)
 

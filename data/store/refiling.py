@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from data.ids import DeviceId
-from data.reading import Reading
-from data.store import documents, schema
-from data.store.database import Database
-from data.store.schema import microseconds
+from predrain.data.ids import DeviceId
+from predrain.data.reading import Reading
+from predrain.data.store import documents, schema
+from predrain.data.store.database import Database
+from predrain.data.store.schema import microseconds
 
 _READINGS, _LATEST = schema.readings, schema.latest_readings
 

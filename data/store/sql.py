@@ -10,24 +10,24 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Select, Table, select
 
-from data.drain import Drain, JournalEntry
-from data.ids import DeviceId, HostName, OsdId
-from data.outcome import Outcome
-from data.outlook import Outlook
-from data.reading import LatencySummary, Reading
-from data.store import chain, checkpointing, documents, latencies, notes, refiling, schema, upkeep
-from data.store.audit_rows import AuditRows
-from data.store.cluster_events import ClusterEventRows
-from data.store.database import Database
-from data.store.drains import Drains
-from data.store.lives import LifeChangeRows
-from data.store.news import news
-from data.store.port import AUDIT, Checkpoint, News
-from data.store.schema import microseconds
-from data.windows import Windows
-from data.wire import bodies
-from data.wire.bodies import Body
-from data.wire.shape import Misshapen
+from predrain.data.drain import Drain, JournalEntry
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.outcome import Outcome
+from predrain.data.outlook import Outlook
+from predrain.data.reading import LatencySummary, Reading
+from predrain.data.store import chain, checkpointing, documents, latencies, notes, refiling, schema, upkeep
+from predrain.data.store.audit_rows import AuditRows
+from predrain.data.store.cluster_events import ClusterEventRows
+from predrain.data.store.database import Database
+from predrain.data.store.drains import Drains
+from predrain.data.store.lives import LifeChangeRows
+from predrain.data.store.news import news
+from predrain.data.store.port import AUDIT, Checkpoint, News
+from predrain.data.store.schema import microseconds
+from predrain.data.windows import Windows
+from predrain.data.wire import bodies
+from predrain.data.wire.bodies import Body
+from predrain.data.wire.shape import Misshapen
 
 T = TypeVar("T")
 Row = Mapping[str, Any]

@@ -26,11 +26,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects import sqlite as dialect
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from data.sqlite_file import BUSY_SECONDS, make_durable
-from data.store import schema
-from data.store.faults import SetAside, StoreFull, StoreUnreadable, explained
-from data.store.sql import SqlStore
-from data.store.upkeep import COUNTED
+from predrain.data.sqlite_file import BUSY_SECONDS, make_durable
+from predrain.data.store import schema
+from predrain.data.store.faults import SetAside, StoreFull, StoreUnreadable, explained
+from predrain.data.store.sql import SqlStore
+from predrain.data.store.upkeep import COUNTED
 
 T = TypeVar("T")
 
@@ -142,7 +142,7 @@ class SqliteDatabase:
             held = connection.execute(select(schema.version.c.version_num)).scalar_one_or_none()
             if held == f"{schema.VERSION:04}":
                 return
-        from data.store import migrations  # with alembic, which a start does not wait for
+        from predrain.data.store import migrations  # with alembic, which a start does not wait for
 
         version = _ours(self.name, connection)
         if self._alone is None:
@@ -182,7 +182,7 @@ def migrated_file(path: Path, to: int) -> tuple[int, int]:
 
     Raises as SqliteStore does. The file is copied first, as there.
     """
-    from data.store import migrations
+    from predrain.data.store import migrations
 
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_SECONDS})
     event.listen(engine, "connect", _prepare)
@@ -204,7 +204,7 @@ def migrated_file(path: Path, to: int) -> tuple[int, int]:
 
 def _ours(name: str, connection: Connection) -> int:
     """The version of the store that is there. Raises StoreUnreadable for a newer one, or when there is none."""
-    from data.store import migrations
+    from predrain.data.store import migrations
 
     version = migrations.version_of(connection)
     if not version:

@@ -15,15 +15,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Delete, Select, Table, bindparam, func, select
 
-from data.ids import DeviceId, HostName, OsdId
-from data.reading import LatencySummary, Reading, Smart
-from data.residence import is_apart
-from data.store import chain, coarse, documents, latencies, lives, schema
-from data.store.database import Database
-from data.store.port import AUDIT
-from data.store.schema import instant, microseconds
-from data.windows import Windows
-from data.wire import bodies
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.reading import LatencySummary, Reading, Smart
+from predrain.data.residence import is_apart
+from predrain.data.store import chain, coarse, documents, latencies, lives, schema
+from predrain.data.store.database import Database
+from predrain.data.store.port import AUDIT
+from predrain.data.store.schema import instant, microseconds
+from predrain.data.windows import Windows
+from predrain.data.wire import bodies
 
 _DAY = 86_400_000_000
 _BIN = coarse.SECONDS * 1_000_000

@@ -5,11 +5,20 @@
 it and where, `Ahead` that its time has not come yet. `DeadLetter` keeps what was refused, with the reason.
 """
 
-from data.wire.acceptance import FUTURE, Ahead, Doubt, Refused, accept, accept_latency, accept_source, doubts
-from data.wire.bodies import AuditEnd, DeadLetter, StoreMark
-from data.wire.envelope import LONGEST, Envelope, Poison, decode, encode
-from data.wire.shape import Misshapen
-from data.wire.windows import accept_windows
+from predrain.data.wire.acceptance import (
+    FUTURE,
+    Ahead,
+    Doubt,
+    Refused,
+    accept,
+    accept_latency,
+    accept_source,
+    doubts,
+)
+from predrain.data.wire.bodies import AuditEnd, DeadLetter, StoreMark
+from predrain.data.wire.envelope import LONGEST, Envelope, Poison, decode, encode
+from predrain.data.wire.shape import Misshapen
+from predrain.data.wire.windows import accept_windows
 
 __all__ = [
     "FUTURE",

@@ -16,11 +16,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from operator import attrgetter
 
-from data.outside_text import DEVICE, is_clean
-from data.reading import Counters, LatencySummary, Reading, Smart
-from data.refusal import Refusal
-from data.residence import BETWEEN, is_apart
-from data.wire.cleaning import clean_reading
+from predrain.data.outside_text import DEVICE, is_clean
+from predrain.data.reading import Counters, LatencySummary, Reading, Smart
+from predrain.data.refusal import Refusal
+from predrain.data.residence import BETWEEN, is_apart
+from predrain.data.wire.cleaning import clean_reading
 
 FUTURE = timedelta(minutes=5)
 """How far a host's clock may run ahead."""

@@ -8,17 +8,17 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from data.cluster_event import ClusterEvent
-from data.drain import Drain, JournalEntry
-from data.ids import DeviceId, HostName
-from data.life_cycle import LifeChange
-from data.log.port import Delivered, Topic
-from data.outcome import Outcome
-from data.outlook import Outlook
-from data.outside_text import DEAD_LETTER_TEXT, clean_identifier, clean_text
-from data.reading import LatencySummary, Reading, Seat, Smart, Unreadable
-from data.unreadable import UnreadableCause, cause_of_older_sentence
-from data.wire.shape import Misshapen, Shape
+from predrain.data.cluster_event import ClusterEvent
+from predrain.data.drain import Drain, JournalEntry
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.life_cycle import LifeChange
+from predrain.data.log.port import Delivered, Topic
+from predrain.data.outcome import Outcome
+from predrain.data.outlook import Outlook
+from predrain.data.outside_text import DEAD_LETTER_TEXT, clean_identifier, clean_text
+from predrain.data.reading import LatencySummary, Reading, Seat, Smart, Unreadable
+from predrain.data.unreadable import UnreadableCause, cause_of_older_sentence
+from predrain.data.wire.shape import Misshapen, Shape
 
 T = TypeVar("T")
 

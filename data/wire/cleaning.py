@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from data.outside_text import (
+from predrain.data.outside_text import (
     ATTRIBUTE_NAME,
     FIRMWARE,
     MODEL,
@@ -18,7 +18,7 @@ from data.outside_text import (
     clean_identifier,
     clean_text,
 )
-from data.reading import Attribute, Identity, Reading, Smart
+from predrain.data.reading import Attribute, Identity, Reading, Smart
 
 
 def clean_reading(reading: Reading) -> Reading:

@@ -10,14 +10,14 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
-from data.outlook import GRID_DAYS, Outlook
-from data.outside_text import PRODUCER, clean_identifier
-from data.reading import LatencyBatch, LatencySummary, Reading
-from data.refusal import Refusal
-from data.wire import bodies
-from data.wire.bodies import Body, DeadLetter, Formed, StoreMark
-from data.wire.shape import Misshapen
-from data.wire.windows import BY_COLUMNS, ONE_BY_ONE
+from predrain.data.outlook import GRID_DAYS, Outlook
+from predrain.data.outside_text import PRODUCER, clean_identifier
+from predrain.data.reading import LatencyBatch, LatencySummary, Reading
+from predrain.data.refusal import Refusal
+from predrain.data.wire import bodies
+from predrain.data.wire.bodies import Body, DeadLetter, Formed, StoreMark
+from predrain.data.wire.shape import Misshapen
+from predrain.data.wire.windows import BY_COLUMNS, ONE_BY_ONE
 
 T = TypeVar("T", Reading, LatencySummary, LatencyBatch, Outlook, DeadLetter, StoreMark)
 

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
-from data.refusal import Refusal
-from data.setting import Setting, read_setting
+from predrain.data.refusal import Refusal
+from predrain.data.setting import Setting, read_setting
 
 T = TypeVar("T")
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from data.ids import HostName
-from data.reading import LatencyBatch, LatencySummary
-from data.windows import COLUMNS, Windows
-from data.wire.acceptance import (
+from predrain.data.ids import HostName
+from predrain.data.reading import LatencyBatch, LatencySummary
+from predrain.data.windows import COLUMNS, Windows
+from predrain.data.wire.acceptance import (
     LONGEST_WINDOW,
     NO_OSD,
     WIDEST_MEASURE,
@@ -21,7 +21,7 @@ from data.wire.acceptance import (
     accept_latency,
     accept_source,
 )
-from data.wire.shape import Misshapen, Shape
+from predrain.data.wire.shape import Misshapen, Shape
 
 _NEEDED = ("osd", "window_seconds", "operations")
 """Columns in which every OSD has something."""

@@ -7,12 +7,18 @@ without a failure column, and is judged beside its peers on the same drives and 
 these sets tried), `run` (all of them, judged), `trial` (what is asked and answered).
 """
 
-from models.backtest.fleets import Fleet, fleets_of
-from models.backtest.left_out import LeaveOut, LeaveOutKind, LeftOutSet, UnknownLeaveOut, parse_leave_out
-from models.backtest.readings import without_fates
-from models.backtest.run import NothingTried, backtest
-from models.backtest.splits import Origin, origins_of
-from models.backtest.trial import Backtest, FleetTrial, LeftOutTrial, OriginTrial, Plan
+from predrain.models.backtest.fleets import Fleet, fleets_of
+from predrain.models.backtest.left_out import (
+    LeaveOut,
+    LeaveOutKind,
+    LeftOutSet,
+    UnknownLeaveOut,
+    parse_leave_out,
+)
+from predrain.models.backtest.readings import without_fates
+from predrain.models.backtest.run import NothingTried, backtest
+from predrain.models.backtest.splits import Origin, origins_of
+from predrain.models.backtest.trial import Backtest, FleetTrial, LeftOutTrial, OriginTrial, Plan
 
 __all__ = [
     "Backtest",

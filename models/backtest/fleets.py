@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from data.history import EPOCH, UnreadableHistory, columns_of, is_history
-from data.lifespan import Source, sources_of
+from predrain.data.history import EPOCH, UnreadableHistory, columns_of, is_history
+from predrain.data.lifespan import Source, sources_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from typing import Final
 
 import numpy as np
 
-from data.refusal import Refusal
-from models.evaluate import Truth
-from models.evaluate.arrays import Bools, Ints
-from models.evaluate.cohort import failures, gather
-from models.family import MAKERS, maker_of
+from predrain.data.refusal import Refusal
+from predrain.models.evaluate import Truth
+from predrain.models.evaluate.arrays import Bools, Ints
+from predrain.models.evaluate.cohort import failures, gather
+from predrain.models.family import MAKERS, maker_of
 
 LEAST: Final = 20
 """Deaths in the judged days from which on a maker or a model is a set of its own."""

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from data.history import History, HistoryFiles
-from models.backtest.fleets import Fleet
-from models.backtest.readings import cut_at, without_fates
-from models.backtest.splits import Origin
-from models.backtest.trial import OriginTrial, Plan
-from models.bundle import Bundle, CorruptBundle
-from models.card import card_of
-from models.evaluate import Truth, compare, read_scores
-from models.evaluate.arrays import Ints
-from models.peers import peer_scores
-from models.peers.columns import further
-from models.score import FRESH, score
-from models.scorefile import ScoreFile
-from models.train import train, write
+from predrain.data.history import History, HistoryFiles
+from predrain.models.backtest.fleets import Fleet
+from predrain.models.backtest.readings import cut_at, without_fates
+from predrain.models.backtest.splits import Origin
+from predrain.models.backtest.trial import OriginTrial, Plan
+from predrain.models.bundle import Bundle, CorruptBundle
+from predrain.models.card import card_of
+from predrain.models.evaluate import Truth, compare, read_scores
+from predrain.models.evaluate.arrays import Ints
+from predrain.models.peers import peer_scores
+from predrain.models.peers.columns import further
+from predrain.models.score import FRESH, score
+from predrain.models.scorefile import ScoreFile
+from predrain.models.train import train, write
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -168,7 +168,7 @@ def _others(
     )
     tables = {answer.name: answer.table for answer in answers if answer.table is not None}
     if plan.challengers:
-        from models.challengers import challenger_scores
+        from predrain.models.challengers import challenger_scores
 
         tables |= challenger_scores(
             plan.challengers,

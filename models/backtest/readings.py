@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from models.evaluate.arrays import DAY_BITS, Ints, drive_day
-from models.evaluate.cohort import gather
-from models.evaluate.truth import Truth, days
+from predrain.models.evaluate.arrays import DAY_BITS, Ints, drive_day
+from predrain.models.evaluate.cohort import gather
+from predrain.models.evaluate.truth import Truth, days
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from data.refusal import Refusal
-from models.backtest.fleets import Fleet, fleets_of
-from models.backtest.origin import Tried, try_origin
-from models.backtest.splits import origins_of
-from models.backtest.trial import Backtest, FleetTrial, OriginTrial, Plan
-from models.backtest.unseen import try_left_out
-from models.evaluate import (
+from predrain.data.refusal import Refusal
+from predrain.models.backtest.fleets import Fleet, fleets_of
+from predrain.models.backtest.origin import Tried, try_origin
+from predrain.models.backtest.splits import origins_of
+from predrain.models.backtest.trial import Backtest, FleetTrial, OriginTrial, Plan
+from predrain.models.backtest.unseen import try_left_out
+from predrain.models.evaluate import (
     NothingToJudge,
     Report,
     Scores,
@@ -25,9 +25,9 @@ from models.evaluate import (
     read_scores,
     read_truth,
 )
-from models.evaluate.arrays import Ints
-from models.peers import refuse_unknown
-from models.train import TooLittleHistory
+from predrain.models.evaluate.arrays import Ints
+from predrain.models.peers import refuse_unknown
+from predrain.models.train import TooLittleHistory
 
 Tell = Callable[[str], None]
 Step = Callable[[int, int], None]
@@ -52,7 +52,7 @@ def backtest(
     """
     refuse_unknown(plan.peers)
     if plan.challengers:
-        from models.challengers import members_of
+        from predrain.models.challengers import members_of
 
         members_of(plan.challengers)
     fleets = fleets_of(paths, threads=plan.threads)

@@ -13,8 +13,8 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from data.history import EPOCH
-from models.evaluate.arrays import Ints
+from predrain.data.history import EPOCH
+from predrain.models.evaluate.arrays import Ints
 
 
 @dataclass(frozen=True, slots=True)

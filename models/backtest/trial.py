@@ -8,11 +8,11 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-from models.backtest.fleets import Fleet
-from models.backtest.left_out import LeaveOut, LeftOutSet
-from models.backtest.splits import Origin
-from models.evaluate import Curves, Report, Truncation
-from models.peers import DEFAULT
+from predrain.models.backtest.fleets import Fleet
+from predrain.models.backtest.left_out import LeaveOut, LeftOutSet
+from predrain.models.backtest.splits import Origin
+from predrain.models.evaluate import Curves, Report, Truncation
+from predrain.models.peers import DEFAULT
 
 QUARTER: Final = 91
 """Days of own experience after which base rates of left-out drives are judged again."""

@@ -15,23 +15,23 @@ from urllib.parse import quote
 
 import numpy as np
 
-from data.history import HistoryFiles
-from models.backtest.fleets import Fleet
-from models.backtest.left_out import LeaveOutKind, LeftOutSet, find_left_out_sets
-from models.backtest.origin import OURS, Tried, train_bundle, write_scores, write_table
-from models.backtest.trial import QUARTER, LeftOutTrial, Plan
-from models.calibrate import WINDOW
-from models.evaluate import NothingToJudge, Scores, Truth, evaluate, rank_only, read_scores
-from models.evaluate.arrays import Bools
-from models.experience import Experience
-from models.family import YEAR, normalize_model
-from models.peers import LEARNERS, peer_scores
-from models.peers.columns import further
-from models.train import TooLittleHistory
+from predrain.data.history import HistoryFiles
+from predrain.models.backtest.fleets import Fleet
+from predrain.models.backtest.left_out import LeaveOutKind, LeftOutSet, find_left_out_sets
+from predrain.models.backtest.origin import OURS, Tried, train_bundle, write_scores, write_table
+from predrain.models.backtest.trial import QUARTER, LeftOutTrial, Plan
+from predrain.models.calibrate import WINDOW
+from predrain.models.evaluate import NothingToJudge, Scores, Truth, evaluate, rank_only, read_scores
+from predrain.models.evaluate.arrays import Bools
+from predrain.models.experience import Experience
+from predrain.models.family import YEAR, normalize_model
+from predrain.models.peers import LEARNERS, peer_scores
+from predrain.models.peers.columns import further
+from predrain.models.train import TooLittleHistory
 
 if TYPE_CHECKING:
-    from data.history import History
-    from models.peers.columns import Columns
+    from predrain.data.history import History
+    from predrain.models.peers.columns import Columns
 
 Tell = Callable[[str], None]
 Step = Callable[[int, int], None]

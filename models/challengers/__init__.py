@@ -7,6 +7,6 @@ period rows), `crossed` (what is learned from all drives, and how good that is o
 `forest`, `logistic`, `sequence` with its `network` (the learners), `blend`, `contest` (scores of any of them).
 """
 
-from models.challengers.contest import NAMES, UnknownChallenger, challenger_scores, members_of
+from predrain.models.challengers.contest import NAMES, UnknownChallenger, challenger_scores, members_of
 
 __all__ = ["NAMES", "UnknownChallenger", "challenger_scores", "members_of"]

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.calibrate import logit
-from models.landmarks import Landmarks
+from predrain.models.calibrate import logit
+from predrain.models.landmarks import Landmarks
 
 DRAWN: Final = 25.0
 """Pseudo-observations by which the weights are drawn to equal ones."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from features.schema import NAMES_IN_ORDER
-from models.challengers.crossed import Forecaster
-from models.challengers.lessons import Lessons, Tell
-from models.challengers.periods import JUDGED, chances, periods_of, within
-from models.family import COLUMNS
-from models.hazard import Recipe, failing, grow, hazards
+from predrain.features.schema import NAMES_IN_ORDER
+from predrain.models.challengers.crossed import Forecaster
+from predrain.models.challengers.lessons import Lessons, Tell
+from predrain.models.challengers.periods import JUDGED, chances, periods_of, within
+from predrain.models.family import COLUMNS
+from predrain.models.hazard import Recipe, failing, grow, hazards
 
 
 def shipped(lessons: Lessons, seed: int, threads: int, tell: Tell) -> Forecaster:

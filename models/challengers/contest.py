@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.history import EPOCH, History
-from data.refusal import Refusal
-from features.ledger import ledger_of
-from features.vector import rows_at
-from models.challengers.blend import Blend, blended
-from models.challengers.boosting import hist_boosting, shipped
-from models.challengers.crossed import Crossed, Learner, crossed
-from models.challengers.forest import forest
-from models.challengers.lessons import Lessons, Sight, Tell, lessons_of, seen
-from models.challengers.logistic import logistic_hazard
-from models.challengers.sequence import require_jax, sequence
-from models.family import Rates
-from models.score import FRESH
+from predrain.data.history import EPOCH, History
+from predrain.data.refusal import Refusal
+from predrain.features.ledger import ledger_of
+from predrain.features.vector import rows_at
+from predrain.models.challengers.blend import Blend, blended
+from predrain.models.challengers.boosting import hist_boosting, shipped
+from predrain.models.challengers.crossed import Crossed, Learner, crossed
+from predrain.models.challengers.forest import forest
+from predrain.models.challengers.lessons import Lessons, Sight, Tell, lessons_of, seen
+from predrain.models.challengers.logistic import logistic_hazard
+from predrain.models.challengers.sequence import require_jax, sequence
+from predrain.models.family import Rates
+from predrain.models.score import FRESH
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from features.ledger import COUNTERS, MINOR, WORK, Floats, Ledger
-from features.vector import rows_at
+from predrain.features.ledger import COUNTERS, MINOR, WORK, Floats, Ledger
+from predrain.features.vector import rows_at
 
 AGO: Final = (0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 14, 17, 21, 25, 30, 36, 45, 60, 75, 90)
 """Days before the landmark at which a frame ends; the next one's day is where it begins."""

@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.challengers.crossed import Forecaster
-from models.challengers.lessons import Lessons, Sight, Tell
-from models.hazard import EDGES
+from predrain.models.challengers.crossed import Forecaster
+from predrain.models.challengers.lessons import Lessons, Sight, Tell
+from predrain.models.hazard import EDGES
 
 TREES: Final = 100
 LEAST: Final = 10

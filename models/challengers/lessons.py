@@ -11,16 +11,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.history import HistoryFiles
-from data.lifespan import Source, sources_of
-from features.ledger import Ledger, ledger_of
-from features.schema import POSITION
-from features.vector import vectors
-from models.challengers.film import CHANNELS, STEPS, films
-from models.family import Rates, family_columns, rates_of
-from models.hazard import Recipe
-from models.landmarks import WEEKLY, Landmarks, draw, joined
-from models.train import TooLittleHistory
+from predrain.data.history import HistoryFiles
+from predrain.data.lifespan import Source, sources_of
+from predrain.features.ledger import Ledger, ledger_of
+from predrain.features.schema import POSITION
+from predrain.features.vector import vectors
+from predrain.models.challengers.film import CHANNELS, STEPS, films
+from predrain.models.family import Rates, family_columns, rates_of
+from predrain.models.hazard import Recipe
+from predrain.models.landmarks import WEEKLY, Landmarks, draw, joined
+from predrain.models.train import TooLittleHistory
 
 FOLDS: Final = 3
 DEATHS: Final = 20

@@ -7,13 +7,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from features.ledger import COUNTERS
-from features.schema import NAMES_IN_ORDER, POSITION
-from models.challengers.crossed import Forecaster
-from models.challengers.lessons import Lessons, Tell
-from models.challengers.periods import chances, periods_of, within
-from models.family import MAKERS
-from models.hazard import INTERVALS
+from predrain.features.ledger import COUNTERS
+from predrain.features.schema import NAMES_IN_ORDER, POSITION
+from predrain.models.challengers.crossed import Forecaster
+from predrain.models.challengers.lessons import Lessons, Tell
+from predrain.models.challengers.periods import chances, periods_of, within
+from predrain.models.family import MAKERS
+from predrain.models.hazard import INTERVALS
 
 STRENGTH: Final = 0.02
 """Inverse of the ridge penalty."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.challengers.film import CHANNELS
-from models.family import MAKERS
-from models.hazard import INTERVALS
+from predrain.models.challengers.film import CHANNELS
+from predrain.models.family import MAKERS
+from predrain.models.hazard import INTERVALS
 
 if TYPE_CHECKING:
     import jax

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from models.challengers.lessons import Lessons
-from models.hazard import INTERVALS, PersonPeriods, failing, person_periods
-from models.landmarks import crc
+from predrain.models.challengers.lessons import Lessons
+from predrain.models.hazard import INTERVALS, PersonPeriods, failing, person_periods
+from predrain.models.landmarks import crc
 
 JUDGED = 3
 """Intervals up to 30 days; the last, to 90 days, is learned from but not asked for."""

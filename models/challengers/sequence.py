@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.refusal import Refusal
-from features.schema import NAMES_IN_ORDER, POSITION
-from models.challengers.crossed import Forecaster
-from models.challengers.lessons import Lessons, Sight, Tell
-from models.challengers.network import Parameters, initial, logits, loss
-from models.challengers.periods import JUDGED
-from models.family import MAKERS
-from models.hazard import INTERVALS, failing, person_periods
+from predrain.data.refusal import Refusal
+from predrain.features.schema import NAMES_IN_ORDER, POSITION
+from predrain.models.challengers.crossed import Forecaster
+from predrain.models.challengers.lessons import Lessons, Sight, Tell
+from predrain.models.challengers.network import Parameters, initial, logits, loss
+from predrain.models.challengers.periods import JUDGED
+from predrain.models.family import MAKERS
+from predrain.models.hazard import INTERVALS, failing, person_periods
 
 if TYPE_CHECKING:
     import jax

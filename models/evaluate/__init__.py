@@ -7,12 +7,12 @@ under given weights of the drives), `bootstrap` (their intervals and paired diff
 picture needs), `truncation` (did the forecast look ahead).
 """
 
-from models.evaluate.bootstrap import Interval, Judged, NothingToJudge, Report, evaluate
-from models.evaluate.curves import Curves, curves_of
-from models.evaluate.expectancy import Ends, read_ends
-from models.evaluate.scores import DuplicateScores, Scores, landmarks_of, rank_only, read_scores
-from models.evaluate.truncation import Truncation, compare
-from models.evaluate.truth import Truth, read_truth
+from predrain.models.evaluate.bootstrap import Interval, Judged, NothingToJudge, Report, evaluate
+from predrain.models.evaluate.curves import Curves, curves_of
+from predrain.models.evaluate.expectancy import Ends, read_ends
+from predrain.models.evaluate.scores import DuplicateScores, Scores, landmarks_of, rank_only, read_scores
+from predrain.models.evaluate.truncation import Truncation, compare
+from predrain.models.evaluate.truth import Truth, read_truth
 
 __all__ = [
     "Curves",

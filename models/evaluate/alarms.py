@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.evaluate.arrays import Floats, Ints
-from models.evaluate.cohort import ALARMS, Aligned, Cohort, failures, healthy_windows
+from predrain.models.evaluate.arrays import Floats, Ints
+from predrain.models.evaluate.cohort import ALARMS, Aligned, Cohort, failures, healthy_windows
 
 
 class OwnAlarms:

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.refusal import Refusal
-from models.evaluate.alarms import OwnAlarms
-from models.evaluate.arrays import Ints
-from models.evaluate.calibration import Bin
-from models.evaluate.cohort import CENSORED, Cohort, align, failures, gather, healthy_windows
-from models.evaluate.expectancy import Ends, LifeJudge, for_years, within
-from models.evaluate.judge import NAMED, Judge, Question
-from models.evaluate.life import Share
-from models.evaluate.ranking import RATES, resample
-from models.evaluate.scores import Scores, landmarks_of
-from models.evaluate.truth import Truth
+from predrain.data.refusal import Refusal
+from predrain.models.evaluate.alarms import OwnAlarms
+from predrain.models.evaluate.arrays import Ints
+from predrain.models.evaluate.calibration import Bin
+from predrain.models.evaluate.cohort import CENSORED, Cohort, align, failures, gather, healthy_windows
+from predrain.models.evaluate.expectancy import Ends, LifeJudge, for_years, within
+from predrain.models.evaluate.judge import NAMED, Judge, Question
+from predrain.models.evaluate.life import Share
+from predrain.models.evaluate.ranking import RATES, resample
+from predrain.models.evaluate.scores import Scores, landmarks_of
+from predrain.models.evaluate.truth import Truth
 
 PAIRED = ("pr_auc", "recall_at_0.1pct", "recall_at_1pct", "brier_skill_30d", "ece_30d")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from models.evaluate.arrays import Floats, Ints
+from predrain.models.evaluate.arrays import Floats, Ints
 
 EDGES = (0.0, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Fixed bins of the reliability table: about half a decade each, the last one closed at 1."""

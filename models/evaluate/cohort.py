@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.evaluate.arrays import DAY_BITS, Bools, Floats, Ints, drive_day
-from models.evaluate.scores import LIFE, PROBABILITIES, Scores
-from models.evaluate.truth import Truth
+from predrain.models.evaluate.arrays import DAY_BITS, Bools, Floats, Ints, drive_day
+from predrain.models.evaluate.scores import LIFE, PROBABILITIES, Scores
+from predrain.models.evaluate.truth import Truth
 
 HORIZONS = (7, 14, 30)
 BLOCK_DAYS = 30

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.evaluate.arrays import Floats, Ints
-from models.evaluate.cohort import Aligned, Cohort, align, failures, gather, healthy_windows
-from models.evaluate.ranking import HealthyCurve
-from models.evaluate.scores import Scores
-from models.evaluate.truth import Truth
+from predrain.models.evaluate.arrays import Floats, Ints
+from predrain.models.evaluate.cohort import Aligned, Cohort, align, failures, gather, healthy_windows
+from predrain.models.evaluate.ranking import HealthyCurve
+from predrain.models.evaluate.scores import Scores
+from predrain.models.evaluate.truth import Truth
 
 BUDGETS = tuple(float(rate) for rate in np.logspace(-4, -1, 61))
 """Shares of healthy windows flagged, 0.01 % to 10 %."""

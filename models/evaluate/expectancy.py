@@ -13,11 +13,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.refusal import Refusal
-from models.evaluate.arrays import Bools, Ints
-from models.evaluate.cohort import Aligned, Cohort
-from models.evaluate.life import FollowUp, IpcwShare, RemovalCurve, Share, concordance, last_judged_day
-from models.evaluate.truth import NEVER, Truth, days
+from predrain.data.refusal import Refusal
+from predrain.models.evaluate.arrays import Bools, Ints
+from predrain.models.evaluate.cohort import Aligned, Cohort
+from predrain.models.evaluate.life import (
+    FollowUp,
+    IpcwShare,
+    RemovalCurve,
+    Share,
+    concordance,
+    last_judged_day,
+)
+from predrain.models.evaluate.truth import NEVER, Truth, days
 
 AIMS = {"life_below_p10": 0.10, "life_below_p50": 0.50, "life_p10_to_p90": 0.80}
 EVENTS = ("failed", "removed", "in service")

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.evaluate.arrays import Floats, Ints, weighted_quantile
-from models.evaluate.calibration import Bin, Reliability
-from models.evaluate.cohort import HORIZONS, Aligned, Cohort, failures, healthy_windows
-from models.evaluate.ranking import RATES, HealthyCurve, OperatingPoint, RowCurve
-from models.evaluate.strata import Strata, stratify
-from models.evaluate.truth import Truth
+from predrain.models.evaluate.arrays import Floats, Ints, weighted_quantile
+from predrain.models.evaluate.calibration import Bin, Reliability
+from predrain.models.evaluate.cohort import HORIZONS, Aligned, Cohort, failures, healthy_windows
+from predrain.models.evaluate.ranking import RATES, HealthyCurve, OperatingPoint, RowCurve
+from predrain.models.evaluate.strata import Strata, stratify
+from predrain.models.evaluate.truth import Truth
 
 NAMED = {0.001: "0.1pct", 0.01: "1pct"}
 LEAD_DAYS = (7, 14)

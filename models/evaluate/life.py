@@ -15,7 +15,7 @@ from itertools import islice
 
 import numpy as np
 
-from models.evaluate.arrays import Bools, Floats, Ints
+from predrain.models.evaluate.arrays import Bools, Floats, Ints
 
 LEAST_G = 0.05
 EVIDENCE = 30

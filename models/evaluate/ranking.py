@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.evaluate.arrays import Floats, Ints
+from predrain.models.evaluate.arrays import Floats, Ints
 
 RATES = (0.001, 0.01)
 """Shares of healthy windows that may be flagged: the two operating points."""

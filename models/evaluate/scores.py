@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from data.refusal import Refusal
-from models.evaluate.arrays import Floats, Ints, Texts
-from models.evaluate.truth import UnreadableTruth, days
+from predrain.data.refusal import Refusal
+from predrain.models.evaluate.arrays import Floats, Ints, Texts
+from predrain.models.evaluate.truth import UnreadableTruth, days
 
 PROBABILITIES = ("p_fail_7d", "p_fail_14d", "p_fail_30d")
 LIFE = ("life_p10_days", "life_p50_days", "life_p90_days")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.evaluate.arrays import Bools, Floats, Ints
-from models.evaluate.cohort import Cohort, Groups
-from models.evaluate.truth import Truth
+from predrain.models.evaluate.arrays import Bools, Floats, Ints
+from predrain.models.evaluate.cohort import Cohort, Groups
+from predrain.models.evaluate.truth import Truth
 
 LEAST_FAILURES = 20
 """A model is told apart from this many failures on."""

@@ -9,11 +9,11 @@ from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 
-from models.evaluate.bootstrap import Interval, Judged, Report
-from models.evaluate.cohort import ALARMS
-from models.evaluate.expectancy import AIMS
-from models.evaluate.life import EVIDENCE
-from models.evaluate.truncation import Truncation
+from predrain.models.evaluate.bootstrap import Interval, Judged, Report
+from predrain.models.evaluate.cohort import ALARMS
+from predrain.models.evaluate.expectancy import AIMS
+from predrain.models.evaluate.life import EVIDENCE
+from predrain.models.evaluate.truncation import Truncation
 
 POINTS = {"0.1pct": "0.1 %", "1pct": "1 %"}
 SHOWN = 20

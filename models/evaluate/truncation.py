@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.evaluate.scores import Scores
+from predrain.models.evaluate.scores import Scores
 
 TOLERANCE = 1e-9
 """Numbers may differ by what a CSV's rounding takes from them."""

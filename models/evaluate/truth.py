@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from data.refusal import Refusal
-from models.evaluate.arrays import DAY_BITS, Bools, Floats, Ints, Texts, drive_day
+from predrain.data.refusal import Refusal
+from predrain.models.evaluate.arrays import DAY_BITS, Bools, Floats, Ints, Texts, drive_day
 
 NEVER = 2**19
 """The day of what has not happened (far in the future)."""

@@ -4,7 +4,7 @@ In: a bundle's forecast with the features behind it. Out: one `Explanation` a dr
 numbers and dates. What costs time (contributions, forecasts of a quieter future) is done for flagged drives only.
 """
 
-from models.explain.facts import FACTS, percent, shares
-from models.explain.reasons import CODES, Explanation, describe_beside_symptoms, explained
+from predrain.models.explain.facts import FACTS, percent, shares
+from predrain.models.explain.reasons import CODES, Explanation, describe_beside_symptoms, explained
 
 __all__ = ["CODES", "FACTS", "Explanation", "describe_beside_symptoms", "explained", "percent", "shares"]

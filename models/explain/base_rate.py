@@ -6,14 +6,14 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING
 
-from data.outlook import Reason
-from models.family import MAKERS, PublicTable, load_public_counts, maker_of, normalize_model, years
+from predrain.data.outlook import Reason
+from predrain.models.family import MAKERS, PublicTable, load_public_counts, maker_of, normalize_model, years
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from models.bundle import Bundle
+    from predrain.models.bundle import Bundle
 
 CODE = "base-rate"
 

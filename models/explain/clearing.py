@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from features.schema import POSITION
-from models.explain.facts import Matrix, percent
-from models.explain.quiet import quiet
+from predrain.features.schema import POSITION
+from predrain.models.explain.facts import Matrix, percent
+from predrain.models.explain.quiet import quiet
 
 if TYPE_CHECKING:
-    from models.bundle import Bundle
+    from predrain.models.bundle import Bundle
 
 QUIET: Final = (30, 90)
 """Days without a rise after which a flag is tried to be cleared."""

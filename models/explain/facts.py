@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.error_counts import ATA_COUNTERS
-from data.history import EPOCH
-from features.schema import LONG_AGO, NAMES, NAMES_IN_ORDER, POSITION, WINDOWS
+from predrain.data.error_counts import ATA_COUNTERS
+from predrain.data.history import EPOCH
+from predrain.features.schema import LONG_AGO, NAMES, NAMES_IN_ORDER, POSITION, WINDOWS
 
 Row = Sequence[float]
 Words = Mapping[int, str]

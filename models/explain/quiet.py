@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from features.schema import LONG_AGO, NAMES_IN_ORDER, POSITION
+from predrain.features.schema import LONG_AGO, NAMES_IN_ORDER, POSITION
 
 _STILL: Final = re.compile(r"smart_\d+_(up_\d+d|rises_30d|net_30d)|rising_\d+d|sectors_up_7d")
 _SINCE: Final = re.compile(r"smart_\d+_since_(rise|first)|since_any_(rise|first)")

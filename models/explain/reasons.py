@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from data.outlook import Advice, Reason, Status
-from features.schema import NAMES, POSITION
-from models.explain.base_rate import CODE as BASE_RATE
-from models.explain.base_rate import tell_base_rate
-from models.explain.clearing import clearing
-from models.explain.facts import FACTS, SAS_WORDS, Fact, Matrix, Row, holding, percent
-from models.family import years
-from models.lately import times_lately
+from predrain.data.outlook import Advice, Reason, Status
+from predrain.features.schema import NAMES, POSITION
+from predrain.models.explain.base_rate import CODE as BASE_RATE
+from predrain.models.explain.base_rate import tell_base_rate
+from predrain.models.explain.clearing import clearing
+from predrain.models.explain.facts import FACTS, SAS_WORDS, Fact, Matrix, Row, holding, percent
+from predrain.models.family import years
+from predrain.models.lately import times_lately
 
 if TYPE_CHECKING:
-    from models.bundle import Bundle, Forecast
+    from predrain.models.bundle import Bundle, Forecast
 
 MOST: Final = 3
 """Facts that are told of a drive."""

@@ -6,8 +6,16 @@ A file an idea: `rows` (drives on days), `columns` (what only peers read), `coun
 the landmark, a learner only labels known on the split day. A rule's score is no probability.
 """
 
-from models.peers.ask import DEFAULT, LEARNERS, NAMES, Answer, UnknownPeer, peer_scores, refuse_unknown
-from models.peers.verdict import NotComputable
+from predrain.models.peers.ask import (
+    DEFAULT,
+    LEARNERS,
+    NAMES,
+    Answer,
+    UnknownPeer,
+    peer_scores,
+    refuse_unknown,
+)
+from predrain.models.peers.verdict import NotComputable
 
 __all__ = [
     "DEFAULT",

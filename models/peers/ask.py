@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from data.history import History
-from data.refusal import Refusal
-from models.evaluate.arrays import Ints, Texts
-from models.evaluate.truth import Truth
-from models.peers.columns import NOTHING, Columns
-from models.peers.counters import any4, any5, any5_rise, score_level, score_rise, smart_197
-from models.peers.hdsentinel import hdsentinel, hdsentinel_strict
-from models.peers.learned import LEARNERS as PLAIN
-from models.peers.learned import Lesson
-from models.peers.redhat import redhat_recipe
-from models.peers.rows import Rows
-from models.peers.scrutiny import scrutiny
-from models.peers.vendor import vendor
-from models.peers.verdict import NotComputable, Verdict
+from predrain.data.history import History
+from predrain.data.refusal import Refusal
+from predrain.models.evaluate.arrays import Ints, Texts
+from predrain.models.evaluate.truth import Truth
+from predrain.models.peers.columns import NOTHING, Columns
+from predrain.models.peers.counters import any4, any5, any5_rise, score_level, score_rise, smart_197
+from predrain.models.peers.hdsentinel import hdsentinel, hdsentinel_strict
+from predrain.models.peers.learned import LEARNERS as PLAIN
+from predrain.models.peers.learned import Lesson
+from predrain.models.peers.redhat import redhat_recipe
+from predrain.models.peers.rows import Rows
+from predrain.models.peers.scrutiny import scrutiny
+from predrain.models.peers.vendor import vendor
+from predrain.models.peers.verdict import NotComputable, Verdict
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from data.history import LIMITS, History, columns_of, day_sql, table_of
-from models.evaluate.arrays import Floats, drive_day
+from predrain.data.history import LIMITS, History, columns_of, day_sql, table_of
+from predrain.models.evaluate.arrays import Floats, drive_day
 
 if TYPE_CHECKING:
     import duckdb

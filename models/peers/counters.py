@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from models.evaluate.arrays import Floats
-from models.peers.rows import FIVE, Rows
-from models.peers.verdict import Verdict, status_of
+from predrain.models.evaluate.arrays import Floats
+from predrain.models.peers.rows import FIVE, Rows
+from predrain.models.peers.verdict import Verdict, status_of
 
 WEEK: Final = 7
 SECTORS: Final = (5, 197, 198)

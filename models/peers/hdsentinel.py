@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from models.peers.rows import Rows
-from models.peers.verdict import Verdict, status_of
+from predrain.models.peers.rows import Rows
+from predrain.models.peers.verdict import Verdict, status_of
 
 USUAL: Final = {5: (1.0, 70.0), 10: (3.0, 60.0), 196: (0.6, 30.0), 197: (0.6, 48.0), 198: (1.0, 70.0)}
 STRICT: Final = {5: (6.0, 60.0), 10: (6.0, 40.0), 196: (4.0, 30.0), 197: (4.0, 30.0), 198: (6.0, 60.0)}

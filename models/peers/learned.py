@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.evaluate.arrays import Floats, Ints
-from models.evaluate.cohort import gather
-from models.evaluate.truth import Truth
-from models.peers.rows import Rows
-from models.peers.verdict import NotComputable, Verdict
+from predrain.models.evaluate.arrays import Floats, Ints
+from predrain.models.evaluate.cohort import gather
+from predrain.models.evaluate.truth import Truth
+from predrain.models.peers.rows import Rows
+from predrain.models.peers.verdict import NotComputable, Verdict
 
 if TYPE_CHECKING:
     import lightgbm as lgb

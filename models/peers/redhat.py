@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from models.evaluate.arrays import Floats
-from models.peers.learned import HORIZON, Lesson, sampled
-from models.peers.rows import Rows
-from models.peers.verdict import NotComputable, Verdict
+from predrain.models.evaluate.arrays import Floats
+from predrain.models.peers.learned import HORIZON, Lesson, sampled
+from predrain.models.peers.rows import Rows
+from predrain.models.peers.verdict import NotComputable, Verdict
 
 SEAGATE: Final = (1, 5, 7, 10, 187, 188, 190, 193, 197, 198, 241)
 DAYS: Final = 6

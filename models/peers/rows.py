@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from data.history import History
-from models.evaluate.arrays import Floats, Ints, Texts, drive_day
-from models.peers.columns import NOTHING, Columns
+from predrain.data.history import History
+from predrain.models.evaluate.arrays import Floats, Ints, Texts, drive_day
+from predrain.models.peers.columns import NOTHING, Columns
 
 FIVE: Final = (5, 187, 188, 197, 198)
 """Backblaze 2014."""

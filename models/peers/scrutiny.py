@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from models.evaluate.arrays import Bools, Floats
-from models.peers.rows import Rows
-from models.peers.verdict import Verdict, status_of
+from predrain.models.evaluate.arrays import Bools, Floats
+from predrain.models.peers.rows import Rows
+from predrain.models.peers.verdict import Verdict, status_of
 
 INF: Final = float("inf")
 FAILS: Final[Mapping[int, tuple[tuple[float, float], ...]]] = {

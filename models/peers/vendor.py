@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from models.peers.rows import Rows
-from models.peers.verdict import NotComputable, Verdict, status_of
+from predrain.models.peers.rows import Rows
+from predrain.models.peers.verdict import NotComputable, Verdict, status_of
 
 _HITACHI: Final = {1: 16, 2: 54, 3: 24, 5: 5, 7: 67, 8: 20, 10: 60}
 _WDC: Final = {1: 51, 3: 21, 5: 140}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.evaluate.arrays import Bools, Floats, Texts
+from predrain.models.evaluate.arrays import Bools, Floats, Texts
 
 
 class NotComputable(Exception):

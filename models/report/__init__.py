@@ -5,8 +5,8 @@ idea: `words` (sentences and numbers), `tables`, `ink` (how a picture is drawn),
 (drives that were not learned from), `steps` (other landmarks over the same days), `page`, `terminal`.
 """
 
-from models.report.ink import NoPlotting, ready
-from models.report.page import Bytes, page
-from models.report.terminal import further_lines
+from predrain.models.report.ink import NoPlotting, ready
+from predrain.models.report.page import Bytes, page
+from predrain.models.report.terminal import further_lines
 
 __all__ = ["Bytes", "NoPlotting", "further_lines", "page", "ready"]

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from models.backtest.trial import FleetTrial
-from models.evaluate.judge import NAMED
-from models.report.ink import GRID, INK, MUTED, SERIES, drawn
+from predrain.models.backtest.trial import FleetTrial
+from predrain.models.evaluate.judge import NAMED
+from predrain.models.report.ink import GRID, INK, MUTED, SERIES, drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

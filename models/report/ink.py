@@ -8,7 +8,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from data.refusal import Refusal
+from predrain.data.refusal import Refusal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

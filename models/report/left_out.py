@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from models.backtest.left_out import LeaveOutKind
-from models.backtest.trial import FleetTrial, LeftOutTrial
-from models.backtest.unseen import KNOWING
-from models.evaluate.bootstrap import Interval, Judged, Report
-from models.evaluate.life import EVIDENCE
-from models.report.tables import TableText
-from models.report.words import NO_EVIDENCE, day, percent, plain, share, tell_points
+from predrain.models.backtest.left_out import LeaveOutKind
+from predrain.models.backtest.trial import FleetTrial, LeftOutTrial
+from predrain.models.backtest.unseen import KNOWING
+from predrain.models.evaluate.bootstrap import Interval, Judged, Report
+from predrain.models.evaluate.life import EVIDENCE
+from predrain.models.report.tables import TableText
+from predrain.models.report.words import NO_EVIDENCE, day, percent, plain, share, tell_points
 
 RULES: Final = ("level", "rise")
 """The two rules that need no training: a forecast that transfers is at or above the better one."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 
-from models.backtest.trial import Backtest, FleetTrial, Plan
-from models.report import tables
-from models.report.charts import bytes_chart, charts
-from models.report.left_out import left_out_tables
-from models.report.steps import step_tables
-from models.report.words import ahead, day, summary
+from predrain.models.backtest.trial import Backtest, FleetTrial, Plan
+from predrain.models.report import tables
+from predrain.models.report.charts import bytes_chart, charts
+from predrain.models.report.left_out import left_out_tables
+from predrain.models.report.steps import step_tables
+from predrain.models.report.words import ahead, day, summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Bytes:
 
 def page(backtest: Backtest, worth: Mapping[str, Bytes]) -> str:
     """The whole report as HTML. worth: by fleet's name, where a policy was replayed."""
-    style = files("models.report").joinpath("style.css").read_text(encoding="utf-8")
+    style = files("predrain.models.report").joinpath("style.css").read_text(encoding="utf-8")
     body = "".join(_fleet(fleet, backtest.plan, worth.get(fleet.fleet.name)) for fleet in backtest.fleets)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'

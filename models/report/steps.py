@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from models.backtest.trial import FleetTrial, Plan
-from models.evaluate.bootstrap import Judged, Report
-from models.report.tables import TableText
-from models.report.words import share, tell_points
+from predrain.models.backtest.trial import FleetTrial, Plan
+from predrain.models.evaluate.bootstrap import Judged, Report
+from predrain.models.report.tables import TableText
+from predrain.models.report.words import share, tell_points
 
 
 def step_tables(fleet: FleetTrial, plan: Plan) -> list[TableText]:

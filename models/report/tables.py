@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from models.backtest.trial import FleetTrial
-from models.evaluate.cohort import ALARMS
-from models.evaluate.expectancy import AIMS
-from models.evaluate.life import EVIDENCE
-from models.report.words import NO_EVIDENCE, day, percent, plain, share
+from predrain.models.backtest.trial import FleetTrial
+from predrain.models.evaluate.cohort import ALARMS
+from predrain.models.evaluate.expectancy import AIMS
+from predrain.models.evaluate.life import EVIDENCE
+from predrain.models.report.words import NO_EVIDENCE, day, percent, plain, share
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rich import box
 from rich.table import Table
 
-from models.backtest.trial import FleetTrial, Plan
-from models.report.left_out import left_out_tables
-from models.report.steps import step_tables
+from predrain.models.backtest.trial import FleetTrial, Plan
+from predrain.models.report.left_out import left_out_tables
+from predrain.models.report.steps import step_tables
 
 
 def further_lines(fleet: FleetTrial, plan: Plan) -> Iterator[Table]:

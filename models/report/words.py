@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from models.backtest.trial import Backtest, FleetTrial
-from models.evaluate import Interval
-from models.evaluate.life import EVIDENCE
+from predrain.models.backtest.trial import Backtest, FleetTrial
+from predrain.models.evaluate import Interval
+from predrain.models.evaluate.life import EVIDENCE
 
 NO_EVIDENCE = "no evidence"
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from data.outlook import Advice, Reason
-from features.state import DriveState, Face
-from models.rules.evidence import BAD, WARNING, Sign
-from models.rules.fleet import LEVELS, Kind, get_worst_limit
-from models.rules.past import SATURATED, rise, unchanged
-from models.rules.ramps import RAMPS
+from predrain.data.outlook import Advice, Reason
+from predrain.features.state import DriveState, Face
+from predrain.models.rules.evidence import BAD, WARNING, Sign
+from predrain.models.rules.fleet import LEVELS, Kind, get_worst_limit
+from predrain.models.rules.past import SATURATED, rise, unchanged
+from predrain.models.rules.ramps import RAMPS
 
 OUTRIGHT: Final = 0.9
 """Degree of new errors that a drive could not correct: data were lost already."""

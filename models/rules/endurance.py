@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from data.outlook import GRID_DAYS, Life
+from predrain.data.outlook import GRID_DAYS, Life
 
 FEWEST_STEPS: Final = 2
 """Steps of one percent below which the slope is unknown."""

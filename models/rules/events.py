@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from data.outlook import Advice, Reason
-from features.state import DriveState, Face, hour_of
-from models.rules.evidence import WARNING, Sign
-from models.rules.ramps import RAMPS
+from predrain.data.outlook import Advice, Reason
+from predrain.features.state import DriveState, Face, hour_of
+from predrain.models.rules.evidence import WARNING, Sign
+from predrain.models.rules.ramps import RAMPS
 
 DAY, WEEK = 24, 7 * 24
 """Hours."""

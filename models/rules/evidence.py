@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from data.outlook import Advice, Reason, Status
+from predrain.data.outlook import Advice, Reason, Status
 
 WARNING: Final = 0.4
 """Score from which on a drive is warned of."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from data.outlook import Advice, Reason
-from features.state import DriveState, Face
-from models.rules.endurance import USED_UP, percent_a_day, rated_life
-from models.rules.evidence import Sign
-from models.rules.past import date
-from models.rules.ramps import RAMPS
+from predrain.data.outlook import Advice, Reason
+from predrain.features.state import DriveState, Face
+from predrain.models.rules.endurance import USED_UP, percent_a_day, rated_life
+from predrain.models.rules.evidence import Sign
+from predrain.models.rules.past import date
+from predrain.models.rules.ramps import RAMPS
 
 SPARE_BIT, HOT_BIT, READ_ONLY_BIT = 0x01, 0x02, 0x08
 READ_ONLY, UNRELIABLE, BELOW_SPARE, WORN_WARNING, HOT = 1.0, 0.95, 0.9, 0.6, 0.4

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from models.rules.ramps import Ramp
+from predrain.models.rules.ramps import Ramp
 
 TABLE: Final = Path(__file__).parents[1] / "tables" / "fleets.json"
 SHARES: Final = (0.05, 0.01, 0.001)

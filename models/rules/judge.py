@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from data.error_counts import SAS_COUNTERS
-from data.outlook import Advice, Life, Reason, Status
-from data.reading import Protocol
-from features.state import DriveState, Face, Probe
-from models.family import maker_of
-from models.rules.counts import HARD_DISK, NVME, SAS, SSD, find_cable_sign, transport
-from models.rules.endurance import rated_life
-from models.rules.events import find_io_error_signs, find_self_test_sign
-from models.rules.evidence import NOTED, WARNING, Sign, ordered, score_of, status_of
-from models.rules.flash import critical_warning, spare, wear
+from predrain.data.error_counts import SAS_COUNTERS
+from predrain.data.outlook import Advice, Life, Reason, Status
+from predrain.data.reading import Protocol
+from predrain.features.state import DriveState, Face, Probe
+from predrain.models.family import maker_of
+from predrain.models.rules.counts import HARD_DISK, NVME, SAS, SSD, find_cable_sign, transport
+from predrain.models.rules.endurance import rated_life
+from predrain.models.rules.events import find_io_error_signs, find_self_test_sign
+from predrain.models.rules.evidence import NOTED, WARNING, Sign, ordered, score_of, status_of
+from predrain.models.rules.flash import critical_warning, spare, wear
 
 CODES: Final = (
     "unreadable",

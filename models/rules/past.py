@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from data.history import EPOCH
-from features.state import DriveState
+from predrain.data.history import EPOCH
+from predrain.features.state import DriveState
 
 SATURATED: Final = 2**32 - 1
 """All ones in 32 bits: no count, and neither is anything above."""

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from data.history import Part
-from data.history.files import ROWS_A_PART
-from data.refusal import Refusal
+from predrain.data.history import Part
+from predrain.data.history.files import ROWS_A_PART
+from predrain.data.refusal import Refusal
 
 if TYPE_CHECKING:
     import lightgbm as lgb
     from distributed import Client, Future, LocalCluster
 
-    from models.hazard import PersonPeriods, Recipe
+    from predrain.models.hazard import PersonPeriods, Recipe
 
 Answer = TypeVar("Answer")
 

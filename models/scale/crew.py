@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from data.history import Part
-from data.history.files import ROWS_A_PART
+from predrain.data.history import Part
+from predrain.data.history.files import ROWS_A_PART
 
 if TYPE_CHECKING:
     import lightgbm as lgb
 
-    from models.hazard import PersonPeriods, Recipe
+    from predrain.models.hazard import PersonPeriods, Recipe
 
 Answer = TypeVar("Answer")
 
@@ -89,6 +89,6 @@ class Threads:
         tell: Callable[[str], None],
     ) -> lgb.Booster:
         """On all threads together."""
-        from models.hazard import grow
+        from predrain.models.hazard import grow
 
         return grow(x, periods, recipe, seed=seed, threads=self.count, names=names, tell=tell)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from data.history.tables import UnreadableHistory, is_parquet, table_of, types_of, unreadable
-from models.slow.ratios import Floats, Ints, Roster, compared
-from models.slow.verdicts import DAY, DISKS, HOSTS, Standing, Watch, beside_peers
-from models.slow.words import Judged, reasons
+from predrain.data.history.tables import UnreadableHistory, is_parquet, table_of, types_of, unreadable
+from predrain.models.slow.ratios import Floats, Ints, Roster, compared
+from predrain.models.slow.verdicts import DAY, DISKS, HOSTS, Standing, Watch, beside_peers
+from predrain.models.slow.words import Judged, reasons
 
 if TYPE_CHECKING:
     import duckdb

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 
-from data.ids import HostName, OsdId
-from data.slow import SlowHost, Slowness, SlowOsd
-from data.windows import Windows
-from models.slow.ratios import Floats, Ints, Roster, compared
-from models.slow.verdicts import DAY, DISKS, HOSTS, HOURS, Flags, Standing, Watch, beside_peers
+from predrain.data.ids import HostName, OsdId
+from predrain.data.slow import SlowHost, Slowness, SlowOsd
+from predrain.data.windows import Windows
+from predrain.models.slow.ratios import Floats, Ints, Roster, compared
+from predrain.models.slow.verdicts import DAY, DISKS, HOSTS, HOURS, Flags, Standing, Watch, beside_peers
 
 BIN_SECONDS = 300
 GRACE_SECONDS = 300

@@ -13,7 +13,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from models.slow.ratios import Floats, Ints, Period
+from predrain.models.slow.ratios import Floats, Ints, Period
 
 Flags = npt.NDArray[np.bool_]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.slow.ratios import BINS_MIN, Floats, Ints, Roster
-from models.slow.verdicts import DISKS, FEW_PEERS, HOSTS, Standing
+from predrain.models.slow.ratios import BINS_MIN, Floats, Ints, Roster
+from predrain.models.slow.verdicts import DISKS, FEW_PEERS, HOSTS, Standing
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Counts of whole lives, made by `python -m models.tables.make`."""
+"""Counts of whole lives, made by `python -m predrain.models.tables.make`."""

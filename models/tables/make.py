@@ -1,6 +1,6 @@
 """Count deaths and drive-years of drive models, from sources that reach beyond the SMART histories.
 
-Run: python -m models.tables.make DATA
+Run: python -m predrain.models.tables.make DATA
 DATA holds drives/lifetable_st4000dm000.parquet, drives/lifetimes_2016_2025.parquet and
 evidence/priors/backblaze_afr_by_model_2024q2.csv. Writes lives.json (by year of age) and public_counts.json (all ages
 together, without solid-state drives). Both know more than a forecaster of an earlier day may, so `predrain train
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import duckdb
 
-from models.family import normalize_model
+from predrain.models.family import normalize_model
 
 AGES = 12
 YEAR = 365.25

@@ -12,11 +12,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from data.clock import Clock
-from data.drain import JournalEntry
-from data.store.port import AUDIT, Store
-from service.access.acts import canonical_json
-from service.tokens import new_token
+from predrain.data.clock import Clock
+from predrain.data.drain import JournalEntry
+from predrain.data.store.port import AUDIT, Store
+from predrain.service.access.acts import canonical_json
+from predrain.service.tokens import new_token
 
 __all__ = ["AUDIT", "NOBODY", "THIS_MACHINE", "Audit", "Call", "audit_line"]
 

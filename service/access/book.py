@@ -18,13 +18,13 @@ from enum import StrEnum
 
 import msgspec
 
-from data.clock import Clock
-from data.drain import JournalEntry
-from data.refusal import Refusal
-from data.store.port import Store
-from service.access.acts import describe_act
-from service.access.audit import Call, audit_line
-from service.tokens import Caller, Grant, Scope, new_token
+from predrain.data.clock import Clock
+from predrain.data.drain import JournalEntry
+from predrain.data.refusal import Refusal
+from predrain.data.store.port import Store
+from predrain.service.access.acts import describe_act
+from predrain.service.access.audit import Call, audit_line
+from predrain.service.tokens import Caller, Grant, Scope, new_token
 
 ROOM = "access"
 """Of the store's notes."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import structlog
 
-from data.refusal import Refusal
+from predrain.data.refusal import Refusal
 
 SOON = timedelta(days=14)
 NO_CHECK_TIME = 0x200000

@@ -23,10 +23,10 @@ from typing import Any
 
 import msgspec
 
-from data.clock import Clock
-from data.outside_text import CALLER, clean_identifier
-from data.refusal import Refusal
-from service.tokens import Caller, Scope
+from predrain.data.clock import Clock
+from predrain.data.outside_text import CALLER, clean_identifier
+from predrain.data.refusal import Refusal
+from predrain.service.tokens import Caller, Scope
 
 DEADLINE_SECONDS = 10.0
 LONGEST_ANSWER = 1 << 20

@@ -11,8 +11,8 @@ import hmac
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from service.access.book import Book, Ended, Kind
-from service.tokens import Caller, Tokens
+from predrain.service.access.book import Book, Ended, Kind
+from predrain.service.tokens import Caller, Tokens
 
 
 @dataclass(frozen=True, slots=True)

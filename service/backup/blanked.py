@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, SecretStr
 
-from service.settings import Settings
+from predrain.service.settings import Settings
 
 BLANK = "***"
 

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from data.refusal import Refusal
+from predrain.data.refusal import Refusal
 
 FORMAT = 2
 SIGNED = 2

@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from service.backup.manifest import LONGEST, NAME, Unusable, read
-from service.state import StateDir
+from predrain.service.backup.manifest import LONGEST, NAME, Unusable, read
+from predrain.service.state import StateDir
 
 USUAL: Final = Path("/srv/backup")
 """The folder of docs/how-to/back-up.md: releases before 0.2 did not note where they wrote."""

@@ -10,15 +10,25 @@ import zlib
 from contextlib import closing
 from pathlib import Path
 
-from data.clock import Clock
-from data.log.sqlite import SqliteLog
-from data.store.sqlite import SqliteStore
-from service.access.acts import describe_act
-from service.access.audit import THIS_MACHINE, Audit, Call
-from service.backup.manifest import FOLDER, LONGEST, NAME, SIGNATURE, SIGNED, Kept, Manifest, Unusable, read
-from service.backup.signing import Authority
-from service.state import StateDir, StateUnusable
-from service.storage.audit_ends import RESTORE
+from predrain.data.clock import Clock
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.access.acts import describe_act
+from predrain.service.access.audit import THIS_MACHINE, Audit, Call
+from predrain.service.backup.manifest import (
+    FOLDER,
+    LONGEST,
+    NAME,
+    SIGNATURE,
+    SIGNED,
+    Kept,
+    Manifest,
+    Unusable,
+    read,
+)
+from predrain.service.backup.signing import Authority
+from predrain.service.state import StateDir, StateUnusable
+from predrain.service.storage.audit_ends import RESTORE
 
 _PIECE = 1 << 20
 LONGEST_SIGNATURE = 10_000

@@ -14,9 +14,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from data.refusal import Refusal
-from service.backup.manifest import PRIVATE_KEY, PUBLIC_KEY, SETTINGS, Unusable
-from service.state import StateDir
+from predrain.data.refusal import Refusal
+from predrain.service.backup.manifest import PRIVATE_KEY, PUBLIC_KEY, SETTINGS, Unusable
+from predrain.service.state import StateDir
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey

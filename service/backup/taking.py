@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from data.refusal import Refusal
-from data.sqlite_file import BUSY_SECONDS
-from service.backup.manifest import FOLDER, FORMAT, NAME, SETTINGS, SIGNATURE, Kept, Manifest, ours
-from service.backup.signing import signature_of, signing_key
-from service.state import StateDir
+from predrain.data.refusal import Refusal
+from predrain.data.sqlite_file import BUSY_SECONDS
+from predrain.service.backup.manifest import FOLDER, FORMAT, NAME, SETTINGS, SIGNATURE, Kept, Manifest, ours
+from predrain.service.backup.signing import signature_of, signing_key
+from predrain.service.state import StateDir
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-from actions.cluster.lease_owner import LeaseOwner
-from data.drain import DrainState
-from service.cli.client import Client, Json
-from service.cli.connect import Reach
-from service.draining.acting import (
+from predrain.actions.cluster.lease_owner import LeaseOwner
+from predrain.data.drain import DrainState
+from predrain.service.cli.client import Client, Json
+from predrain.service.cli.connect import Reach
+from predrain.service.draining.acting import (
     START,
     ActingController,
     ActingPlace,

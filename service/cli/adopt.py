@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from service.cli.connect import Reach, connected
-from service.cli.options import AsJson, line, print_json
-from service.cli.recording import record_done
+from predrain.service.cli.connect import Reach, connected
+from predrain.service.cli.options import AsJson, line, print_json
+from predrain.service.cli.recording import record_done
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from actions.cluster.signed_keys import UnverifiedText
+    from predrain.actions.cluster.signed_keys import UnverifiedText
 
 HERE = Reach()
 MOST_SHOWN = 20
@@ -38,12 +38,12 @@ def adopt(
 
     Example: predrain ceph adopt
     """
-    from actions.cluster.keep import ConfigKeys
-    from actions.cluster.port import ClusterUnreachable
-    from actions.cluster.signed_keys import SignedKeys, compute_digest
-    from service.cli.cluster import NoAnswer
-    from service.signing_key import SigningKeyUnusable, find_signing_key
-    from service.state import StateDir
+    from predrain.actions.cluster.keep import ConfigKeys
+    from predrain.actions.cluster.port import ClusterUnreachable
+    from predrain.actions.cluster.signed_keys import SignedKeys, compute_digest
+    from predrain.service.cli.cluster import NoAnswer
+    from predrain.service.signing_key import SigningKeyUnusable, find_signing_key
+    from predrain.service.state import StateDir
 
     settings = reach.settings()
     key = find_signing_key(settings.ceph, StateDir(settings.service.state))
@@ -80,7 +80,7 @@ def adopt(
 
 def _describe(one: UnverifiedText) -> dict[str, Any]:
     """What the text says, and what predrain would do once it is signed."""
-    from actions.copies import CopyUnreadable, read
+    from predrain.actions.copies import CopyUnreadable, read
 
     if not one.is_adoptable:
         return {"says": one.text[:200], "then": "never signed: whoever asked asks again"}

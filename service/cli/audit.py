@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from service.cli.options import HERE, AsJson, Where, line, print_json
+from predrain.service.cli.options import HERE, AsJson, Where, line, print_json
 
 
 def audit(

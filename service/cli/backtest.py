@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from rich.console import Console
 
-from service.cli.evaluate import MANY, WIDTH, drawing
+from predrain.service.cli.evaluate import MANY, WIDTH, drawing
 
 if TYPE_CHECKING:
-    from actions.policy import Policy
-    from actions.worth import Interval, Rung
-    from models.backtest import Backtest, FleetTrial, Plan
-    from models.report import Bytes
+    from predrain.actions.policy import Policy
+    from predrain.actions.worth import Interval, Rung
+    from predrain.models.backtest import Backtest, FleetTrial, Plan
+    from predrain.models.report import Bytes
 
 
 def backtest(
@@ -86,10 +86,10 @@ def backtest(
     json
         print JSON.
     """
-    from models.backtest import Plan, parse_leave_out
-    from models.backtest import backtest as run
-    from models.report import ready
-    from service.settings import read_policy
+    from predrain.models.backtest import Plan, parse_leave_out
+    from predrain.models.backtest import backtest as run
+    from predrain.models.report import ready
+    from predrain.service.settings import read_policy
 
     if (
         not history
@@ -139,7 +139,7 @@ def backtest(
 
 
 def _peers(named: list[str] | None) -> tuple[str, ...]:
-    from models.peers import DEFAULT, NAMES
+    from predrain.models.peers import DEFAULT, NAMES
 
     if named is None:
         return DEFAULT
@@ -150,7 +150,7 @@ def _peers(named: list[str] | None) -> tuple[str, ...]:
 
 def _challengers(named: list[str] | None) -> tuple[str, ...]:
     if named == ["all"]:
-        from models.challengers import NAMES
+        from predrain.models.challengers import NAMES
 
         return tuple(NAMES)
     return tuple(named or ())
@@ -172,10 +172,10 @@ def _tell(line: str) -> None:
 
 
 def _show(tried: Backtest, worth: Mapping[str, tuple[Rung, ...]]) -> None:
-    from actions.worth import table
-    from models.evaluate.table import lines
-    from models.report import further_lines
-    from models.report.words import ahead, summary
+    from predrain.actions.worth import table
+    from predrain.models.evaluate.table import lines
+    from predrain.models.report import further_lines
+    from predrain.models.report.words import ahead, summary
 
     console = Console()
     if not console.is_terminal:
@@ -198,7 +198,7 @@ def _show(tried: Backtest, worth: Mapping[str, tuple[Rung, ...]]) -> None:
 
 
 def _write(out: Path, tried: Backtest, worth: Mapping[str, tuple[Rung, ...]], answer: bytes) -> None:
-    from models.report import page
+    from predrain.models.report import page
 
     (out / "backtest.json").write_bytes(answer)
     bytes_ = {name: _bytes(rungs) for name, rungs in worth.items()}
@@ -208,8 +208,8 @@ def _write(out: Path, tried: Backtest, worth: Mapping[str, tuple[Rung, ...]], an
 
 def _record(track: str, tried: Backtest, history: Sequence[Path]) -> None:
     """Each fleet as a run: ours by the figures' own names, peers with their name before it."""
-    from models.provenance import describe_code, digest_histories
-    from models.registry import Registry
+    from predrain.models.provenance import describe_code, digest_histories
+    from predrain.models.registry import Registry
 
     registry = Registry(track)
     made_from = describe_code() | {"histories_sha256": digest_histories(history)}
@@ -239,9 +239,9 @@ def _named(figures: Mapping[str, float]) -> dict[str, float]:
 
 def _ladder(fleet: FleetTrial, policy: Policy, plan: Plan) -> tuple[Rung, ...]:
     """The last split's forecast under the policy, at its costs and at others beside them."""
-    from models.calibrate import Thresholds
-    from models.evaluate import read_scores, read_truth
-    from service.worth import sizes_of, worth_of_scores
+    from predrain.models.calibrate import Thresholds
+    from predrain.models.evaluate import read_scores, read_truth
+    from predrain.service.worth import sizes_of, worth_of_scores
 
     last = fleet.origins[-1]
     _tell(f"{fleet.fleet.name}: replaying the policy from {last.origin.first} to {last.origin.last}")
@@ -258,10 +258,10 @@ def _ladder(fleet: FleetTrial, policy: Policy, plan: Plan) -> tuple[Rung, ...]:
 
 def _bytes(rungs: tuple[Rung, ...]) -> Bytes:
     """Rungs as the report wants them."""
-    from actions.worth import HERE
-    from models.evaluate import Interval as Figure
-    from models.report import Bytes
-    from models.report.words import share
+    from predrain.actions.worth import HERE
+    from predrain.models.evaluate import Interval as Figure
+    from predrain.models.report import Bytes
+    from predrain.models.report.words import share
 
     nan = float("nan")
     worths = [rung.worth for rung in rungs]

@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from service.backup.manifest import PUBLIC_KEY
-from service.cli.options import HERE, Where, tebibytes
-from service.cli.person import name_account
-from service.settings import SYSTEM_FILE, Settings
-from service.state import StateDir
+from predrain.service.backup.manifest import PUBLIC_KEY
+from predrain.service.cli.options import HERE, Where, tebibytes
+from predrain.service.cli.person import name_account
+from predrain.service.settings import SYSTEM_FILE, Settings
+from predrain.service.state import StateDir
 
 
 def backup(
@@ -34,9 +34,9 @@ def backup(
 
     Example: predrain backup --out /srv/backup/predrain-$(date +%F).tar.gz
     """
-    from service.backup.blanked import blanked
-    from service.backup.newest import remember_backup
-    from service.backup.taking import take
+    from predrain.service.backup.blanked import blanked
+    from predrain.service.backup.newest import remember_backup
+    from predrain.service.backup.taking import take
 
     settings = where.settings()
     elsewhere = _elsewhere(settings)
@@ -72,9 +72,9 @@ def restore(
 
     Example: predrain restore predrain-2026-03-10.tar.gz --state /var/lib/predrain --key backup.pub
     """
-    from data.clock import SystemClock
-    from service.backup.restoring import restore as restored
-    from service.backup.signing import Authority, Trust
+    from predrain.data.clock import SystemClock
+    from predrain.service.backup.restoring import restore as restored
+    from predrain.service.backup.signing import Authority, Trust
 
     authority = Authority(key, frozenset(Trust(one) for one in trust))
     made = restored(file, StateDir(state), authority, by=f"cli:{name_account()}", clock=SystemClock())
@@ -95,7 +95,7 @@ def _elsewhere(settings: Settings) -> tuple[str, ...]:
             f"the log, which is in Kafka ({', '.join(settings.kafka.bootstrap)}) and kept by its replicas"
         )
     if settings.store.url is not None:
-        from service.backup.blanked import without_password
+        from predrain.service.backup.blanked import without_password
 
         name = without_password(settings.store.url.get_secret_value())
         found.append(

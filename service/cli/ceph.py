@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from service.cli.options import HERE, AsJson, Where, print_json
+from predrain.service.cli.options import HERE, AsJson, Where, print_json
 
 
 def auth(
@@ -34,7 +34,7 @@ def auth(
 
     Example: predrain ceph auth | less; predrain ceph auth | sudo sh
     """
-    from actions.cluster.caps import User, caps, rights
+    from predrain.actions.cluster.caps import User, caps, rights
 
     user = User.HANDS if hands else User.READING if reading else User.SERVICE
     settings = where.settings().ceph

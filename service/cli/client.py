@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from data.refusal import Refusal
-from service import tokens
-from service.access.certificate import own
-from service.cli.person import name_typist
-from service.client.wire import Answer, Problem, Unreachable, Untrusted, Wire
-from service.requester import PERSON_HEADER
-from service.settings import Settings
-from service.state import StateDir
+from predrain.data.refusal import Refusal
+from predrain.service import tokens
+from predrain.service.access.certificate import own
+from predrain.service.cli.person import name_typist
+from predrain.service.client.wire import Answer, Problem, Unreachable, Untrusted, Wire
+from predrain.service.requester import PERSON_HEADER
+from predrain.service.settings import Settings
+from predrain.service.state import StateDir
 
 Json: TypeAlias = Any
 """What an answer holds; commands print it and read single fields of it."""

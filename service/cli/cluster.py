@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from data.refusal import Refusal
-from service.cli.acting import describe_here
-from service.cli.connect import Reach, connected
-from service.cli.options import AsJson, print_json, share, terminal
+from predrain.data.refusal import Refusal
+from predrain.service.cli.acting import describe_here
+from predrain.service.cli.connect import Reach, connected
+from predrain.service.cli.options import AsJson, print_json, share, terminal
 
 if TYPE_CHECKING:
-    from actions.cluster.channel import Channel
-    from actions.cluster.dumps import Question
-    from actions.glance import Glance
-    from service.draining.acting import ActingController
-    from service.settings import Settings
+    from predrain.actions.cluster.channel import Channel
+    from predrain.actions.cluster.dumps import Question
+    from predrain.actions.glance import Glance
+    from predrain.service.draining.acting import ActingController
+    from predrain.service.settings import Settings
 
 THERE = Reach()
 
@@ -38,14 +38,14 @@ def status(*, reach: Reach = THERE, as_json: AsJson = False) -> int:
 
     Example: predrain cluster status --json
     """
-    from actions.cluster.recorded import RecordedCluster, read
-    from actions.glance import glance
+    from predrain.actions.cluster.recorded import RecordedCluster, read
+    from predrain.actions.glance import glance
 
     policy = reach.settings().policy.policy()
     if reach.recorded is not None:
         seen, drains, acting = glance(RecordedCluster(read(reach.recorded)).view(), policy), None, None
     else:
-        from actions.cluster.dumps import Reader, asked
+        from predrain.actions.cluster.dumps import Reader, asked
 
         with _asking(reach) as (channel, at):
             reader = Reader()
@@ -69,8 +69,8 @@ def record(
 
     Example: predrain cluster record --out monday.zip
     """
-    from actions.cluster.recorded import read, write
-    from actions.cluster.recorded import record as recorded
+    from predrain.actions.cluster.recorded import read, write
+    from predrain.actions.cluster.recorded import record as recorded
 
     if reach.recorded is not None:
         made = read(reach.recorded)
@@ -96,8 +96,8 @@ def record(
 @contextmanager
 def _asking(reach: Reach) -> Iterator[tuple[Channel, datetime]]:
     """A channel for a few questions, and the time. Raises NoAnswer."""
-    from actions.cluster.port import ClusterUnreachable
-    from data.clock import SystemClock
+    from predrain.actions.cluster.port import ClusterUnreachable
+    from predrain.data.clock import SystemClock
 
     channel = connected(reach)
     try:
@@ -114,13 +114,13 @@ def _told(question: Question) -> None:
 
 def _drains(channel: Channel, settings: Settings) -> list[dict[str, Any]] | None:
     """The drains that the cluster itself remembers; None when we may not read them, or one of them is not signed."""
-    from actions.cluster.keep import ConfigKeys
-    from actions.cluster.port import ClusterUnreachable, Damaged
-    from actions.cluster.signed_keys import SignedKeys
-    from actions.copies import read
-    from actions.messages import describe_state
-    from service.signing_key import find_signing_key
-    from service.state import StateDir
+    from predrain.actions.cluster.keep import ConfigKeys
+    from predrain.actions.cluster.port import ClusterUnreachable, Damaged
+    from predrain.actions.cluster.signed_keys import SignedKeys
+    from predrain.actions.copies import read
+    from predrain.actions.messages import describe_state
+    from predrain.service.signing_key import find_signing_key
+    from predrain.service.state import StateDir
 
     key = find_signing_key(settings.ceph, StateDir(settings.service.state))
     keep = SignedKeys(ConfigKeys(channel), key)
@@ -143,8 +143,8 @@ def _drains(channel: Channel, settings: Settings) -> list[dict[str, Any]] | None
 
 def _acting(channel: Channel, reach: Reach) -> ActingController:
     """Who holds the lease. Of a cluster that the mgr module acts on there is no lease, so nothing is known."""
-    from service.draining.acting import ActingController, ActingObserver, ActingPlace
-    from service.live import lease_on
+    from predrain.service.draining.acting import ActingController, ActingObserver, ActingPlace
+    from predrain.service.live import lease_on
 
     ceph = reach.settings().ceph
     if ceph.hand_key is not None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from data.reading import Reading
-    from service.collecting import Once
+    from predrain.data.reading import Reading
+    from predrain.service.collecting import Once
 
 
 def collect(
@@ -35,8 +35,8 @@ def collect(
 
     Example: predrain collect --once
     """
-    from service import collecting, logs
-    from service.tables.collector import load
+    from predrain.service import collecting, logs
+    from predrain.service.tables.collector import load
 
     if as_json and not once:
         print("predrain collect: --json goes with --once; see predrain collect --help", file=sys.stderr)
@@ -62,7 +62,7 @@ def collect(
 def _print_json(looked: Once) -> None:
     import msgspec
 
-    from data.wire.bodies import READING
+    from predrain.data.wire.bodies import READING
 
     for reading in looked.readings:
         print(READING.write(reading).decode())
@@ -105,7 +105,7 @@ def _print_table(looked: Once) -> None:
 def _row(reading: Reading, places: list[str]) -> tuple[str, ...]:
     from rich.markup import escape
 
-    from data.reading import Smart
+    from predrain.data.reading import Smart
 
     seats = ", ".join(f"{seat.osd} {seat.role.value}" for seat in reading.seats)
     seen, at, disk = reading.seen, escape(", ".join(places)), escape(reading.device)
@@ -132,7 +132,7 @@ _COUNTED = {
 
 def _signs(reading: Reading) -> Iterator[str]:
     """What is there and should not be."""
-    from data.reading import Smart
+    from predrain.data.reading import Smart
 
     if isinstance(reading.seen, Smart):
         for field, name in _COUNTED.items():
@@ -146,7 +146,7 @@ def _signs(reading: Reading) -> Iterator[str]:
 
 def _sickness(reading: Reading) -> tuple[int, str]:
     """The sick ones first."""
-    from data.reading import Smart
+    from predrain.data.reading import Smart
 
     if not isinstance(reading.seen, Smart):
         return 0, reading.device

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from service.cli.options import AsJson, print_json, terminal
-from service.settings import keys, load
+from predrain.service.cli.options import AsJson, print_json, terminal
+from predrain.service.settings import keys, load
 
 
 def check(*, config: Path | None = None) -> int:
@@ -13,7 +13,7 @@ def check(*, config: Path | None = None) -> int:
 
     Example: predrain config check --config predrain.toml
     """
-    from service.listening import nothing_in_the_clear
+    from predrain.service.listening import nothing_in_the_clear
 
     service = load(config).service
     nothing_in_the_clear(service)

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from service import interpreter, logs
-from service.cli.options import MetricsPort
-from service.settings import load
+from predrain.service import interpreter, logs
+from predrain.service.cli.options import MetricsPort
+from predrain.service.settings import load
 
 
 def control(
@@ -38,9 +38,9 @@ def control(
     insecure_without_tls
         Metrics may cross the network in the clear.
     """
-    from service.cli.up import with_options
-    from service.up import control as run
-    from service.working import until_told
+    from predrain.service.cli.up import with_options
+    from predrain.service.up import control as run
+    from predrain.service.working import until_told
 
     said = load(config)
     settings = with_options(

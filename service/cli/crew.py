@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from models.scale import Crew
+    from predrain.models.scale import Crew
 
 Dask = Annotated[
     str | None, Parameter(help="tcp://SCHEDULER:8786, or local:N for N processes here (predrain[scale])")
@@ -20,12 +20,12 @@ RowsAPart = Annotated[
 
 def crew_of(dask: str | None, rows_a_part: int | None, threads: int) -> AbstractContextManager[Crew]:
     """Raises NoCluster."""
-    from data.history.files import ROWS_A_PART
-    from models.scale import Threads
+    from predrain.data.history.files import ROWS_A_PART
+    from predrain.models.scale import Threads
 
     rows = rows_a_part or ROWS_A_PART
     if dask is None:
         return nullcontext(Threads(threads, rows))
-    from models.scale.cluster import Cluster
+    from predrain.models.scale.cluster import Cluster
 
     return Cluster(dask, rows_a_part=rows)

@@ -16,15 +16,15 @@ import msgspec
 from cyclopts import Parameter
 from rich.markup import escape
 
-from actions.cluster.channel import Reply
-from data.ids import DeviceId, HostName
-from data.importing import Part, files_below
-from data.refusal import Refusal
-from service.cli.connect import Reach, connected
-from service.cli.options import HERE, AsJson, Where, print_json
+from predrain.actions.cluster.channel import Reply
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.importing import Part, files_below
+from predrain.data.refusal import Refusal
+from predrain.service.cli.connect import Reach, connected
+from predrain.service.cli.options import HERE, AsJson, Where, print_json
 
 if TYPE_CHECKING:
-    from service.importing import Imported, Seen
+    from predrain.service.importing import Imported, Seen
 
 UNKNOWN_HOST = "unknown"
 
@@ -77,7 +77,7 @@ def backblaze(*paths: Path, where: Where = HERE, how: How = PLAIN) -> int:
     paths
         Files, or folders with .csv and .parquet files.
     """
-    from data.importing.backblaze import parts
+    from predrain.data.importing.backblaze import parts
 
     if not paths:
         return _nothing()
@@ -95,7 +95,7 @@ def smartctl_json(*paths: Path, timezone: TimeZone = None, where: Where = HERE, 
     paths
         Files, or folders with .json, .jsonl and .ndjson files.
     """
-    from data.importing.smartctl import JSON_ENDINGS, parts
+    from predrain.data.importing.smartctl import JSON_ENDINGS, parts
 
     if not paths:
         return _nothing()
@@ -113,7 +113,7 @@ def smartctl_text(*paths: Path, timezone: TimeZone = None, where: Where = HERE, 
     paths
         Files, or folders with .txt, .log, .out, .smart and .smartctl files.
     """
-    from data.importing.smartctl import TEXT_ENDINGS, parts
+    from predrain.data.importing.smartctl import TEXT_ENDINGS, parts
 
     if not paths:
         return _nothing()
@@ -139,7 +139,7 @@ def ceph_health_metrics(
     paths
         Files, or folders with .json files; none: the cluster itself.
     """
-    from data.importing.ceph import ENDINGS, parts
+    from predrain.data.importing.ceph import ENDINGS, parts
 
     there = reach or Reach()
     if paths:
@@ -166,7 +166,7 @@ def sql(
     Example: predrain data import sql --url sqlite:///smart.db --query "SELECT * FROM daily"
     --columns "model=model,serial=sn,taken_at=ts,smart_5_raw=r5,smart_197_raw=r197" --timezone UTC
     """
-    from data.importing.sql import mapping, part
+    from predrain.data.importing.sql import mapping, part
 
     one = part(url, query, mapping(columns), HostName(how.host), _zone(timezone))
     return _import("sql", [one], how, where)
@@ -174,7 +174,7 @@ def sql(
 
 def _of_cluster(ask: Asking, host: str, device: str | None) -> Iterator[Part]:
     """A part for each device that the cluster knows. Raises NoAnswer."""
-    from data.importing.ceph import part_of
+    from predrain.data.importing.ceph import part_of
 
     reply = ask("mgr", "device ls", {"format": "json"})
     if not reply.ok:
@@ -197,8 +197,8 @@ def _metrics(ask: Asking, devid: str) -> bytes:
 
 
 def _import(kind: str, parts: Iterable[Part], how: How, where: Where) -> int:
-    from data.clock import SystemClock
-    from service.importing import Importer
+    from predrain.data.clock import SystemClock
+    from predrain.service.importing import Importer
 
     settings, clock, scored = where.settings(), SystemClock(), 0
     kept = timedelta(days=settings.retention.history_days)
@@ -207,9 +207,9 @@ def _import(kind: str, parts: Iterable[Part], how: How, where: Where) -> int:
         if how.dry_run:
             done = Importer(kind, clock, None, kept).run(parts, watch)
         else:
-            from service.scoring.sender import Sender
-            from service.state import StateDir
-            from service.storage.opening import open_storage
+            from predrain.service.scoring.sender import Sender
+            from predrain.service.state import StateDir
+            from predrain.service.storage.opening import open_storage
 
             state = closing.enter_context(StateDir(settings.service.state))
             log, store = closing.enter_context(open_storage(settings, state, clock, "import", marks=False))

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from data.refusal import Refusal
-from service.cli.options import HERE, AsJson, Where, line, print_json
+from predrain.data.refusal import Refusal
+from predrain.service.cli.options import HERE, AsJson, Where, line, print_json
 
 if TYPE_CHECKING:
-    from data.log.port import Log
+    from predrain.data.log.port import Log
 
 
 class NoLog(Refusal):
@@ -23,7 +23,7 @@ def listing(*, where: Where = HERE, as_json: AsJson = False) -> int:
 
     Example: predrain deadletter list
     """
-    from service.scoring.deadletters import standing
+    from predrain.service.scoring.deadletters import standing
 
     with _log(where) as log:
         found = standing(log)
@@ -48,7 +48,7 @@ def replay(*, where: Where = HERE, as_json: AsJson = False) -> int:
 
     Example: predrain deadletter replay
     """
-    from service.scoring.deadletters import replay as send_again
+    from predrain.service.scoring.deadletters import replay as send_again
 
     with _log(where) as log:
         replayed = send_again(log)
@@ -71,7 +71,7 @@ def _told(sealed: Sequence[str]) -> int:
 
 @contextmanager
 def _log(where: Where) -> Iterator[Log]:
-    from service.adapters import standing_log
+    from predrain.service.adapters import standing_log
 
     settings = where.settings()
     with standing_log(settings) as log:

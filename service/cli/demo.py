@@ -38,12 +38,12 @@ def demo(
     """
     from rich.console import Console
 
-    from actions.policy import Mode
-    from service import logs
-    from service.cli.up import with_options
-    from service.demo import show
-    from service.demo.run import Demo, run
-    from service.settings import Settings
+    from predrain.actions.policy import Mode
+    from predrain.service import logs
+    from predrain.service.cli.up import with_options
+    from predrain.service.demo import show
+    from predrain.service.demo.run import Demo, run
+    from predrain.service.settings import Settings
 
     logs.configure()
     console = Console()
@@ -59,7 +59,7 @@ def demo(
         seconds_per_day=None if once else speed,
     )
     if replay is not None:
-        from service.demo.replay import replayed
+        from predrain.service.demo.replay import replayed
 
         wanted = replayed(wanted, replay, lambda line: console.print(line, highlight=False))
     with tempfile.TemporaryDirectory(prefix="predrain-demo-") as scratch, show.Progress(console) as progress:

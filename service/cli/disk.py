@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import urllib.parse
 
-from service.cli.options import HERE, AsJson, Where, line, print_json
+from predrain.service.cli.options import HERE, AsJson, Where, line, print_json
 
 
 def home(device: str, host: str = "", /, *, where: Where = HERE, as_json: AsJson = False) -> int:

@@ -9,10 +9,10 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from data.life_cycle import LifeState
-from data.refusal import Refusal
-from service.cli.client import Client, Json
-from service.cli.options import HERE, AsJson, Where, line, print_json, terminal
+from predrain.data.life_cycle import LifeState
+from predrain.data.refusal import Refusal
+from predrain.service.cli.client import Client, Json
+from predrain.service.cli.options import HERE, AsJson, Where, line, print_json, terminal
 
 _PAGE = 10_000
 _ENDS = frozenset({LifeState.DRAINED, LifeState.FAILED, LifeState.RETIRED})

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from service.cli.options import AsJson, print_json
-from service.settings import load
+from predrain.service.cli.options import AsJson, print_json
+from predrain.service.settings import load
 
 MARKS = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "wrong": "[red]wrong[/]"}
 
@@ -27,8 +27,8 @@ def doctor(
 
     Example: predrain doctor
     """
-    from data.clock import SystemClock
-    from service.examining.examination import examine
+    from predrain.data.clock import SystemClock
+    from predrain.service.examining.examination import examine
 
     settings = load(config)
     findings = examine(settings, state or settings.service.state, SystemClock(), send=send)

@@ -10,17 +10,17 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from rich.table import Table
 
-from data.drain import DrainState
-from service.cli.acting import acting_in, describe_here, options_of, report_nobody, tell_forwarding
-from service.cli.client import Answered, Client, Json
-from service.cli.connect import Reach
-from service.cli.explained import print_drain
-from service.cli.naming import find_drain_id
-from service.cli.options import AsJson, print_json, tebibytes, terminal
-from service.cli.planned import print_plan
-from service.cli.watching import DONE, OVER, quote_drain_id, read_state_text, watch_drain
-from service.draining.acting import ActingPlace
-from service.telling.cause import CLUSTER_KEYS
+from predrain.data.drain import DrainState
+from predrain.service.cli.acting import acting_in, describe_here, options_of, report_nobody, tell_forwarding
+from predrain.service.cli.client import Answered, Client, Json
+from predrain.service.cli.connect import Reach
+from predrain.service.cli.explained import print_drain
+from predrain.service.cli.naming import find_drain_id
+from predrain.service.cli.options import AsJson, print_json, tebibytes, terminal
+from predrain.service.cli.planned import print_plan
+from predrain.service.cli.watching import DONE, OVER, quote_drain_id, read_state_text, watch_drain
+from predrain.service.draining.acting import ActingPlace
+from predrain.service.telling.cause import CLUSTER_KEYS
 
 Intent = Annotated[
     Literal["replace", "remove"],
@@ -81,8 +81,8 @@ def listing(*, where: Reach = HERE, as_json: AsJson = False) -> int:
 
 def _has_key(where: Reach) -> bool:
     """Whether this host has the key that signs what controllers keep in the cluster."""
-    from service.signing_key import find_key_file
-    from service.state import StateDir
+    from predrain.service.signing_key import find_key_file
+    from predrain.service.state import StateDir
 
     settings = where.settings()
     return find_key_file(settings.ceph, StateDir(settings.service.state)) is not None
@@ -355,7 +355,7 @@ def act_on_drain(
     where: Reach, named: str, wish: str, ask: Callable[[Client, str], Json], as_json: bool, *, wait: bool
 ) -> int:
     """Ask for something about one drain, with `wait` until it is over; what it already is, it is not asked again."""
-    from actions.petitions import Wish, is_granted
+    from predrain.actions.petitions import Wish, is_granted
 
     with where.service(acting=wait) as client:
         drain = find_drain_id(client, named)

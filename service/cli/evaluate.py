@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 if TYPE_CHECKING:
-    from models.evaluate import Report, Scores, Truncation
-    from models.evaluate.arrays import Ints
+    from predrain.models.evaluate import Report, Scores, Truncation
+    from predrain.models.evaluate.arrays import Ints
 
 MANY = Parameter(consume_multiple=True, negative="")
 WIDTH = 130
@@ -66,8 +66,8 @@ def evaluate(
     json
         print JSON.
     """
-    from models.evaluate import DuplicateScores, compare, read_ends, read_scores, read_truth
-    from models.evaluate import evaluate as judge
+    from predrain.models.evaluate import DuplicateScores, compare, read_ends, read_scores, read_truth
+    from predrain.models.evaluate import evaluate as judge
 
     try:
         forecast = read_scores(scores)
@@ -89,7 +89,7 @@ def evaluate(
     if json:
         sys.stdout.buffer.write(as_json(report, cut) + b"\n")
     else:
-        from models.evaluate.table import lines
+        from predrain.models.evaluate.table import lines
 
         console = Console()
         if not console.is_terminal:

@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from data.refusal import Refusal
-from service.cli.client import Client, Json
-from service.cli.options import HERE, AsJson, Where, line, print_json, terminal
+from predrain.data.refusal import Refusal
+from predrain.service.cli.client import Client, Json
+from predrain.service.cli.options import HERE, AsJson, Where, line, print_json, terminal
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,12 +7,12 @@ from datetime import datetime
 from rich.table import Column, Table
 from rich.text import Text
 
-from actions.messages import describe_estimate, describe_hours, describe_lost
-from data.way_out import WayOut
-from service.cli.client import Json
-from service.cli.options import line, tebibytes, terminal
-from service.cli.planned import print_plan
-from service.cli.watching import read_state_text
+from predrain.actions.messages import describe_estimate, describe_hours, describe_lost
+from predrain.data.way_out import WayOut
+from predrain.service.cli.client import Json
+from predrain.service.cli.options import line, tebibytes, terminal
+from predrain.service.cli.planned import print_plan
+from predrain.service.cli.watching import read_state_text
 
 
 def print_drain(whole: Json, acting: str | None) -> None:

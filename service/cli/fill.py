@@ -6,9 +6,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from service.cli.connect import Reach
-from service.cli.drain import HERE, Waiting, asked
-from service.cli.options import AsJson
+from predrain.service.cli.connect import Reach
+from predrain.service.cli.drain import HERE, Waiting, asked
+from predrain.service.cli.options import AsJson
 
 
 def fill(

@@ -8,12 +8,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from data.outside_text import HALT_WHY, clean_text
-from data.refusal import Refusal
-from service.cli.client import Answered, Client
-from service.cli.options import HERE, AsJson, Where, print_json
-from service.cli.person import name_account
-from service.cli.recording import record_done
+from predrain.data.outside_text import HALT_WHY, clean_text
+from predrain.data.refusal import Refusal
+from predrain.service.cli.client import Answered, Client
+from predrain.service.cli.options import HERE, AsJson, Where, print_json
+from predrain.service.cli.person import name_account
+from predrain.service.cli.recording import record_done
 
 
 class NothingToHalt(Refusal):
@@ -75,10 +75,10 @@ def _only_here(where: Where, why: str | None, refused: Refusal) -> str:
 
 
 def _store(where: Where, why: str | None) -> str | None:
-    from data.clock import SystemClock
-    from data.store.faults import StoreRefusal
-    from service.adapters import standing_store
-    from service.halting import record_halt
+    from predrain.data.clock import SystemClock
+    from predrain.data.store.faults import StoreRefusal
+    from predrain.service.adapters import standing_store
+    from predrain.service.halting import record_halt
 
     settings = where.settings()
     with standing_store(settings) as store:

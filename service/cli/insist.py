@@ -6,11 +6,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from service.cli.client import Client, Json
-from service.cli.connect import Reach
-from service.cli.drain import HERE, act_on_drain
-from service.cli.options import AsJson
-from service.cli.watching import quote_drain_id
+from predrain.service.cli.client import Client, Json
+from predrain.service.cli.connect import Reach
+from predrain.service.cli.drain import HERE, act_on_drain
+from predrain.service.cli.options import AsJson
+from predrain.service.cli.watching import quote_drain_id
 
 
 def insist(

@@ -25,8 +25,8 @@ def score(
             "predrain latency score: name a history file; see predrain latency score --help", file=sys.stderr
         )
         return 2
-    from models.scorefile import ScoreFile
-    from models.slow.history import LatencyFiles, scores
+    from predrain.models.scorefile import ScoreFile
+    from predrain.models.slow.history import LatencyFiles, scores
 
     tell = lambda line: print(line, file=sys.stderr, flush=True)  # noqa: E731
     files = LatencyFiles(history, threads=threads)

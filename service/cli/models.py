@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from data.refusal import Refusal
-from service.cli.options import HERE, AsJson, Where, print_json, terminal
-from service.cli.recording import record_done
-from service.state import StateDir
+from predrain.data.refusal import Refusal
+from predrain.service.cli.options import HERE, AsJson, Where, print_json, terminal
+from predrain.service.cli.recording import record_done
+from predrain.service.state import StateDir
 
 if TYPE_CHECKING:
-    from models.registry import Registry
-    from models.shelf import Roles, Shelf
-    from models.standing import Comparison
-    from service.scoring.lineup import Lineup
-    from service.settings import Settings
+    from predrain.models.registry import Registry
+    from predrain.models.shelf import Roles, Shelf
+    from predrain.models.standing import Comparison
+    from predrain.service.scoring.lineup import Lineup
+    from predrain.service.settings import Settings
 
 Track = Annotated[
     str | None,
@@ -51,13 +51,13 @@ class Place:
     @property
     def shelf(self) -> Shelf:
         """The bundles that are installed."""
-        from models.shelf import Shelf
+        from predrain.models.shelf import Shelf
 
         return Shelf(self.state.bundles)
 
     def registry(self) -> Registry | None:
         """The registry; None while there is none. Raises NoTracking."""
-        from models.registry import Registry
+        from predrain.models.registry import Registry
 
         if self.track is None and not self.state.registry.is_file():
             return None
@@ -148,7 +148,7 @@ def promote(
 
     Example: predrain models promote 3
     """
-    from models.shelf import NoSuchBundle
+    from predrain.models.shelf import NoSuchBundle
 
     place = _changing(where, track)
     challenger = place.shelf.roles().challenger
@@ -187,7 +187,7 @@ def compare(*, where: Where = HERE, as_json: AsJson = False) -> int:
     """
     with _compared(_place(where, None)) as (lineup, comparison):
         if as_json:
-            from service.rest.forecast import comparison_body
+            from predrain.service.rest.forecast import comparison_body
 
             print_json(comparison_body(comparison).model_dump(mode="json"))
             return 0
@@ -218,13 +218,13 @@ def compare(*, where: Where = HERE, as_json: AsJson = False) -> int:
 
 @contextmanager
 def _compared(place: Place) -> Iterator[tuple[Lineup, Comparison]]:
-    from data.clock import SystemClock
-    from data.scorebook import Scorebook
-    from models.shelf import NoSuchBundle
-    from service.adapters import standing_store
-    from service.scoring.lineup import Lineup
-    from service.scoring.watch import compared
-    from service.up import forecaster_of
+    from predrain.data.clock import SystemClock
+    from predrain.data.scorebook import Scorebook
+    from predrain.models.shelf import NoSuchBundle
+    from predrain.service.adapters import standing_store
+    from predrain.service.scoring.lineup import Lineup
+    from predrain.service.scoring.watch import compared
+    from predrain.service.up import forecaster_of
 
     state = place.state
     if not state.scorebook.is_file():
@@ -266,7 +266,7 @@ def _installed(place: Place, word: str) -> str:
         return _install(place, folder)
     registry = place.registry()
     if registry is None:
-        from models.shelf import NoSuchBundle
+        from predrain.models.shelf import NoSuchBundle
 
         raise NoSuchBundle(
             f"There is no folder {word}, and no registry in {place.state.path} to look for a version in; "
@@ -278,8 +278,8 @@ def _installed(place: Place, word: str) -> str:
 
 def _has_scored(place: Place, digest: str) -> bool:
     """Whether the scorebook holds a forecast of the installed bundle."""
-    from data.scorebook import Scorebook
-    from service.scoring.bundled import BundledForecaster
+    from predrain.data.scorebook import Scorebook
+    from predrain.service.scoring.bundled import BundledForecaster
 
     if not place.state.scorebook.is_file():
         return False
@@ -294,14 +294,14 @@ def _install(place: Place, folder: Path) -> str:
 
 
 def _name(place: Place, digest: str) -> str:
-    from models.bundle import Bundle
+    from predrain.models.bundle import Bundle
 
     return f"{Bundle.load(place.shelf.folder(digest)).name} ({digest[:12]})"
 
 
 def _mirrored(place: Place) -> int:
     """Let the registry's aliases say what is installed here; 3 when it cannot be told."""
-    from models.registry import CHALLENGER, CHAMPION
+    from predrain.models.registry import CHALLENGER, CHAMPION
 
     roles: Roles = place.shelf.roles()
     try:

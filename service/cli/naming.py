@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import urllib.parse
 
-from actions.states import ENDED
-from data.drain import DrainState
-from data.refusal import Refusal
-from service.cli.client import Client, Json
-from service.cli.watching import read_state_text
+from predrain.actions.states import ENDED
+from predrain.data.drain import DrainState
+from predrain.data.refusal import Refusal
+from predrain.service.cli.client import Client, Json
+from predrain.service.cli.watching import read_state_text
 
 _OSD = re.compile(r"osd\.(\d+)")
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from service.cli.client import Client
-from service.settings import Settings, load
+from predrain.service.cli.client import Client
+from predrain.service.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from service.cli.options import HERE, AsJson, Where, print_json
+from predrain.service.cli.options import HERE, AsJson, Where, print_json
 
 Said = Literal["failed", "removed", "replaced", "confirmed", "cleared", "unverified"]
 

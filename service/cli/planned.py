@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from actions.messages import describe_estimate, describe_hours
-from service.cli.client import Json
-from service.cli.options import share, tebibytes, terminal
+from predrain.actions.messages import describe_estimate, describe_hours
+from predrain.service.cli.client import Json
+from predrain.service.cli.options import share, tebibytes, terminal
 
 RECEIVERS = 8
 """So many of the OSDs that receive most are listed; `--json` has all."""

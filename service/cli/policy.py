@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from service.cli.options import HERE, AsJson, Where, print_json, terminal
+from predrain.service.cli.options import HERE, AsJson, Where, print_json, terminal
 
 if TYPE_CHECKING:
-    from service.preview import Preview
+    from predrain.service.preview import Preview
 
 TB = 1e12
 BAR = 16
@@ -34,17 +34,17 @@ def preview(
 
     Example: predrain policy preview --days 90
     """
-    from actions.worth import NothingToReplay
-    from data.clock import SystemClock
-    from data.history import EPOCH
-    from data.scorebook import Scorebook
-    from service.adapters import standing_store
-    from service.preview import preview_policy
-    from service.scoring.fates import lives_of
-    from service.scoring.fleet_experience import load_experience
-    from service.scoring.lineup import Lineup
-    from service.state import StateDir
-    from service.up import forecaster_of
+    from predrain.actions.worth import NothingToReplay
+    from predrain.data.clock import SystemClock
+    from predrain.data.history import EPOCH
+    from predrain.data.scorebook import Scorebook
+    from predrain.service.adapters import standing_store
+    from predrain.service.preview import preview_policy
+    from predrain.service.scoring.fates import lives_of
+    from predrain.service.scoring.fleet_experience import load_experience
+    from predrain.service.scoring.lineup import Lineup
+    from predrain.service.state import StateDir
+    from predrain.service.up import forecaster_of
 
     settings = where.settings()
     state = StateDir(settings.service.state)

@@ -6,18 +6,18 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from service.cli.person import name_account
+from predrain.service.cli.person import name_account
 
 if TYPE_CHECKING:
-    from data.store.port import Store
-    from service.settings import Settings
+    from predrain.data.store.port import Store
+    from predrain.service.settings import Settings
 
 
 def record(store: Store, what: str, said: Mapping[str, Any]) -> None:
     """Append to the audit that a person did `what` on this machine. Raises what the store raises."""
-    from data.clock import SystemClock
-    from service.access.acts import describe_act
-    from service.access.audit import THIS_MACHINE, Audit, Call
+    from predrain.data.clock import SystemClock
+    from predrain.service.access.acts import describe_act
+    from predrain.service.access.audit import THIS_MACHINE, Audit, Call
 
     Audit(store, SystemClock()).write(
         Call(f"cli:{name_account()}", THIS_MACHINE, describe_act(what, said), "done")
@@ -28,8 +28,8 @@ def record_done(settings: Settings, what: str, said: Mapping[str, Any]) -> None:
     """The same for what is done already, where there is a store: one that does not take the line is no refusal any
     more, but it is told.
     """
-    from data.refusal import Refusal
-    from service.adapters import standing_store
+    from predrain.data.refusal import Refusal
+    from predrain.service.adapters import standing_store
 
     try:
         with standing_store(settings) as store:

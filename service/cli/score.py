@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from service.cli.crew import Dask, RowsAPart, crew_of
+from predrain.service.cli.crew import Dask, RowsAPart, crew_of
 
 
 def score(
@@ -27,11 +27,11 @@ def score(
 
     Example: predrain score drives.parquet --from 2018-05-01 --to 2018-06-30 --every 7 --out scores.parquet
     """
-    from data.history import HistoryFiles, Told
-    from models.bundle import Bundle
-    from models.score import score as run
-    from models.scorefile import ScoreFile
-    from models.trial import Trials
+    from predrain.data.history import HistoryFiles, Told
+    from predrain.models.bundle import Bundle
+    from predrain.models.score import score as run
+    from predrain.models.scorefile import ScoreFile
+    from predrain.models.trial import Trials
 
     why = None
     if not history:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from service import interpreter, logs
-from service.settings import load
+from predrain.service import interpreter, logs
+from predrain.service.settings import load
 
 
 def serve(
@@ -35,8 +35,8 @@ def serve(
     insecure_without_tls
         Tokens may cross the network in the clear.
     """
-    from service.cli.up import with_options
-    from service.up import serve as run
+    from predrain.service.cli.up import with_options
+    from predrain.service.up import serve as run
 
     settings = with_options(load(config), host=host, port=port, state=state, insecure=insecure_without_tls)
     logs.configure()

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from service.cli.client import Json
-from service.cli.options import HERE, AsJson, Where, line, print_json
+from predrain.service.cli.client import Json
+from predrain.service.cli.options import HERE, AsJson, Where, line, print_json
 
 
 def causes(*, where: Where = HERE, as_json: AsJson = False) -> int:

@@ -10,8 +10,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from data.reading import Attribute
-from data.smart import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
+from predrain.data.reading import Attribute
+from predrain.data.smart import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
 
 
 def parse(*files: Annotated[Path, Parameter(allow_leading_hyphen=True)]) -> int:

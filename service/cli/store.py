@@ -8,10 +8,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from data.refusal import Refusal
-from service.cli.options import HERE, AsJson, Where, print_json
-from service.cli.recording import record
-from service.state import StateDir
+from predrain.data.refusal import Refusal
+from predrain.service.cli.options import HERE, AsJson, Where, print_json
+from predrain.service.cli.recording import record
+from predrain.service.state import StateDir
 
 Url = Annotated[
     str | None,
@@ -35,26 +35,26 @@ def migrate(
 
     Example: predrain store migrate --url postgresql://predrain@db/predrain
     """
-    from data.store import schema
+    from predrain.data.store import schema
 
     wanted = schema.VERSION if to is None else to
     if not 1 <= wanted <= schema.VERSION:
         raise NoStore(f"there is no version {wanted} of the store; give --to one from 1 to {schema.VERSION}")
     place = _place(where, url)
     if isinstance(place, Path):
-        from data.store.sqlite import migrated_file
+        from predrain.data.store.sqlite import migrated_file
 
         # A service that goes on would write today's rows into an older format.
         with StateDir(place.parent).for_its_owner().alone():
             before, after = migrated_file(place, wanted)
     else:
-        from data.store.postgres import migrated
+        from predrain.data.store.postgres import migrated
 
         before, after = migrated(place, wanted)
     if before != after == schema.VERSION:
         from contextlib import closing
 
-        from data.store.opening import open_store
+        from predrain.data.store.opening import open_store
 
         with closing(open_store(place)) as store:
             record(store, "store migrate", {"from": before, "to": after})
@@ -72,9 +72,9 @@ def status(*, url: Url = None, where: Where = HERE, as_json: AsJson = False) -> 
 
     Example: predrain store status
     """
-    from data.store import schema
-    from data.store.opening import open_store
-    from data.store.sqlite import version_of_file
+    from predrain.data.store import schema
+    from predrain.data.store.opening import open_store
+    from predrain.data.store.sqlite import version_of_file
 
     place = _place(where, url)
     if isinstance(place, Path) and (version := version_of_file(place)) < schema.VERSION:
@@ -121,9 +121,9 @@ def export(
 
     Example: predrain store export --out /srv/history && predrain train /srv/history/*/part.parquet --out bundle
     """
-    from data.history.export import export as months
-    from data.store.opening import open_store
-    from features.state import values_of
+    from predrain.data.history.export import export as months
+    from predrain.data.store.opening import open_store
+    from predrain.features.state import values_of
 
     yesterday = (datetime.now(UTC) - timedelta(days=1)).date()
     store = open_store(_place(where, url))
@@ -137,7 +137,7 @@ def export(
 
 def _place(where: Where, url: str | None) -> str | Path:
     """The database that is named, by option or settings, else the state directory's file. Raises NoStore."""
-    from service.adapters import place_of_store
+    from predrain.service.adapters import place_of_store
 
     if url is not None:
         return url

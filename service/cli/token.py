@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from data.refusal import Refusal
-from service.cli.options import HERE, AsJson, Where, print_json
-from service.cli.person import name_account
+from predrain.data.refusal import Refusal
+from predrain.service.cli.options import HERE, AsJson, Where, print_json
+from predrain.service.cli.person import name_account
 
 if TYPE_CHECKING:
-    from service.access.book import Book, Credential
+    from predrain.service.access.book import Book, Credential
 
 
 class NoStore(Refusal):
@@ -55,8 +55,8 @@ def make(
 
     Example: predrain token make --name grafana --scope read --days 365
     """
-    from service.access.book import Kind
-    from service.tokens import Scope
+    from predrain.service.access.book import Kind
+    from predrain.service.tokens import Scope
 
     lasting = None if days is None else timedelta(days=days)
     with _book(where) as book:
@@ -74,8 +74,8 @@ def listing(
 
     Example: predrain token list
     """
-    from data.clock import SystemClock
-    from service.access.book import Kind
+    from predrain.data.clock import SystemClock
+    from predrain.service.access.book import Kind
 
     with _book(where) as book:
         found = [one for one in book.all() if sessions or one.kind is not Kind.SESSION]
@@ -124,8 +124,8 @@ def enrol(
 
     Example: predrain token enrol stor-01 stor-02
     """
-    from service.access.book import Kind
-    from service.tokens import Scope
+    from predrain.service.access.book import Kind
+    from predrain.service.tokens import Scope
 
     with _book(where) as book:
         for host in hosts:
@@ -144,10 +144,10 @@ def enrol(
 @contextmanager
 def _book(where: Where) -> Iterator[Book]:
     """The book of the service that is meant; what is done to it goes on record. Raises NoStore."""
-    from data.clock import SystemClock
-    from service.access.audit import THIS_MACHINE
-    from service.access.book import Book
-    from service.adapters import standing_store
+    from predrain.data.clock import SystemClock
+    from predrain.service.access.audit import THIS_MACHINE
+    from predrain.service.access.book import Book
+    from predrain.service.adapters import standing_store
 
     settings = where.settings()
     with standing_store(settings) as store:

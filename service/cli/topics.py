@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from data.refusal import Refusal
-from service.cli.options import HERE, AsJson, Where, print_json
-from service.tables.kafka import KafkaTable
+from predrain.data.refusal import Refusal
+from predrain.service.cli.options import HERE, AsJson, Where, print_json
+from predrain.service.tables.kafka import KafkaTable
 
 if TYPE_CHECKING:
-    from data.log.kafka import Standing
+    from predrain.data.log.kafka import Standing
 
 IN_PART = 3
 
@@ -26,7 +26,7 @@ def create(*, where: Where = HERE, as_json: AsJson = False) -> int:
 
     Example: predrain topics create
     """
-    from data.log.kafka import ensure_topics
+    from predrain.data.log.kafka import ensure_topics
 
     table = _kafka(where)
     found = ensure_topics(table.broker(), table.shapes(), replicas=table.replicas, in_sync=table.in_sync)
@@ -38,7 +38,7 @@ def listing(*, where: Where = HERE, as_json: AsJson = False) -> int:
 
     Example: predrain topics list
     """
-    from data.log.kafka import list_topics
+    from predrain.data.log.kafka import list_topics
 
     table = _kafka(where)
     found = list_topics(table.broker(), table.shapes())

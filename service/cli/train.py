@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from service.cli.crew import Dask, RowsAPart, crew_of
-from service.cli.options import Where
+from predrain.service.cli.crew import Dask, RowsAPart, crew_of
+from predrain.service.cli.options import Where
 
 if TYPE_CHECKING:
-    from data.endings import Word
+    from predrain.data.endings import Word
 
 
 def train(
@@ -55,11 +55,11 @@ def train(
 
     Example: predrain train /srv/history/*/part.parquet --state /var/lib/predrain --out bundle
     """
-    from data.history import HistoryFiles
-    from data.refusal import Refusal
-    from models.card import card_of
-    from models.train import Foundation, write
-    from models.train import train as run
+    from predrain.data.history import HistoryFiles
+    from predrain.data.refusal import Refusal
+    from predrain.models.card import card_of
+    from predrain.models.train import Foundation, write
+    from predrain.models.train import train as run
 
     if alone and onto is not None:
         print(
@@ -101,8 +101,8 @@ def train(
         )
     write(trained, out, card_of(trained.facts))
     if track is not None:
-        from models.provenance import describe_code, digest_histories
-        from models.registry import Registry
+        from predrain.models.provenance import describe_code, digest_histories
+        from predrain.models.registry import Registry
 
         made_from = describe_code() | {"histories_sha256": digest_histories(history)}
         made = Registry(track).register(trained.facts, out, parameters=made_from, figures=trained.figures)
@@ -115,14 +115,14 @@ def train(
 
 def read_statements(outcomes: Path | None, state: Path | None, config: Path | None) -> tuple[Word, ...]:
     """What was said of drives' ends, in a file and in a service's store. Raises UnreadableHistory, Refusal."""
-    from data.endings import read_words
+    from predrain.data.endings import read_words
 
     words = read_words(outcomes) if outcomes is not None else ()
     if state is None and config is None:
         return words
-    from service.adapters import standing_store
-    from service.scoring.fates import words_of
-    from service.state import StateUnusable
+    from predrain.service.adapters import standing_store
+    from predrain.service.scoring.fates import words_of
+    from predrain.service.state import StateUnusable
 
     settings = Where(state, config).settings()
     with standing_store(settings) as store:

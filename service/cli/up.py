@@ -8,9 +8,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from service import interpreter, logs
-from service.cli.options import AcceptStore
-from service.settings import Settings, load
+from predrain.service import interpreter, logs
+from predrain.service.cli.options import AcceptStore
+from predrain.service.settings import Settings, load
 
 
 def up(
@@ -39,7 +39,7 @@ def up(
     insecure_without_tls
         Tokens may cross the network in the clear.
     """
-    from service.up import up as run
+    from predrain.service.up import up as run
 
     settings = with_options(load(config), host=host, port=port, state=state, insecure=insecure_without_tls)
     logs.configure()

@@ -7,9 +7,9 @@ import urllib.parse
 
 from rich.progress import BarColumn, Progress, TextColumn
 
-from data.refusal import Refusal
-from service.cli.client import Client, Json, NotRunning
-from service.cli.options import tebibytes, terminal
+from predrain.data.refusal import Refusal
+from predrain.service.cli.client import Client, Json, NotRunning
+from predrain.service.cli.options import tebibytes, terminal
 
 DONE, OVER = frozenset({"verified", "handed_over"}), frozenset({"cancelled", "failed"})
 STUCK = frozenset({"holding", "paused", "approved"})

@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from service.cli.client import Client, Json
-from service.cli.connect import Reach
-from service.cli.drain import HERE, act_on_drain
-from service.cli.explained import print_ways_out
-from service.cli.naming import find_drain_id
-from service.cli.options import AsJson, line, print_json
-from service.cli.watching import quote_drain_id, read_state_text
+from predrain.service.cli.client import Client, Json
+from predrain.service.cli.connect import Reach
+from predrain.service.cli.drain import HERE, act_on_drain
+from predrain.service.cli.explained import print_ways_out
+from predrain.service.cli.naming import find_drain_id
+from predrain.service.cli.options import AsJson, line, print_json
+from predrain.service.cli.watching import quote_drain_id, read_state_text
 
 Way = Annotated[
     Literal["stay-drained", "choose-other-targets", "give-up-cancel"] | None,

@@ -3,7 +3,7 @@
 In: the address that a service prints, a token. Out: typed answers; `Problem` for a refusal, `Unreachable` for silence.
 """
 
-from service.client.predrain import Predrain
-from service.client.wire import Problem, Unreachable
+from predrain.service.client.predrain import Predrain
+from predrain.service.client.wire import Problem, Unreachable
 
 __all__ = ["Predrain", "Problem", "Unreachable"]

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from service.client import shapes
-from service.client.wire import Answer, Unreachable, Wire
+from predrain.service.client import shapes
+from predrain.service.client.wire import Answer, Unreachable, Wire
 
 Shape = TypeVar("Shape")
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from data.device_id import device_id
-from data.error_counts import ATA_COUNTERS
-from data.history import EPOCH, History, HistoryFiles
-from data.ids import DeviceId, HostName, OsdId
-from data.lifespan import Lifespans, sources_of
-from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from data.refusal import Refusal
+from predrain.data.device_id import device_id
+from predrain.data.error_counts import ATA_COUNTERS
+from predrain.data.history import EPOCH, History, HistoryFiles
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.lifespan import Lifespans, sources_of
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
+from predrain.data.refusal import Refusal
 
 SYMPTOMS = (5, 187, 188, 197, 198)
 """A failure is silent when these are all zero the day before it (the protocol's definition)."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
 
-from actions.cluster.simulated import ClientLoad, Truth
-from actions.cost import DEFAULT_FAILURE_COST
-from service.demo.fleet import Drive
-from service.demo_status import DemoRow
+from predrain.actions.cluster.simulated import ClientLoad, Truth
+from predrain.actions.cost import DEFAULT_FAILURE_COST
+from predrain.service.demo.fleet import Drive
+from predrain.service.demo_status import DemoRow
 
 TIB = 1 << 40
 FELT_SHARE = 0.98

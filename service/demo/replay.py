@@ -9,11 +9,11 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from data.history import EPOCH
-from data.lifespan import sources_of
-from data.refusal import Refusal
-from features.schema import schema_hash
-from service.demo.run import Demo
+from predrain.data.history import EPOCH
+from predrain.data.lifespan import sources_of
+from predrain.data.refusal import Refusal
+from predrain.features.schema import schema_hash
+from predrain.service.demo.run import Demo
 
 SHOWN = timedelta(days=60)
 """Days replayed when nobody says which: the last ones."""
@@ -29,8 +29,8 @@ def replayed(demo: Demo, folder: Path, tell: Callable[[str], None]) -> Demo:
     The bundle is kept under the user's cache and trained again when files, day or features change.
     Raises NothingToReplay, UnreadableHistory, TooLittleHistory.
     """
-    from models.card import card_of
-    from models.train import train, write
+    from predrain.models.card import card_of
+    from predrain.models.train import train, write
 
     paths = tuple(sorted(path for path in folder.glob("*") if path.suffix in (".parquet", ".csv")))
     if not paths:
@@ -56,7 +56,7 @@ def _is_known(path: Path) -> bool:
     """Whether the file is a history or a drives table; other tables in the folder are left alone."""
     import duckdb
 
-    from data.history import columns_of, is_history
+    from predrain.data.history import columns_of, is_history
 
     with duckdb.connect(":memory:") as connection:
         columns = columns_of(connection, path)

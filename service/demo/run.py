@@ -13,28 +13,28 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from actions.cluster.simulated import ClusterSpec
-from actions.cluster.worlds import world
-from actions.policy import Mode, Policy
-from data.clock import SystemClock
-from data.history import EPOCH
-from data.log.memory import MemoryLog
-from data.refusal import Refusal
-from data.scorebook import Scorebook
-from data.store.sqlite import SqliteStore
-from service import tokens
-from service.changes import Kind
-from service.demo.clock import Pace
-from service.demo.fleet import Fleet, read_histories
-from service.demo.ledger import Ledger, table
-from service.demo.world import TICK, Calendar, World
-from service.demo_status import DemoRow, DemoStatus
-from service.house import House, Ports
-from service.listening import Server, bind, url_of
-from service.live import Live
-from service.settings import Settings
-from service.state import StateDir
-from service.up import forecaster_of
+from predrain.actions.cluster.simulated import ClusterSpec
+from predrain.actions.cluster.worlds import world
+from predrain.actions.policy import Mode, Policy
+from predrain.data.clock import SystemClock
+from predrain.data.history import EPOCH
+from predrain.data.log.memory import MemoryLog
+from predrain.data.refusal import Refusal
+from predrain.data.scorebook import Scorebook
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service import tokens
+from predrain.service.changes import Kind
+from predrain.service.demo.clock import Pace
+from predrain.service.demo.fleet import Fleet, read_histories
+from predrain.service.demo.ledger import Ledger, table
+from predrain.service.demo.world import TICK, Calendar, World
+from predrain.service.demo_status import DemoRow, DemoStatus
+from predrain.service.house import House, Ports
+from predrain.service.listening import Server, bind, url_of
+from predrain.service.live import Live
+from predrain.service.settings import Settings
+from predrain.service.state import StateDir
+from predrain.service.up import forecaster_of
 
 FLEET = Path(__file__).resolve().parents[2] / "data" / "fleets" / "demo.parquet"
 WARM_UP = timedelta(days=21)

@@ -9,8 +9,8 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from service.demo.run import DayTold
-from service.demo_status import DemoRow
+from predrain.service.demo.run import DayTold
+from predrain.service.demo_status import DemoRow
 
 
 class Progress:

@@ -12,15 +12,15 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 
-from actions.cluster.simulated import ClusterSpec, SimulatedCluster
-from data.drain import Drain, DrainState
-from data.ids import OsdId
-from data.outlook import Status
-from service.demo.clock import SimulatedClock
-from service.demo.fleet import Drive, Fleet, at_hour
-from service.demo.ledger import Ledger
-from service.house import House
-from service.lifecycle.keeping import keep_lives, note_failures
+from predrain.actions.cluster.simulated import ClusterSpec, SimulatedCluster
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import OsdId
+from predrain.data.outlook import Status
+from predrain.service.demo.clock import SimulatedClock
+from predrain.service.demo.fleet import Drive, Fleet, at_hour
+from predrain.service.demo.ledger import Ledger
+from predrain.service.house import House
+from predrain.service.lifecycle.keeping import keep_lives, note_failures
 
 READING_HOURS = (1, 7, 13, 19)
 """Each disk is read daily at one of these; one that is not good, at each of them."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from actions.cluster.lease_owner import LeaseOwner, parse_owner
-from actions.cluster.port import ClusterUnreachable, Lease, LeaseHolder
-from service.draining.onlooking import NeverMine
+from predrain.actions.cluster.lease_owner import LeaseOwner, parse_owner
+from predrain.actions.cluster.port import ClusterUnreachable, Lease, LeaseHolder
+from predrain.service.draining.onlooking import NeverMine
 
 START = "predrain up"
 """The command that starts a controller."""

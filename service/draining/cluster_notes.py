@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from actions.cluster.view import ClusterView
-from actions.leading import passes
-from actions.report import TickReport
-from data.cluster_event import CONTROLLER_SUBJECT, ClusterEvent, ClusterEventKind, tell_halt
-from data.ids import DeviceId, OsdId
-from data.outcome import Fate, Outcome, OutcomeRule
-from data.residence import Residence
-from data.store.port import Store
-from service.draining.acting import ActingController, name_process
-from service.scoring.residents import note_listed
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.leading import passes
+from predrain.actions.report import TickReport
+from predrain.data.cluster_event import CONTROLLER_SUBJECT, ClusterEvent, ClusterEventKind, tell_halt
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.outcome import Fate, Outcome, OutcomeRule
+from predrain.data.residence import Residence
+from predrain.data.store.port import Store
+from predrain.service.draining.acting import ActingController, name_process
+from predrain.service.scoring.residents import note_listed
 
 
 @dataclass(slots=True)

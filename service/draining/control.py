@@ -11,35 +11,35 @@ from datetime import datetime
 
 import structlog
 
-from actions.cluster.port import ClusterUnreachable
-from actions.cluster.signed_keys import Unverified
-from actions.cluster.view import ClusterView
-from actions.context import Context, Memory
-from actions.controller import Controller, TickReport
-from actions.guards import GUARDS
-from actions.handover import HandOver, Orchestrator, hand_over, orchestrator
-from actions.leading import SteppedBack, passes
-from actions.petitions import Petition, Wish
-from actions.policy import Policy
-from actions.proposals import NoSuchTarget, drafted, target_of
-from actions.steps import Hold, Refusal
-from actions.survey import survey
-from data.drain import Drain, Intent
-from data.log.port import Log, LogFull, Topic
-from data.store.faults import StoreRefusal, StoreUnreadable
-from data.store.port import Store
-from data.way_out import OpenWayOut
-from service.draining.acting import ActingObserver, ActingPlace, describe_acting_controller
-from service.draining.cluster_notes import ClusterNotes
-from service.draining.elsewhere import Elsewhere
-from service.draining.execution import WishExecutor
-from service.draining.hand import HandCluster, beyond_the_hand
-from service.draining.timeline import RUNNING, Timelines, record
-from service.draining.wishes import CannotLift, Judged, NotSeen, UnknownTarget, read_answer
-from service.fleet import Fleet
-from service.live import Live
-from service.slowness import SlowOsds
-from service.telling.cause import CLUSTER_KEYS
+from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.cluster.signed_keys import Unverified
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context, Memory
+from predrain.actions.controller import Controller, TickReport
+from predrain.actions.guards import GUARDS
+from predrain.actions.handover import HandOver, Orchestrator, hand_over, orchestrator
+from predrain.actions.leading import SteppedBack, passes
+from predrain.actions.petitions import Petition, Wish
+from predrain.actions.policy import Policy
+from predrain.actions.proposals import NoSuchTarget, drafted, target_of
+from predrain.actions.steps import Hold, Refusal
+from predrain.actions.survey import survey
+from predrain.data.drain import Drain, Intent
+from predrain.data.log.port import Log, LogFull, Topic
+from predrain.data.store.faults import StoreRefusal, StoreUnreadable
+from predrain.data.store.port import Store
+from predrain.data.way_out import OpenWayOut
+from predrain.service.draining.acting import ActingObserver, ActingPlace, describe_acting_controller
+from predrain.service.draining.cluster_notes import ClusterNotes
+from predrain.service.draining.elsewhere import Elsewhere
+from predrain.service.draining.execution import WishExecutor
+from predrain.service.draining.hand import HandCluster, beyond_the_hand
+from predrain.service.draining.timeline import RUNNING, Timelines, record
+from predrain.service.draining.wishes import CannotLift, Judged, NotSeen, UnknownTarget, read_answer
+from predrain.service.fleet import Fleet
+from predrain.service.live import Live
+from predrain.service.slowness import SlowOsds
+from predrain.service.telling.cause import CLUSTER_KEYS
 
 _MOST_SAID = 5
 """Sentences about texts in the cluster that are not believed."""

@@ -9,21 +9,21 @@ from datetime import datetime
 
 import structlog
 
-from actions.cluster.lease_owner import parse_owner
-from actions.cluster.port import ClusterUnreachable, Damaged, Keep, Lease
-from actions.cluster.signed_keys import Unverified
-from actions.copies import Copies
-from actions.leading import SteppedBack
-from actions.petitions import REQUESTS, STANDS, Heard, Petition, Petitions
-from actions.requests import NoSuchDrain, NotLeading, NotTaken
-from data.drain import Drain, DrainStands, JournalEntry
-from data.refusal import Refusal
-from data.store.faults import StoreRefusal
-from data.store.port import RevisionConflict, Store
-from service.access.acts import describe_act
-from service.access.audit import Call, audit_line
-from service.draining.acting import name_process
-from service.draining.wishes import RefusedElsewhere, Unheard
+from predrain.actions.cluster.lease_owner import parse_owner
+from predrain.actions.cluster.port import ClusterUnreachable, Damaged, Keep, Lease
+from predrain.actions.cluster.signed_keys import Unverified
+from predrain.actions.copies import Copies
+from predrain.actions.leading import SteppedBack
+from predrain.actions.petitions import REQUESTS, STANDS, Heard, Petition, Petitions
+from predrain.actions.requests import NoSuchDrain, NotLeading, NotTaken
+from predrain.data.drain import Drain, DrainStands, JournalEntry
+from predrain.data.refusal import Refusal
+from predrain.data.store.faults import StoreRefusal
+from predrain.data.store.port import RevisionConflict, Store
+from predrain.service.access.acts import describe_act
+from predrain.service.access.audit import Call, audit_line
+from predrain.service.draining.acting import name_process
+from predrain.service.draining.wishes import RefusedElsewhere, Unheard
 
 POLL_SECONDS = 0.5
 POLLS = 40

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from actions.cluster.port import ClusterUnreachable
-from actions.controller import Controller
-from actions.petitions import Petition, Wish, fulfilled
-from actions.proposals import NoSuchTarget
-from actions.requests import NotLeading
-from data.drain import Drain, DrainStands, Insistence
-from data.store.port import Store
-from service.draining import seals
-from service.draining.wishes import NotSeen, PlanMoved, UnknownTarget
+from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.controller import Controller
+from predrain.actions.petitions import Petition, Wish, fulfilled
+from predrain.actions.proposals import NoSuchTarget
+from predrain.actions.requests import NotLeading
+from predrain.data.drain import Drain, DrainStands, Insistence
+from predrain.data.store.port import Store
+from predrain.service.draining import seals
+from predrain.service.draining.wishes import NotSeen, PlanMoved, UnknownTarget
 
 _LOOKS = frozenset(
     {

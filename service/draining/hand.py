@@ -15,9 +15,9 @@ from pathlib import Path
 
 import structlog
 
-from actions.ceph_mgr.predrain.signing import KEY_MIN
-from actions.ceph_mgr.predrain.steps import EXPIRY_MAX_SECONDS, Step, seal, text_of
-from actions.cluster.port import (
+from predrain.actions.ceph_mgr.predrain.signing import KEY_MIN
+from predrain.actions.ceph_mgr.predrain.steps import EXPIRY_MAX_SECONDS, Step, seal, text_of
+from predrain.actions.cluster.port import (
     Answer,
     Cluster,
     ClusterUnreachable,
@@ -26,17 +26,17 @@ from actions.cluster.port import (
     PublishLife,
     WithdrawLife,
 )
-from actions.cluster.view import ClusterView
-from actions.ledger import found, key_of, same, value_of
-from actions.states import ACTIVE
-from data.clock import Clock, lately
-from data.drain import Drain
-from data.refusal import Refusal
-from data.setting import Setting
-from data.store.port import Store
-from service.access.acts import describe_act
-from service.access.audit import Call, audit_line
-from service.live import Live
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.ledger import found, key_of, same, value_of
+from predrain.actions.states import ACTIVE
+from predrain.data.clock import Clock, lately
+from predrain.data.drain import Drain
+from predrain.data.refusal import Refusal
+from predrain.data.setting import Setting
+from predrain.data.store.port import Store
+from predrain.service.access.acts import describe_act
+from predrain.service.access.audit import Call, audit_line
+from predrain.service.live import Live
 
 PATIENCE_SECONDS = 20.0
 """How long a step is good for and waited for; the same, so that none is carried out after we gave up on it."""
@@ -174,7 +174,9 @@ class HandCluster:
             value=value,
             expects=self._expected(command, self._view),
         )
-        from actions.cluster.live import LiveCluster  # which a start without a cluster does not wait for
+        from predrain.actions.cluster.live import (
+            LiveCluster,  # which a start without a cluster does not wait for
+        )
 
         if isinstance(self.looking, LiveCluster):
             self.looking.reader.sent(command, self.looking.now())

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from itertools import pairwise
 
-from actions.cluster.view import ClusterView
-from actions.ledger import ABSENT
-from actions.policy import Policy
-from actions.states import BEGUN, COUNTED
-from data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Drain, DrainState, JournalEntry, Progress
-from data.setting import OsdCrushWeight, OsdOverride, OsdSetting
-from data.store.port import Store
-from service.draining.timeline import Sample
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.ledger import ABSENT
+from predrain.actions.policy import Policy
+from predrain.actions.states import BEGUN, COUNTED
+from predrain.data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Drain, DrainState, JournalEntry, Progress
+from predrain.data.setting import OsdCrushWeight, OsdOverride, OsdSetting
+from predrain.data.store.port import Store
+from predrain.service.draining.timeline import Sample
 
 _OVER = frozenset({DrainState.VERIFIED, DrainState.HANDED_OVER, DrainState.CANCELLED})
 _ENDING = frozenset({DrainState.CANCELLING, DrainState.CANCELLED, DrainState.HANDED_OVER})
@@ -64,7 +64,7 @@ def back(drain: Drain, view: ClusterView | None, policy: Policy) -> float | None
     plan, moved = drain.plan, 1 - _not_moved(drain.progress)
     if drain.state in _ENDING or plan is None or view is None or not moved:
         return None
-    from actions.planning.figures import way_back
+    from predrain.actions.planning.figures import way_back
 
     weights = [bound for bound in plan.bounds if bound.name.startswith(AFTER_WEIGHT)]
     undone = sum(bound.hours * (1 - _not_done(drain, bound.name)) for bound in weights)

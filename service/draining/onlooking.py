@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from actions.cluster.port import Lease, LeaseHolder
-from actions.cluster.signed_keys import NO_KEY
-from service.live import Live
+from predrain.actions.cluster.port import Lease, LeaseHolder
+from predrain.actions.cluster.signed_keys import NO_KEY
+from predrain.service.live import Live
 
 
 @dataclass(frozen=True, slots=True)

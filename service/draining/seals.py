@@ -7,8 +7,8 @@ import binascii
 
 import msgspec
 
-from actions.likeness import apart
-from data.drain import Drain
+from predrain.actions.likeness import apart
+from predrain.data.drain import Drain
 
 
 class Seal(msgspec.Struct, frozen=True, array_like=True):

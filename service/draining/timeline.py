@@ -9,10 +9,10 @@ from datetime import datetime
 
 import msgspec
 
-from actions.cluster.view import ClusterView
-from data.drain import Drain, DrainState
-from data.log.port import Delivered, Record
-from data.refusal import Refusal
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.drain import Drain, DrainState
+from predrain.data.log.port import Delivered, Record
+from predrain.data.refusal import Refusal
 
 RUNNING = frozenset(
     {DrainState.PREPARING, DrainState.DRAINING, DrainState.HOLDING, DrainState.PAUSED, DrainState.CANCELLING}

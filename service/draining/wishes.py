@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from actions.guards import INSISTABLE, Pass, Refuse
-from data.drain import Drain
-from data.refusal import Refusal
+from predrain.actions.guards import INSISTABLE, Pass, Refuse
+from predrain.data.drain import Drain
+from predrain.data.refusal import Refusal
 
 
 class NoCluster(Refusal):

@@ -7,16 +7,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from data.clock import Clock
-from data.log.port import LogFull, Topic
-from data.refusal import Refusal
-from service.examining import finding
-from service.examining.finding import Finding
-from service.settings import Settings
-from service.telling.channel import Channel
+from predrain.data.clock import Clock
+from predrain.data.log.port import LogFull, Topic
+from predrain.data.refusal import Refusal
+from predrain.service.examining import finding
+from predrain.service.examining.finding import Finding
+from predrain.service.settings import Settings
+from predrain.service.telling.channel import Channel
 
 if TYPE_CHECKING:
-    from data.log.kafka import Broker
+    from predrain.data.log.kafka import Broker
 
 LAGGING = 10_000
 """Records behind which a person should know of: some minutes of one worker's work."""
@@ -27,7 +27,7 @@ def kafka(settings: Settings, clock: Clock) -> Iterator[Finding]:
     table = settings.kafka
     if not table.bootstrap:
         return
-    from data.log.kafka import greet, list_topics
+    from predrain.data.log.kafka import greet, list_topics
 
     broker = table.broker()
     answering = 0
@@ -55,9 +55,9 @@ def kafka(settings: Settings, clock: Clock) -> Iterator[Finding]:
 
 
 def _lags(broker: Broker, clock: Clock) -> Iterator[Finding]:
-    from data.log.kafka import lag
-    from service.latencies import GROUP as LATENCY
-    from service.scoring.worker import GROUP as WORKER
+    from predrain.data.log.kafka import lag
+    from predrain.service.latencies import GROUP as LATENCY
+    from predrain.service.scoring.worker import GROUP as WORKER
 
     newest: list[datetime] = []
     for topic, group in ((Topic.READINGS, WORKER), (Topic.LATENCY, LATENCY)):
@@ -83,8 +83,8 @@ def postgresql(settings: Settings, clock: Clock) -> Iterator[Finding]:
         return
     from sqlalchemy import text
 
-    from data.store import schema
-    from data.store.postgres import PostgresDatabase
+    from predrain.data.store import schema
+    from predrain.data.store.postgres import PostgresDatabase
 
     database = PostgresDatabase(settings.store.url.get_secret_value())
     try:
@@ -127,8 +127,8 @@ def oidc(settings: Settings, clock: Clock) -> Iterator[Finding]:
 
 def test_message(settings: Settings, clock: Clock) -> Iterator[Finding]:
     """Send one message by each way that is set."""
-    from service.telling.cause import Cause, Point
-    from service.telling.ledger import Message
+    from predrain.service.telling.cause import Cause, Point
+    from predrain.service.telling.ledger import Message
 
     service, now = settings.service, clock.now()
     ways: list[Channel | None] = [

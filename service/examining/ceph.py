@@ -6,21 +6,21 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 
-from actions.cluster.channel import Channel
-from actions.cluster.dumps import Reader, asked
-from actions.cluster.dumps.pg_dump import heard
-from actions.cluster.port import ClusterUnreachable
-from actions.cluster.view import ClusterView
-from actions.glance import ALWAYS_SET
-from actions.policy import Policy
-from data.clock import Clock
-from data.reading import LatencySummary
-from service.examining import finding
-from service.examining.finding import Finding
-from service.examining.unclaimed import examine_unclaimed
-from service.settings import CephTable, Settings
-from service.signing_key import SigningKeyUnusable, find_signing_key
-from service.state import StateDir
+from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.dumps import Reader, asked
+from predrain.actions.cluster.dumps.pg_dump import heard
+from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.glance import ALWAYS_SET
+from predrain.actions.policy import Policy
+from predrain.data.clock import Clock
+from predrain.data.reading import LatencySummary
+from predrain.service.examining import finding
+from predrain.service.examining.finding import Finding
+from predrain.service.examining.unclaimed import examine_unclaimed
+from predrain.service.settings import CephTable, Settings
+from predrain.service.signing_key import SigningKeyUnusable, find_signing_key
+from predrain.service.state import StateDir
 
 STAMPED = timedelta(seconds=30)
 """How old the mgr's stamp of its statistics may be by itself."""
@@ -34,7 +34,7 @@ FRESH = timedelta(minutes=2)
 
 def cluster(settings: Settings, clock: Clock) -> Iterator[Finding]:
     """As the service's key sees it. Nothing is changed."""
-    from service.live import channel_to
+    from predrain.service.live import channel_to
 
     channel = channel_to(settings.ceph)
     if channel is None:
@@ -86,8 +86,8 @@ def _release(view: ClusterView, policy: Policy) -> Finding:
 
 
 def _rights(channel: Channel, settings: Settings) -> Finding:
-    from actions.cluster.caps import FAST_MAPS_CAPS, User
-    from actions.cluster.held import held
+    from predrain.actions.cluster.caps import FAST_MAPS_CAPS, User
+    from predrain.actions.cluster.held import held
 
     ceph = settings.ceph
     user = User.SERVICE if ceph.hand_key is None else User.READING
@@ -112,10 +112,10 @@ def _fast_maps(channel: Channel, view: ClusterView, settings: Settings, clock: C
     """Whether fast maps can be set where they are wanted, and whether some were left. By what a controller keeps in the
     cluster, which it renews while it holds them.
     """
-    from actions.cluster.keep import ConfigKeys
-    from actions.fast_maps import RECORD, parse_record
-    from actions.interval_claims import describe_standing
-    from actions.ledger import FAST_MAPS, found, same
+    from predrain.actions.cluster.keep import ConfigKeys
+    from predrain.actions.fast_maps import RECORD, parse_record
+    from predrain.actions.interval_claims import describe_standing
+    from predrain.actions.ledger import FAST_MAPS, found, same
 
     what = "fast maps"
     try:
@@ -142,8 +142,8 @@ def _fast_maps(channel: Channel, view: ClusterView, settings: Settings, clock: C
 
 def _signatures(channel: Channel, settings: Settings) -> Finding:
     """Whether all that predrain keeps in the cluster is signed with this service's key."""
-    from actions.cluster.keep import ConfigKeys
-    from actions.cluster.signed_keys import SignedKeys
+    from predrain.actions.cluster.keep import ConfigKeys
+    from predrain.actions.cluster.signed_keys import SignedKeys
 
     what = "cluster keys"
     try:
@@ -168,7 +168,7 @@ def _signatures(channel: Channel, settings: Settings) -> Finding:
 
 def _throttle(view: ClusterView, settings: Settings, clock: Clock) -> Finding:
     """In force is what OSDs say (actions.throttle); collectors on their hosts tell it."""
-    from service.adapters import untouched_store
+    from predrain.service.adapters import untouched_store
 
     since = clock.now() - FRESH
     up = sorted(osd for osd, one in view.osds.items() if one.up)

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from actions.cluster.port import ClusterUnreachable
-from data.clock import Clock
-from data.refusal import Refusal
-from service.examining import away, ceph, here, running
-from service.examining.finding import Finding
-from service.settings import Settings
+from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.data.clock import Clock
+from predrain.data.refusal import Refusal
+from predrain.service.examining import away, ceph, here, running
+from predrain.service.examining.finding import Finding
+from predrain.service.settings import Settings
 
 SECONDS = 60.0
 """How long all looks together may take; each question has a shorter deadline of its own."""

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
-from data.clock import Clock
-from data.store.port import AuditChain, ChainBreak
-from service import tokens
-from service.examining.finding import Finding
-from service.memory_limits import memory_limits
-from service.settings import Settings
-from service.state import StateDir
-from service.storage.audit_ends import Contradiction, NotedRestore
+from predrain.data.clock import Clock
+from predrain.data.store.port import AuditChain, ChainBreak
+from predrain.service import tokens
+from predrain.service.examining.finding import Finding
+from predrain.service.memory_limits import memory_limits
+from predrain.service.settings import Settings
+from predrain.service.state import StateDir
+from predrain.service.storage.audit_ends import Contradiction, NotedRestore
 
 LEAST_FREE_BYTES = 1024**3
 _JOURNAL_LINES = 10_000
@@ -66,11 +66,11 @@ def _certificate(settings: Settings, clock: Clock) -> Iterator[Finding]:
     chain, key = settings.service.tls_certificate, settings.service.tls_key
     if chain is None or key is None:
         if StateDir(settings.service.state).answering() is None:  # who answers was told that this is meant
-            from service.listening import nothing_in_the_clear
+            from predrain.service.listening import nothing_in_the_clear
 
             nothing_in_the_clear(settings.service)
         return
-    from service.access.certificate import Certificate
+    from predrain.service.access.certificate import Certificate
 
     certificate = Certificate(chain, key)
     complaint = certificate.complaint(clock.now())
@@ -81,8 +81,8 @@ def _certificate(settings: Settings, clock: Clock) -> Iterator[Finding]:
 
 
 def _log(settings: Settings, _: Clock) -> Iterator[Finding]:
-    from service.adapters import standing_log
-    from service.scoring.deadletters import standing
+    from predrain.service.adapters import standing_log
+    from predrain.service.scoring.deadletters import standing
 
     with standing_log(settings) as log:
         if log is None:
@@ -96,8 +96,8 @@ def _log(settings: Settings, _: Clock) -> Iterator[Finding]:
 
 
 def _store(settings: Settings, _: Clock) -> Iterator[Finding]:
-    from service.adapters import place_of_store, untouched_store
-    from service.storage.pages import check_pages
+    from predrain.service.adapters import place_of_store, untouched_store
+    from predrain.service.storage.pages import check_pages
 
     place = place_of_store(settings, StateDir(settings.service.state))
     if isinstance(place, Path):
@@ -123,8 +123,8 @@ def _store(settings: Settings, _: Clock) -> Iterator[Finding]:
 
 def _find_store_loss(settings: Settings) -> str | None:
     """Why a start would refuse the store beside the log that is there."""
-    from service.adapters import standing_log, untouched_store
-    from service.storage.identity import find_loss, find_topics_of_services
+    from predrain.service.adapters import standing_log, untouched_store
+    from predrain.service.storage.identity import find_loss, find_topics_of_services
 
     with untouched_store(settings) as store, standing_log(settings) as log:
         if store is None or log is None:
@@ -139,10 +139,10 @@ def _find_store_loss(settings: Settings) -> str | None:
 
 
 def _audit(settings: Settings, clock: Clock) -> Iterator[Finding]:
-    from data.store.port import AUDIT
-    from service.adapters import standing_log, untouched_store
-    from service.storage.audit_ends import find_contradiction, find_restores, read_noted_ends
-    from service.storage.identity import read_identity
+    from predrain.data.store.port import AUDIT
+    from predrain.service.adapters import standing_log, untouched_store
+    from predrain.service.storage.audit_ends import find_contradiction, find_restores, read_noted_ends
+    from predrain.service.storage.identity import read_identity
 
     with untouched_store(settings) as store:
         if store is None:
@@ -223,7 +223,7 @@ def _describe_chain(found: AuditChain) -> Finding:
 
 def _memory(settings: Settings, _: Clock) -> Iterator[Finding]:
     """Whether the unit of this machine's service bounds its memory, by the number of disks."""
-    from service.adapters import untouched_store
+    from predrain.service.adapters import untouched_store
 
     unit = next((one for one in UNIT_FOLDERS if (one / UNIT).exists()), None)
     if unit is None:
@@ -246,9 +246,9 @@ def _memory(settings: Settings, _: Clock) -> Iterator[Finding]:
 
 
 def _bundle(settings: Settings, _: Clock) -> Iterator[Finding]:
-    from models.bundle import Bundle
-    from models.shelf import TRIED, Shelf
-    from models.trial import Trials
+    from predrain.models.bundle import Bundle
+    from predrain.models.shelf import TRIED, Shelf
+    from predrain.models.trial import Trials
 
     shelf = Shelf(StateDir(settings.service.state).bundles)
     roles = shelf.roles()
@@ -262,7 +262,7 @@ def _bundle(settings: Settings, _: Clock) -> Iterator[Finding]:
 
 
 def _page(_settings: Settings, _: Clock) -> Iterator[Finding]:
-    from service.rest.page import DIST
+    from predrain.service.rest.page import DIST
 
     if (DIST / "index.html").is_file():
         yield Finding("page", "ok", "built")
@@ -272,9 +272,9 @@ def _page(_settings: Settings, _: Clock) -> Iterator[Finding]:
 
 def _base_rates(settings: Settings, _: Clock) -> Iterator[Finding]:
     """Whether the shipped counts of failures know the models of the hard disks here."""
-    from data.reading import Smart
-    from models.family import load_public_counts, normalize_model
-    from service.adapters import untouched_store
+    from predrain.data.reading import Smart
+    from predrain.models.family import load_public_counts, normalize_model
+    from predrain.service.adapters import untouched_store
 
     with untouched_store(settings) as store:
         seen = [one.seen for one in store.latest_readings().values()] if store is not None else []

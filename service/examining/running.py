@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 
-from data.clock import Clock
-from data.ids import HostName
-from data.reading import Reading
-from service.examining.finding import TOLERATED, Finding
-from service.settings import Settings
-from service.state import StateDir
+from predrain.data.clock import Clock
+from predrain.data.ids import HostName
+from predrain.data.reading import Reading
+from predrain.service.examining.finding import TOLERATED, Finding
+from predrain.service.settings import Settings
+from predrain.service.state import StateDir
 
 SPOOLED = timedelta(minutes=10)
 """What a collector delivers later than this had waited in its spool."""
@@ -19,7 +19,7 @@ NAMED = 5
 
 def service(settings: Settings, _: Clock) -> Iterator[Finding]:
     """Whether it answers, what holds it, and what troubles it."""
-    from service.cli.client import Client, NotRunning
+    from predrain.service.cli.client import Client, NotRunning
 
     try:
         client = Client.of(settings)
@@ -38,7 +38,7 @@ def service(settings: Settings, _: Clock) -> Iterator[Finding]:
 
 def collectors(settings: Settings, clock: Clock) -> Iterator[Finding]:
     """Hosts that are silent, that deliver late, and whose clocks are ahead."""
-    from service.adapters import untouched_store
+    from predrain.service.adapters import untouched_store
 
     with untouched_store(settings) as store:
         newest = _newest(store.latest_readings().values()) if store is not None else {}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from actions.cluster.channel import Channel
-from actions.cluster.port import ClusterUnreachable
-from actions.cluster.view import BALANCER, ClusterView
-from actions.knobs import KNOBS
-from service.examining.finding import Finding
+from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.cluster.view import BALANCER, ClusterView
+from predrain.actions.knobs import KNOBS
+from predrain.service.examining.finding import Finding
 
 _WHAT = "unclaimed settings"
 _DRAINS = "drain/"
@@ -22,7 +22,7 @@ _CURE = "set back by hand what no person has set (docs/explanation/durability.md
 
 def examine_unclaimed(channel: Channel, view: ClusterView) -> Finding:
     """What looks like ours while no drain is known to the cluster. A drain that is known claims its settings itself."""
-    from actions.cluster.keep import ConfigKeys
+    from predrain.actions.cluster.keep import ConfigKeys
 
     try:
         drains = ConfigKeys(channel).names(_DRAINS)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
-from data.cluster_event import ClusterEvent
-from data.drain import DrainState, Intent
-from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import LifeChange
-from data.outcome import Outcome
-from data.outlook import Status
-from service.history.kinds import HistoryKind
+from predrain.data.cluster_event import ClusterEvent
+from predrain.data.drain import DrainState, Intent
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.life_cycle import LifeChange
+from predrain.data.outcome import Outcome
+from predrain.data.outlook import Status
+from predrain.service.history.kinds import HistoryKind
 
 KnownChange: TypeAlias = ClusterEvent | LifeChange | Outcome
 """One change as the service knows it."""

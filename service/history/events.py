@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from data.cluster_event import ClusterEvent, ClusterEventKind
-from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import LifeChange, LifeEvidence, LifeState, RetiredWhy
-from data.outcome import Fate, Outcome
-from service.history.event import CurrentPlaces, HistoryEvent, KnownChange
-from service.history.kinds import HistoryKind as Kind
+from predrain.data.cluster_event import ClusterEvent, ClusterEventKind
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeState, RetiredWhy
+from predrain.data.outcome import Fate, Outcome
+from predrain.service.history.event import CurrentPlaces, HistoryEvent, KnownChange
+from predrain.service.history.kinds import HistoryKind as Kind
 
 _OF_CLUSTER = {
     ClusterEventKind.OSD_DOWN: Kind.OSD_DOWN,

@@ -10,14 +10,14 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TypeVar
 
-from data.cluster_event import ClusterEvent
-from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import LifeChange
-from data.store.port import Store
-from service.history.event import CurrentPlaces, HistoryEvent, KnownChange
-from service.history.events import make_event
-from service.history.kinds import HistoryKind
-from service.history.sentences import describe_event
+from predrain.data.cluster_event import ClusterEvent
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.life_cycle import LifeChange
+from predrain.data.store.port import Store
+from predrain.service.history.event import CurrentPlaces, HistoryEvent, KnownChange
+from predrain.service.history.events import make_event
+from predrain.service.history.kinds import HistoryKind
+from predrain.service.history.sentences import describe_event
 
 AT_ONCE = 500
 """Changes that are read from the store at once."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from data.drain import Intent
-from service.history.event import HistoryEvent
-from service.history.kinds import HistoryGroup, group_of
-from service.history.kinds import HistoryKind as Kind
+from predrain.data.drain import Intent
+from predrain.service.history.event import HistoryEvent
+from predrain.service.history.kinds import HistoryGroup, group_of
+from predrain.service.history.kinds import HistoryKind as Kind
 
 _NOUNS = {
     Intent.REPLACE: "drain",

@@ -10,11 +10,11 @@ import threading
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from actions.cluster.view import ClusterView
-from data.drain import Drain
-from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import DiskLife, LifeChange, LifeState
-from data.life_decision import (
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.drain import Drain
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.life_cycle import DiskLife, LifeChange, LifeState
+from predrain.data.life_decision import (
     SETTLING,
     DiskFacts,
     KnownCluster,
@@ -27,10 +27,10 @@ from data.life_decision import (
     places_told_by_readings,
     settling_statements,
 )
-from data.outcome import Outcome
-from data.outlook import Outlook
-from data.reading import Reading, Unreadable
-from data.store.port import Store
+from predrain.data.outcome import Outcome
+from predrain.data.outlook import Outlook
+from predrain.data.reading import Reading, Unreadable
+from predrain.data.store.port import Store
 
 
 class LifeBook:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from data.failed_disks import find_failed_disks
-from service.changes import Kind
+from predrain.data.failed_disks import find_failed_disks
+from predrain.service.changes import Kind
 
 if TYPE_CHECKING:
-    from service.house import House
+    from predrain.service.house import House
 
 RECORDING: Final = "lives"
 FAILURES: Final = "failures"

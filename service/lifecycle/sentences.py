@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from data.life_cycle import LifeChange, LifeEvidence, LifeState, RetiredWhy
+from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeState, RetiredWhy
 
 _STATES: Final[Mapping[LifeState, str]] = {
     LifeState.NEW: "It is new",

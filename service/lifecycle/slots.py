@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from data.ids import DeviceId, OsdId
-from data.life_cycle import LifeChange, LifeState
-from data.store.port import Store
-from service.fleet import Sight
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.life_cycle import LifeChange, LifeState
+from predrain.data.store.port import Store
+from predrain.service.fleet import Sight
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from service.draining.acting import ActingController, ActingPlace, describe_acting_controller
-from service.house import House
-from service.requester import Surface, parse_requester
-from service.rest.bodies import Body
+from predrain.service.draining.acting import ActingController, ActingPlace, describe_acting_controller
+from predrain.service.house import House
+from predrain.service.requester import Surface, parse_requester
+from predrain.service.rest.bodies import Body
 
 
 class RequesterBody(Body):

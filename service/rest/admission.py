@@ -16,9 +16,9 @@ from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from data.refusal import Refusal
-from service.rest import problems
-from service.rest.caller_classes import (
+from predrain.data.refusal import Refusal
+from predrain.service.rest import problems
+from predrain.service.rest.caller_classes import (
     OVER_BUDGET_STATE,
     PLACE_STATE,
     STREAMS_OF_ALL,
@@ -27,10 +27,10 @@ from service.rest.caller_classes import (
     CallerClass,
     class_of,
 )
-from service.rest.guarding import IDENTITY_STATE, Identity, identify, may_read_unnamed
-from service.rest.halt_lane import CLASS_STATE, LANE_STATE, HaltLane
-from service.rest.json_structure import StructureCounter
-from service.tokens import Caller, Scope
+from predrain.service.rest.guarding import IDENTITY_STATE, Identity, identify, may_read_unnamed
+from predrain.service.rest.halt_lane import CLASS_STATE, LANE_STATE, HaltLane
+from predrain.service.rest.json_structure import StructureCounter
+from predrain.service.tokens import Caller, Scope
 
 BODY_SECONDS = 60.0
 """For a whole body; at the default limit of 16 MiB that is 280 kB a second."""

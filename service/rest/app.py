@@ -8,13 +8,13 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.middleware.gzip import GZipMiddleware
 
-from data.clock import Clock
-from service.access.audit import Audit
-from service.access.book import Book
-from service.access.limits import Buckets
-from service.access.sessions import Sessions
-from service.house import House
-from service.rest import (
+from predrain.data.clock import Clock
+from predrain.service.access.audit import Audit
+from predrain.service.access.book import Book
+from predrain.service.access.limits import Buckets
+from predrain.service.access.sessions import Sessions
+from predrain.service.house import House
+from predrain.service.rest import (
     audit,
     causes,
     devices,
@@ -40,15 +40,15 @@ from service.rest import (
     slots,
     status,
 )
-from service.rest.admission import Admission
-from service.rest.caching import PACKING, WORTH_PACKING_BYTES
-from service.rest.caller_classes import compute_budgets
-from service.rest.describing import describe
-from service.rest.door import BURST_SECONDS, Door
-from service.rest.forwarding import Forwarding
-from service.rest.guarding import Access, is_loopback
-from service.rest.recording import Recording
-from service.tokens import Tokens
+from predrain.service.rest.admission import Admission
+from predrain.service.rest.caching import PACKING, WORTH_PACKING_BYTES
+from predrain.service.rest.caller_classes import compute_budgets
+from predrain.service.rest.describing import describe
+from predrain.service.rest.door import BURST_SECONDS, Door
+from predrain.service.rest.forwarding import Forwarding
+from predrain.service.rest.guarding import Access, is_loopback
+from predrain.service.rest.recording import Recording
+from predrain.service.tokens import Tokens
 
 API = "/api/v1"
 _NOUNS = (

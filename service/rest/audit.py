@@ -8,12 +8,12 @@ from functools import partial
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from service.access.audit import AUDIT
-from service.rest import caching
-from service.rest.bodies import Body
-from service.rest.guarding import Admin
-from service.rest.outlooks import Cursor, Limit
-from service.rest.within import TheHouse
+from predrain.service.access.audit import AUDIT
+from predrain.service.rest import caching
+from predrain.service.rest.bodies import Body
+from predrain.service.rest.guarding import Admin
+from predrain.service.rest.outlooks import Cursor, Limit
+from predrain.service.rest.within import TheHouse
 
 router = APIRouter(tags=["audit"])
 

@@ -6,12 +6,12 @@ from datetime import datetime
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
-from data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
-from data.outlook import GRID_DAYS, Advice, Life, Outlook, Status
-from data.outside_text import TextField, clean_text
-from data.reading import Reading, Smart, Unreadable
-from data.unreadable import UnreadableCause
-from service.lifecycle.sentences import describe_life
+from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
+from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Status
+from predrain.data.outside_text import TextField, clean_text
+from predrain.data.reading import Reading, Smart, Unreadable
+from predrain.data.unreadable import UnreadableCause
+from predrain.service.lifecycle.sentences import describe_life
 
 
 def clean_field(field: TextField, *, must_remain: bool = False) -> AfterValidator:

@@ -13,7 +13,7 @@ from fastapi import Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from service.rest.problems import Problem, declared
+from predrain.service.rest.problems import Problem, declared
 
 Item = TypeVar("Item")
 Key = TypeVar("Key", str, int)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from service.rest.json_structure import StructureLimits
-from service.tokens import Caller, Scope
+from predrain.service.rest.json_structure import StructureLimits
+from predrain.service.tokens import Caller, Scope
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 KIB = 1024

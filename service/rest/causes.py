@@ -10,18 +10,18 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from data.outside_text import HALT_WHY, PATTERN
-from service.rest import caching
-from service.rest.bodies import Body, clean_field
-from service.rest.guarding import Actor, Reader
-from service.rest.once import Once
-from service.rest.outlooks import Cursor, Limit
-from service.rest.problems import Problem, declared
-from service.rest.within import TheHouse
-from service.telling import causes as standing
-from service.telling.cause import Severity
-from service.telling.silence import Silence
-from service.telling.teller import lift, silence, silences_of
+from predrain.data.outside_text import HALT_WHY, PATTERN
+from predrain.service.rest import caching
+from predrain.service.rest.bodies import Body, clean_field
+from predrain.service.rest.guarding import Actor, Reader
+from predrain.service.rest.once import Once
+from predrain.service.rest.outlooks import Cursor, Limit
+from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.within import TheHouse
+from predrain.service.telling import causes as standing
+from predrain.service.telling.cause import Severity
+from predrain.service.telling.silence import Silence
+from predrain.service.telling.teller import lift, silence, silences_of
 
 router = APIRouter(tags=["causes"])
 

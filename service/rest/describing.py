@@ -7,8 +7,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from service.rest.caching import UNCHANGED
-from service.rest.problems import ProblemBody, declared
+from predrain.service.rest.caching import UNCHANGED
+from predrain.service.rest.problems import ProblemBody, declared
 
 Json = dict[str, Any]
 ANYWHERE: tuple[int, ...] = (400, 429, 503)

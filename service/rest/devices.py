@@ -11,17 +11,17 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from data.drain import DrainState
-from data.ids import DeviceId, OsdId
-from data.life_cycle import DiskLife, LifeState
-from data.outcome import Fate, Outcome
-from data.outlook import Status
-from data.outside_text import REASON
-from data.reading import Counters, Logs, Protocol, Reading, Role, Smart
-from service.fleet import Sight
-from service.house import House
-from service.rest import caching
-from service.rest.bodies import (
+from predrain.data.drain import DrainState
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.life_cycle import DiskLife, LifeState
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.outlook import Status
+from predrain.data.outside_text import REASON
+from predrain.data.reading import Counters, Logs, Protocol, Reading, Role, Smart
+from predrain.service.fleet import Sight
+from predrain.service.house import House
+from predrain.service.rest import caching
+from predrain.service.rest.bodies import (
     Body,
     LifeChangeBody,
     OutlookBody,
@@ -34,13 +34,13 @@ from service.rest.bodies import (
     smart_of,
     unreadable_body,
 )
-from service.rest.felt import felt
-from service.rest.guarding import Actor, Reader
-from service.rest.listing import Listing, MadeOf, differing
-from service.rest.once import Once
-from service.rest.outlooks import Cursor, Limit
-from service.rest.problems import Problem, declared
-from service.rest.within import TheHouse, in_turn, kept
+from predrain.service.rest.felt import felt
+from predrain.service.rest.guarding import Actor, Reader
+from predrain.service.rest.listing import Listing, MadeOf, differing
+from predrain.service.rest.once import Once
+from predrain.service.rest.outlooks import Cursor, Limit
+from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.within import TheHouse, in_turn, kept
 
 router = APIRouter(tags=["devices"])
 SHOWN = 100

@@ -7,8 +7,8 @@ import math
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from service.access.limits import Buckets
-from service.rest import problems
+from predrain.service.access.limits import Buckets
+from predrain.service.rest import problems
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 BURST_SECONDS = 10.0

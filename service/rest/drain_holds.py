@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 
-from data.drain import Drain
-from data.way_out import OpenWayOut, WayOut
-from service.draining.wishes import Judged
-from service.rest.bodies import Body
+from predrain.data.drain import Drain
+from predrain.data.way_out import OpenWayOut, WayOut
+from predrain.service.draining.wishes import Judged
+from predrain.service.rest.bodies import Body
 
 
 class GuardBody(Body):

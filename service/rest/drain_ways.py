@@ -8,13 +8,13 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from actions.petitions import Wish
-from data.outside_text import CALLER, PATTERN, REASON
-from service.rest.bodies import clean_field
-from service.rest.drains import WISHED, answer_wish
-from service.rest.guarding import Actor, Admin
-from service.rest.once import Once
-from service.rest.within import TheHouse
+from predrain.actions.petitions import Wish
+from predrain.data.outside_text import CALLER, PATTERN, REASON
+from predrain.service.rest.bodies import clean_field
+from predrain.service.rest.drains import WISHED, answer_wish
+from predrain.service.rest.guarding import Actor, Admin
+from predrain.service.rest.once import Once
+from predrain.service.rest.within import TheHouse
 
 router = APIRouter(tags=["drains"])
 

@@ -11,19 +11,19 @@ from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from actions.messages import describe_state
-from data.drain import Drain, DrainState, Intent
-from data.ids import OsdId
-from data.outside_text import PATTERN, REASON
-from service.draining import seals
-from service.draining.lasting import back, left
-from service.draining.timeline import holds
-from service.draining.wishes import PlanMoved
-from service.house import House
-from service.rest import caching
-from service.rest.acting import ActingBody, RequesterBody, acting_body, requester_body
-from service.rest.bodies import Body, clean_field
-from service.rest.drain_holds import (
+from predrain.actions.messages import describe_state
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import OsdId
+from predrain.data.outside_text import PATTERN, REASON
+from predrain.service.draining import seals
+from predrain.service.draining.lasting import back, left
+from predrain.service.draining.timeline import holds
+from predrain.service.draining.wishes import PlanMoved
+from predrain.service.house import House
+from predrain.service.rest import caching
+from predrain.service.rest.acting import ActingBody, RequesterBody, acting_body, requester_body
+from predrain.service.rest.bodies import Body, clean_field
+from predrain.service.rest.drain_holds import (
     GuardBody,
     InsistenceBody,
     WayOutBody,
@@ -31,16 +31,16 @@ from service.rest.drain_holds import (
     insistence_body,
     way_out_bodies,
 )
-from service.rest.failed_reads import describe_read_errors
-from service.rest.guarding import Actor, Reader
-from service.rest.once import Once
-from service.rest.outlooks import Cursor, Limit
-from service.rest.plans import PlanBody, WholePlanBody, plan_body, whole_plan_body
-from service.rest.problems import Problem, declared
-from service.rest.within import TheHouse
+from predrain.service.rest.failed_reads import describe_read_errors
+from predrain.service.rest.guarding import Actor, Reader
+from predrain.service.rest.once import Once
+from predrain.service.rest.outlooks import Cursor, Limit
+from predrain.service.rest.plans import PlanBody, WholePlanBody, plan_body, whole_plan_body
+from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.within import TheHouse
 
 if TYPE_CHECKING:
-    from service.draining.control import Control
+    from predrain.service.draining.control import Control
 
 router = APIRouter(tags=["drains"])
 

@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from data.outside_text import HOST, is_clean
-from data.refusal import Refusal
-from service.rest.bodies import Body
-from service.rest.guarding import access_of
-from service.rest.problems import Problem, declared
+from predrain.data.outside_text import HOST, is_clean
+from predrain.data.refusal import Refusal
+from predrain.service.rest.bodies import Body
+from predrain.service.rest.guarding import access_of
+from predrain.service.rest.problems import Problem, declared
 
 router = APIRouter(tags=["enrolment"])
 

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Header, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
-from data.clock import Clock
-from service.changes import SOONEST_SECONDS, Changes, Kind
-from service.rest import problems
-from service.rest.bodies import Body
-from service.rest.guarding import Reader, reads_still
-from service.rest.within import TheHouse
+from predrain.data.clock import Clock
+from predrain.service.changes import SOONEST_SECONDS, Changes, Kind
+from predrain.service.rest import problems
+from predrain.service.rest.bodies import Body
+from predrain.service.rest.guarding import Reader, reads_still
+from predrain.service.rest.within import TheHouse
 
 router = APIRouter(tags=["events"])
 HEARTBEAT_SECONDS = 10.0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from data.drain import Drain
-from service.house import House
+from predrain.data.drain import Drain
+from predrain.service.house import House
 
 
 def describe_read_errors(house: House, drain: Drain) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from statistics import median
 
-from data.reading import LatencySummary
+from predrain.data.reading import LatencySummary
 
 POINTS = 480
 """At most so many points a series: a pixel or two each."""

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from data.outlook import Status
-from service.house import House
-from service.rest import caching
-from service.rest.bodies import Body
-from service.rest.guarding import Reader
-from service.rest.within import TheHouse
-from service.scoring import succession
-from service.scoring.forecasting import Forecaster
+from predrain.data.outlook import Status
+from predrain.service.house import House
+from predrain.service.rest import caching
+from predrain.service.rest.bodies import Body
+from predrain.service.rest.guarding import Reader
+from predrain.service.rest.within import TheHouse
+from predrain.service.scoring import succession
+from predrain.service.scoring.forecasting import Forecaster
 
 if TYPE_CHECKING:
-    from models.drift import FamilyDrift, Shift
-    from models.standing import Calibrated, Comparison
-    from service.scoring.watch import Health
+    from predrain.models.drift import FamilyDrift, Shift
+    from predrain.models.standing import Calibrated, Comparison
+    from predrain.service.scoring.watch import Health
 
 router = APIRouter(tags=["forecast"])
 TOLD = 3
@@ -208,7 +208,7 @@ def comparison_body(comparison: Comparison) -> ComparisonBody:
 
 
 def _thresholds(champion: Forecaster[Any]) -> list[ThresholdBody]:
-    from models.calibrate import BAD_RATE, WARNING_RATE
+    from predrain.models.calibrate import BAD_RATE, WARNING_RATE
 
     limits, followed = champion.thresholds, champion.experience.thresholds
     return [

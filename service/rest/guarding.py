@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
-from data.outside_text import CALLER, clean_identifier
-from service.access.book import Book, Ended, Kind
-from service.access.limits import Buckets
-from service.access.sessions import Session, Sessions
-from service.requester import PERSON_HEADER, Requester, Surface
-from service.rest import problems
-from service.rest.caller_classes import OVER_BUDGET_STATE
-from service.rest.door import LOOPBACK_NAMES, host_name, too_many
-from service.rest.forwarding import is_forwarded
-from service.tokens import TOKEN_FILE, Caller, Scope, Tokens
+from predrain.data.outside_text import CALLER, clean_identifier
+from predrain.service.access.book import Book, Ended, Kind
+from predrain.service.access.limits import Buckets
+from predrain.service.access.sessions import Session, Sessions
+from predrain.service.requester import PERSON_HEADER, Requester, Surface
+from predrain.service.rest import problems
+from predrain.service.rest.caller_classes import OVER_BUDGET_STATE
+from predrain.service.rest.door import LOOPBACK_NAMES, host_name, too_many
+from predrain.service.rest.forwarding import is_forwarded
+from predrain.service.tokens import TOKEN_FILE, Caller, Scope, Tokens
 
 if TYPE_CHECKING:
-    from service.access.oidc import Provider  # what it stands on is imported only where it is used
+    from predrain.service.access.oidc import Provider  # what it stands on is imported only where it is used
 
 WORD_HEADER = "X-Predrain-Word"
 """What a page sends beside its cookie; `GET session` tells it."""

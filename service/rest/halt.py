@@ -9,15 +9,15 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from data.outside_text import HALT_WHY
-from service.halting import HALTS, HaltPlace, describe_halt
-from service.house import House
-from service.rest import caching, problems
-from service.rest.bodies import Body, clean_field
-from service.rest.guarding import Actor, Reader
-from service.rest.halt_lane import ANSWER_SECONDS, run_blocking, run_within
-from service.rest.once import Once
-from service.rest.within import TheHouse
+from predrain.data.outside_text import HALT_WHY
+from predrain.service.halting import HALTS, HaltPlace, describe_halt
+from predrain.service.house import House
+from predrain.service.rest import caching, problems
+from predrain.service.rest.bodies import Body, clean_field
+from predrain.service.rest.guarding import Actor, Reader
+from predrain.service.rest.halt_lane import ANSWER_SECONDS, run_blocking, run_within
+from predrain.service.rest.once import Once
+from predrain.service.rest.within import TheHouse
 
 router = APIRouter(tags=["halt"])
 BUSY = (

@@ -16,7 +16,7 @@ import structlog
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Scope as AsgiScope
 
-from service.rest.caller_classes import CallerClass
+from predrain.service.rest.caller_classes import CallerClass
 
 ANSWER_SECONDS = 1.0
 """A halt that is not written within this time is answered from memory, and its line of the audit comes later."""

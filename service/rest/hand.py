@@ -7,14 +7,14 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from actions.cluster.port import Answer
-from data.outside_text import CLUSTER_WORDS, HALT_WHY, clean_text
-from service.draining.hand import Hand, HandCluster, NobodyWaits
-from service.house import House
-from service.rest.bodies import Body, clean_field
-from service.rest.guarding import Handler
-from service.rest.problems import Problem, declared
-from service.rest.within import TheHouse
+from predrain.actions.cluster.port import Answer
+from predrain.data.outside_text import CLUSTER_WORDS, HALT_WHY, clean_text
+from predrain.service.draining.hand import Hand, HandCluster, NobodyWaits
+from predrain.service.house import House
+from predrain.service.rest.bodies import Body, clean_field
+from predrain.service.rest.guarding import Handler
+from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.within import TheHouse
 
 router = APIRouter(tags=["hand"])
 

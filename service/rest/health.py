@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from service.rest.bodies import Body
-from service.rest.metrics import told
-from service.rest.problems import Problem, declared
-from service.rest.within import TheHouse
+from predrain.service.rest.bodies import Body
+from predrain.service.rest.metrics import told
+from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.within import TheHouse
 
 router = APIRouter(tags=["health"])
 

@@ -10,19 +10,19 @@ from fastapi import APIRouter, Query, Request
 from pydantic import AwareDatetime
 from starlette.responses import Response
 
-from data.ids import DeviceId, HostName, OsdId
-from data.outside_text import PATTERN
-from service.fleet import Sight
-from service.history.event import CurrentPlaces, HistoryEvent
-from service.history.kinds import HistoryGroup, HistoryKind, group_of
-from service.history.query import HistoryCursor, HistoryQuery, read_history
-from service.history.sentences import describe_event, link_event
-from service.rest import caching
-from service.rest.bodies import Body
-from service.rest.guarding import Reader
-from service.rest.outlooks import Cursor
-from service.rest.problems import Problem
-from service.rest.within import TheHouse
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.outside_text import PATTERN
+from predrain.service.fleet import Sight
+from predrain.service.history.event import CurrentPlaces, HistoryEvent
+from predrain.service.history.kinds import HistoryGroup, HistoryKind, group_of
+from predrain.service.history.query import HistoryCursor, HistoryQuery, read_history
+from predrain.service.history.sentences import describe_event, link_event
+from predrain.service.rest import caching
+from predrain.service.rest.bodies import Body
+from predrain.service.rest.guarding import Reader
+from predrain.service.rest.outlooks import Cursor
+from predrain.service.rest.problems import Problem
+from predrain.service.rest.within import TheHouse
 
 router = APIRouter(tags=["history"])
 

@@ -6,14 +6,14 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from data.reading import LatencyBatch
-from data.refusal import Refusal
-from data.wire import decode
-from service.house import House
-from service.rest.guarding import Ingester
-from service.rest.readings import TAKEN_IN, answer_delivery, items_of, own
-from service.rest.within import TheHouse
-from service.tokens import Caller
+from predrain.data.reading import LatencyBatch
+from predrain.data.refusal import Refusal
+from predrain.data.wire import decode
+from predrain.service.house import House
+from predrain.service.rest.guarding import Ingester
+from predrain.service.rest.readings import TAKEN_IN, answer_delivery, items_of, own
+from predrain.service.rest.within import TheHouse
+from predrain.service.tokens import Caller
 
 router = APIRouter(tags=["readings"])
 

@@ -17,9 +17,9 @@ from typing import Any, Generic, NamedTuple
 import msgspec
 from pydantic import BaseModel
 
-from service.fleet import Sight
-from service.house import House
-from service.rest.caching import Answer, Key, cursor_after, opened
+from predrain.service.fleet import Sight
+from predrain.service.house import House
+from predrain.service.rest.caching import Answer, Key, cursor_after, opened
 
 MadeOf = tuple[Any, ...]
 Touched = Callable[[Sight, Sight | None], Mapping[Key, MadeOf | None]]

@@ -21,11 +21,11 @@ from fastapi import Depends, Header, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from data.refusal import Refusal
-from service.house import House
-from service.rest.guarding import Actor
-from service.rest.problems import Problem
-from service.rest.within import kept
+from predrain.data.refusal import Refusal
+from predrain.service.house import House
+from predrain.service.rest.guarding import Actor
+from predrain.service.rest.problems import Problem
+from predrain.service.rest.within import kept
 
 ROOM = "answers"
 KEPT_FOR = timedelta(hours=24)

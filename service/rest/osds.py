@@ -10,22 +10,22 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from actions.cluster.view import ClusterView, Osd
-from actions.messages import describe_state
-from data.drain import Drain, DrainState, Intent
-from data.ids import OsdId
-from data.life_cycle import DiskLife, LifeState
-from data.outlook import Advice, Outlook, Status
-from data.reading import Reading
-from service.fleet import Sight
-from service.house import House
-from service.rest import caching
-from service.rest.bodies import Body, UnreadableBody, smart_of, unreadable_body
-from service.rest.guarding import Reader
-from service.rest.listing import Listing, MadeOf, differing
-from service.rest.outlooks import Cursor
-from service.rest.within import in_turn, kept
-from service.tally import BACKGROUND
+from predrain.actions.cluster.view import ClusterView, Osd
+from predrain.actions.messages import describe_state
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import OsdId
+from predrain.data.life_cycle import DiskLife, LifeState
+from predrain.data.outlook import Advice, Outlook, Status
+from predrain.data.reading import Reading
+from predrain.service.fleet import Sight
+from predrain.service.house import House
+from predrain.service.rest import caching
+from predrain.service.rest.bodies import Body, UnreadableBody, smart_of, unreadable_body
+from predrain.service.rest.guarding import Reader
+from predrain.service.rest.listing import Listing, MadeOf, differing
+from predrain.service.rest.outlooks import Cursor
+from predrain.service.rest.within import in_turn, kept
+from predrain.service.tally import BACKGROUND
 
 router = APIRouter(tags=["osds"])
 SLOW_RULE = "rule:slow"

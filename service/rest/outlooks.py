@@ -10,21 +10,21 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from actions.messages import WORDS, describe_state
-from data.drain import Drain
-from data.ids import OsdId
-from data.life_cycle import DiskLife, LifeState
-from data.outlook import Status
-from service.alerts import Alert
-from service.fleet import Sight
-from service.house import House
-from service.lifecycle.sentences import describe_life
-from service.rest import caching
-from service.rest.bodies import Body, OutlookPage, outlook_body
-from service.rest.guarding import Reader
-from service.rest.listing import Listing, MadeOf, differing
-from service.rest.within import TheHouse, in_turn, kept
-from service.words import sure
+from predrain.actions.messages import WORDS, describe_state
+from predrain.data.drain import Drain
+from predrain.data.ids import OsdId
+from predrain.data.life_cycle import DiskLife, LifeState
+from predrain.data.outlook import Status
+from predrain.service.alerts import Alert
+from predrain.service.fleet import Sight
+from predrain.service.house import House
+from predrain.service.lifecycle.sentences import describe_life
+from predrain.service.rest import caching
+from predrain.service.rest.bodies import Body, OutlookPage, outlook_body
+from predrain.service.rest.guarding import Reader
+from predrain.service.rest.listing import Listing, MadeOf, differing
+from predrain.service.rest.within import TheHouse, in_turn, kept
+from predrain.service.words import sure
 
 router = APIRouter(tags=["outlooks"])
 Limit = Annotated[int, Query(ge=1, le=10_000, description="How many a page.")]

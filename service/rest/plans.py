@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from actions.cluster.view import ClusterView
-from data.drain import Mechanic, Plan
-from data.ids import OsdId
-from service.rest.bodies import Body
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.drain import Mechanic, Plan
+from predrain.data.ids import OsdId
+from predrain.service.rest.bodies import Body
 
 
 class TargetBody(Body):
@@ -90,7 +90,7 @@ def plan_body(plan: Plan, view: ClusterView | None) -> PlanBody:
 
 def whole_plan_body(plan: Plan, view: ClusterView | None) -> WholePlanBody:
     """With every move."""
-    from actions.planning.diff import diff
+    from predrain.actions.planning.diff import diff
 
     return WholePlanBody(
         **_numbers(plan, view),  # type: ignore[arg-type]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from service.rest import caching
-from service.rest.bodies import Body
-from service.rest.guarding import Reader
-from service.rest.within import TheHouse
+from predrain.service.rest import caching
+from predrain.service.rest.bodies import Body
+from predrain.service.rest.guarding import Reader
+from predrain.service.rest.within import TheHouse
 
 if TYPE_CHECKING:
-    from service.preview import Preview
+    from predrain.service.preview import Preview
 
 router = APIRouter(tags=["forecast"])
 NOT_HERE = (

@@ -14,14 +14,14 @@ from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from actions.cluster.port import ClusterUnreachable
-from actions.cluster.signed_keys import NoSigningKey, Unverified
-from data.drain import DrainStands
-from data.log.port import LogFull
-from data.refusal import Refusal
-from data.store.faults import StoreRefusal
-from data.store.port import RevisionConflict
-from service.draining.wishes import RefusedElsewhere, UnknownTarget
+from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.cluster.signed_keys import NoSigningKey, Unverified
+from predrain.data.drain import DrainStands
+from predrain.data.log.port import LogFull
+from predrain.data.refusal import Refusal
+from predrain.data.store.faults import StoreRefusal
+from predrain.data.store.port import RevisionConflict
+from predrain.service.draining.wishes import RefusedElsewhere, UnknownTarget
 
 MEDIA_TYPE = "application/problem+json"
 MOST_FAULTS = 20

@@ -12,19 +12,19 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from data.ids import HostName
-from data.reading import Reading, Unreadable
-from data.refusal import Refusal
-from data.residence import UNKNOWN_HOST
-from data.unreadable import UnreadableCause
-from data.wire import Ahead
-from data.wire import decode as decode_envelope
-from service.house import House
-from service.rest.bodies import Body
-from service.rest.guarding import Ingester
-from service.rest.problems import Problem, declared, shorten_text
-from service.rest.within import TheHouse
-from service.tokens import Caller, ForeignHost
+from predrain.data.ids import HostName
+from predrain.data.reading import Reading, Unreadable
+from predrain.data.refusal import Refusal
+from predrain.data.residence import UNKNOWN_HOST
+from predrain.data.unreadable import UnreadableCause
+from predrain.data.wire import Ahead
+from predrain.data.wire import decode as decode_envelope
+from predrain.service.house import House
+from predrain.service.rest.bodies import Body
+from predrain.service.rest.guarding import Ingester
+from predrain.service.rest.problems import Problem, declared, shorten_text
+from predrain.service.rest.within import TheHouse
+from predrain.service.tokens import Caller, ForeignHost
 
 router = APIRouter(tags=["readings"])
 MOST_REASONS = 500
@@ -163,7 +163,7 @@ def _reading(house: House, item: bytes, host: str | None) -> Reading:
     if _is_envelope(item):
         return replace(decode_envelope(item, Reading).body, received_at=now)
     # A tenth of the time of a start, which collectors' envelopes do without.
-    from data.smart.document import Undecodable, decode
+    from predrain.data.smart.document import Undecodable, decode
 
     document = decode(item, now)
     if document.untold is not None and document.standby:

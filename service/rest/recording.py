@@ -11,12 +11,12 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from data.refusal import Refusal
-from service.access.acts import canonical_request
-from service.access.audit import NOBODY, Audit, Call
-from service.rest.caller_classes import OVER_BUDGET_STATE, CallerClass
-from service.rest.halt_lane import ANSWER_SECONDS, CLASS_STATE, run_within
-from service.tokens import Caller
+from predrain.data.refusal import Refusal
+from predrain.service.access.acts import canonical_request
+from predrain.service.access.audit import NOBODY, Audit, Call
+from predrain.service.rest.caller_classes import OVER_BUDGET_STATE, CallerClass
+from predrain.service.rest.halt_lane import ANSWER_SECONDS, CLASS_STATE, run_within
+from predrain.service.tokens import Caller
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 METHODS = SAFE | {"POST", "PUT", "PATCH", "DELETE"}

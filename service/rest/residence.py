@@ -8,17 +8,17 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from data.ids import DeviceId, HostName
-from data.residence import UNKNOWN_HOST, Residence, ResidenceState, Settler, decide_residence
-from service.house import House
-from service.rest import caching
-from service.rest.bodies import Body
-from service.rest.devices import Id, known_device
-from service.rest.guarding import Actor, Reader
-from service.rest.once import Once
-from service.rest.problems import Problem, declared
-from service.rest.within import TheHouse
-from service.scoring.residents import note_answer
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.residence import UNKNOWN_HOST, Residence, ResidenceState, Settler, decide_residence
+from predrain.service.house import House
+from predrain.service.rest import caching
+from predrain.service.rest.bodies import Body
+from predrain.service.rest.devices import Id, known_device
+from predrain.service.rest.guarding import Actor, Reader
+from predrain.service.rest.once import Once
+from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.within import TheHouse
+from predrain.service.scoring.residents import note_answer
 
 router = APIRouter(tags=["devices"])
 

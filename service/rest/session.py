@@ -8,9 +8,9 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from service.access.book import Ended
-from service.rest.bodies import Body
-from service.rest.guarding import (
+from predrain.service.access.book import Ended
+from predrain.service.rest.bodies import Body
+from predrain.service.rest.guarding import (
     Access,
     access_of,
     from_our_page,
@@ -19,8 +19,8 @@ from service.rest.guarding import (
     may_read_unnamed,
     session_of,
 )
-from service.rest.problems import Problem, declared
-from service.tokens import Caller, Scope
+from predrain.service.rest.problems import Problem, declared
+from predrain.service.tokens import Caller, Scope
 
 router = APIRouter(tags=["session"])
 SIGN_IN = "/sign-in"

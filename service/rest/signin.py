@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from data.refusal import Refusal
-from service.rest.guarding import access_of
-from service.rest.problems import Problem
-from service.rest.session import SIGN_IN, entered
+from predrain.data.refusal import Refusal
+from predrain.service.rest.guarding import access_of
+from predrain.service.rest.problems import Problem
+from predrain.service.rest.session import SIGN_IN, entered
 
 if TYPE_CHECKING:
-    from service.access.oidc import Provider
+    from predrain.service.access.oidc import Provider
 
 RETURN = f"{SIGN_IN}/return"
 MINUTES = 10
@@ -38,7 +38,7 @@ def sign_in(request: Request, back: str = "/") -> Response:
 @router.get(RETURN)
 def returned(request: Request, state: str = "", code: str = "", error: str = "") -> Response:
     """Back from the provider, with a code or with its refusal."""
-    from service.access.oidc import MayNothing
+    from predrain.service.access.oidc import MayNothing
 
     provider = _provider(request)
     if error or not code:

@@ -8,16 +8,16 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from data.ids import OsdId
-from data.life_cycle import LifeState
-from data.outlook import Status
-from service.fleet import Sight
-from service.lifecycle.slots import SlotStay, read_stays
-from service.rest import caching
-from service.rest.bodies import Body, LifeChangeBody, life_change_body
-from service.rest.guarding import Reader
-from service.rest.problems import Problem, declared
-from service.rest.within import TheHouse
+from predrain.data.ids import OsdId
+from predrain.data.life_cycle import LifeState
+from predrain.data.outlook import Status
+from predrain.service.fleet import Sight
+from predrain.service.lifecycle.slots import SlotStay, read_stays
+from predrain.service.rest import caching
+from predrain.service.rest.bodies import Body, LifeChangeBody, life_change_body
+from predrain.service.rest.guarding import Reader
+from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.within import TheHouse
 
 router = APIRouter(tags=["slots"])
 

@@ -9,17 +9,17 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from actions.leading import passes
-from actions.policy import Mode
-from service.demo_status import DemoStatus
-from service.fleet import Sight
-from service.house import House
-from service.rest import caching
-from service.rest.acting import ActingBody, acting_body
-from service.rest.bodies import Body
-from service.rest.guarding import Reader
-from service.rest.within import TheHouse, TheSight, kept, made_once
-from service.tally import Tally, tally
+from predrain.actions.leading import passes
+from predrain.actions.policy import Mode
+from predrain.service.demo_status import DemoStatus
+from predrain.service.fleet import Sight
+from predrain.service.house import House
+from predrain.service.rest import caching
+from predrain.service.rest.acting import ActingBody, acting_body
+from predrain.service.rest.bodies import Body
+from predrain.service.rest.guarding import Reader
+from predrain.service.rest.within import TheHouse, TheSight, kept, made_once
+from predrain.service.tally import Tally, tally
 
 router = APIRouter(tags=["status"])
 

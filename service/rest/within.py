@@ -10,11 +10,11 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from service.fleet import Sight
-from service.house import SIGHT, House
-from service.rest.admission import ThreadPlace
-from service.rest.caching import Answer
-from service.rest.caller_classes import PLACE_STATE
+from predrain.service.fleet import Sight
+from predrain.service.house import SIGHT, House
+from predrain.service.rest.admission import ThreadPlace
+from predrain.service.rest.caching import Answer
+from predrain.service.rest.caller_classes import PLACE_STATE
 
 Made = TypeVar("Made")
 

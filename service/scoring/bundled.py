@@ -11,24 +11,24 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from data.ids import DeviceId
-from data.lifespan import Lifespans
-from data.outlook import Outlook
-from data.reading import Reading
-from data.scorebook import Forecasts
-from data.store import documents
-from data.wire import Misshapen
-from features.packing import pack, unpack
-from features.schema import schema_hash
-from features.state import DriveState, matrix, observe
-from models.bundle import Bundle, trees_hash
-from models.calibrate import Thresholds
-from models.drift import FamilyDrift, drift, watched
-from models.experience import FleetExperience, learn_from_fleet
-from models.family import MAKERS, maker_of
-from models.outlooks import outlooks
-from models.rules import judge
-from models.trial import Trials
+from predrain.data.ids import DeviceId
+from predrain.data.lifespan import Lifespans
+from predrain.data.outlook import Outlook
+from predrain.data.reading import Reading
+from predrain.data.scorebook import Forecasts
+from predrain.data.store import documents
+from predrain.data.wire import Misshapen
+from predrain.features.packing import pack, unpack
+from predrain.features.schema import schema_hash
+from predrain.features.state import DriveState, matrix, observe
+from predrain.models.bundle import Bundle, trees_hash
+from predrain.models.calibrate import Thresholds
+from predrain.models.drift import FamilyDrift, drift, watched
+from predrain.models.experience import FleetExperience, learn_from_fleet
+from predrain.models.family import MAKERS, maker_of
+from predrain.models.outlooks import outlooks
+from predrain.models.rules import judge
+from predrain.models.trial import Trials
 
 HEARD = 7
 """Days since its last reading after which a drive says nothing of its family today."""

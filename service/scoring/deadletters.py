@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from data.log.port import Delivered, Log, Record, Topic
-from data.reading import LatencyBatch, Reading
-from data.wire import DeadLetter, Poison, decode
+from predrain.data.log.port import Delivered, Log, Record, Topic
+from predrain.data.reading import LatencyBatch, Reading
+from predrain.data.wire import DeadLetter, Poison, decode
 
 REPLAYING = "deadletter-replay"
 BATCH = 10_000

@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
-from data.drain import DrainState
-from data.endings import Word, settled
-from data.ids import DeviceId
-from data.outcome import Fate, Outcome
-from data.reading import Smart
-from data.residence import is_apart
-from data.store.port import Store
+from predrain.data.drain import DrainState
+from predrain.data.endings import Word, settled
+from predrain.data.ids import DeviceId
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.reading import Smart
+from predrain.data.residence import is_apart
+from predrain.data.store.port import Store
 
 if TYPE_CHECKING:
-    from data.lifespan import Lifespans
+    from predrain.data.lifespan import Lifespans
 
 PUT_BACK = frozenset({DrainState.CANCELLING, DrainState.CANCELLED})
 
@@ -49,8 +49,8 @@ def lives_of(store: Store, first: date) -> Lifespans:
     """
     import numpy as np
 
-    from data.history import EPOCH
-    from data.lifespan import Lifespans, Source, without_batches
+    from predrain.data.history import EPOCH
+    from predrain.data.lifespan import Lifespans, Source, without_batches
 
     read = {
         device: (_day(reading.taken_at) - EPOCH).days

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import structlog
 
-from data.store.port import Store
+from predrain.data.store.port import Store
 
 if TYPE_CHECKING:
-    from models.experience import FleetExperience
+    from predrain.models.experience import FleetExperience
 
 ROOM = "experience"
 """The room of the store's notes that holds one document for each bundle, by its fingerprint."""
@@ -25,7 +25,7 @@ def save_experience(store: Store, fingerprint: str, experience: FleetExperience)
 
 def load_experience(store: Store, fingerprint: str) -> FleetExperience:
     """What `save_experience` kept; nothing where there is none, or where it is broken (the next count replaces it)."""
-    from models.experience import FleetExperience
+    from predrain.models.experience import FleetExperience
 
     document = store.notes(ROOM).get(fingerprint)
     if document is None:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import structlog
 
-from data.ids import DeviceId
-from data.outlook import Outlook, Reason, Status, hold_severity
-from data.reading import Reading
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook, Reason, Status, hold_severity
+from predrain.data.reading import Reading
 
 if TYPE_CHECKING:
-    from data.lifespan import Lifespans
-    from data.scorebook import Forecasts
-    from models.calibrate import Thresholds
-    from models.drift import FamilyDrift
-    from models.experience import FleetExperience
+    from predrain.data.lifespan import Lifespans
+    from predrain.data.scorebook import Forecasts
+    from predrain.models.calibrate import Thresholds
+    from predrain.models.drift import FamilyDrift
+    from predrain.models.experience import FleetExperience
 
 State = TypeVar("State")
 Seen = tuple[Reading, State]

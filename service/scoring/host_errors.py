@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from data.ids import DeviceId, HostName
-from data.reading import Reading
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Reading
 
 AT_ONCE: Final = timedelta(hours=1)
 """Two disks whose errors were read no farther apart have them at once: a round over all disks of a host is shorter."""

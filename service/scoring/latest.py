@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from data.ids import DeviceId
-from data.outlook import Outlook
-from data.reading import Reading
-from data.residence import Residence
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook
+from predrain.data.reading import Reading
+from predrain.data.residence import Residence
 
 
 class Latest(Protocol):

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from data.refusal import Refusal
-from service.scoring.forecasting import Forecaster
+from predrain.data.refusal import Refusal
+from predrain.service.scoring.forecasting import Forecaster
 
 
 class Lineup:
@@ -52,8 +52,8 @@ class Lineup:
             self._names = {}
             self.champion, self.challenger = self._basic(), None
             return
-        from models.shelf import Shelf
-        from service.scoring.bundled import BundledForecaster
+        from predrain.models.shelf import Shelf
+        from predrain.service.scoring.bundled import BundledForecaster
 
         shelf = Shelf(self._installed)
         roles = shelf.roles()

@@ -14,9 +14,9 @@ from typing import Final
 
 import msgspec
 
-from data.ids import DeviceId, HostName
-from data.reading import Reading
-from data.residence import (
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Reading
+from predrain.data.residence import (
     MOST_CLAIMS,
     Placement,
     Residence,
@@ -33,9 +33,9 @@ from data.residence import (
     name_apart,
     place_reading,
 )
-from data.store.port import Store
-from data.wire import Refused
-from data.wire.shape import Shape
+from predrain.data.store.port import Store
+from predrain.data.wire import Refused
+from predrain.data.wire.shape import Shape
 
 RESIDENCES, LISTED, ANSWERED = "residences", "residence-listed", "residence-answered"
 """Rooms of the store's notes, by device: what is known, hosts in the cluster's list, the host that a person named."""

@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from data.clock import Clock
-from data.ids import DeviceId
-from data.log.port import Log
-from data.refusal import Refusal
-from data.residence import ResidenceLimits
-from data.scorebook import Scorebook
-from data.store.port import Store
-from service.alerts import Announcements
-from service.memory import keep_events
-from service.scoring import succession
-from service.scoring.fleet_experience import load_experience
-from service.scoring.forecasting import Forecaster
-from service.scoring.latest import Latest
-from service.scoring.lineup import Lineup
-from service.scoring.sender import Sender
-from service.scoring.shadow import Shadow
-from service.scoring.shared_forecasts import copy_forecasts, read_states
-from service.scoring.worked import Worked
-from service.scoring.worker import NAMED_LIMITS, Worker
+from predrain.data.clock import Clock
+from predrain.data.ids import DeviceId
+from predrain.data.log.port import Log
+from predrain.data.refusal import Refusal
+from predrain.data.residence import ResidenceLimits
+from predrain.data.scorebook import Scorebook
+from predrain.data.store.port import Store
+from predrain.service.alerts import Announcements
+from predrain.service.memory import keep_events
+from predrain.service.scoring import succession
+from predrain.service.scoring.fleet_experience import load_experience
+from predrain.service.scoring.forecasting import Forecaster
+from predrain.service.scoring.latest import Latest
+from predrain.service.scoring.lineup import Lineup
+from predrain.service.scoring.sender import Sender
+from predrain.service.scoring.shadow import Shadow
+from predrain.service.scoring.shared_forecasts import copy_forecasts, read_states
+from predrain.service.scoring.worked import Worked
+from predrain.service.scoring.worker import NAMED_LIMITS, Worker
 
 if TYPE_CHECKING:
-    from service.scoring.watch import Health
+    from predrain.service.scoring.watch import Health
 
 
 RELEARN = timedelta(minutes=10)
@@ -141,7 +141,7 @@ class Scorer:
     def watch(self) -> bool:
         """Judge the forecast by what became of drives, and by the drives that are scored here (where others score, by
         all drives); whether it could be."""
-        from service.scoring.watch import COMPARED, look
+        from predrain.service.scoring.watch import COMPARED, look
 
         elsewhere = not self.ready and self._shared and self.scorebook is not None
         try:

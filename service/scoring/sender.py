@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import TypeVar
 
-from data.clock import Clock
-from data.outlook import Outlook
-from data.reading import LatencyBatch, Reading
-from data.wire import DeadLetter, StoreMark, encode
+from predrain.data.clock import Clock
+from predrain.data.outlook import Outlook
+from predrain.data.reading import LatencyBatch, Reading
+from predrain.data.wire import DeadLetter, StoreMark, encode
 
 Body = TypeVar("Body", Reading, LatencyBatch, Outlook, DeadLetter, StoreMark)
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import structlog
 
-from data.ids import DeviceId
-from data.outlook import Outlook
-from data.reading import Reading, Smart
-from data.refusal import Refusal
-from data.scorebook import Line, Scorebook
-from service.scoring.forecasting import Forecaster, Patient, Seen
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook
+from predrain.data.reading import Reading, Smart
+from predrain.data.refusal import Refusal
+from predrain.data.scorebook import Line, Scorebook
+from predrain.service.scoring.forecasting import Forecaster, Patient, Seen
 
 EPOCH = date(1970, 1, 1)
 

@@ -12,14 +12,14 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from data.ids import DeviceId
-from data.reading import Smart
-from data.refusal import Refusal
-from data.scorebook import Scorebook
-from data.store.port import Store
-from service.scoring import succession
-from service.scoring.forecasting import Forecaster
-from service.scoring.shadow import EPOCH, make_lines
+from predrain.data.ids import DeviceId
+from predrain.data.reading import Smart
+from predrain.data.refusal import Refusal
+from predrain.data.scorebook import Scorebook
+from predrain.data.store.port import Store
+from predrain.service.scoring import succession
+from predrain.service.scoring.forecasting import Forecaster
+from predrain.service.scoring.shadow import EPOCH, make_lines
 
 _TOGETHER = 500
 """Disks whose lines are written, or whose states are read, in one go."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from data.drain import JournalEntry
-from data.store.port import Store
+from predrain.data.drain import JournalEntry
+from predrain.data.store.port import Store
 
 JOURNAL = "bundle"
 """Under which name the store's journal, which is never dropped, has a line for each bundle that began to score."""

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from data.scorebook import Scorebook
-from data.store.port import Store
-from service.scoring.fates import lives_of
-from service.scoring.fleet_experience import save_experience
-from service.scoring.forecasting import Forecaster
+from predrain.data.scorebook import Scorebook
+from predrain.data.store.port import Store
+from predrain.service.scoring.fates import lives_of
+from predrain.service.scoring.fleet_experience import save_experience
+from predrain.service.scoring.forecasting import Forecaster
 
 if TYPE_CHECKING:
-    from models.drift import FamilyDrift
-    from models.standing import Calibrated, Comparison
+    from predrain.models.drift import FamilyDrift
+    from predrain.models.standing import Calibrated, Comparison
 
 COMPARED = timedelta(days=180)
 """How far back forecasts are held against what happened."""
@@ -100,8 +100,8 @@ def compared(
     learn: each bundle's base rates and thresholds follow the drives that it scored (models.experience), and the store
     keeps this experience, so that a process that starts later scores with the same.
     """
-    from data.history import EPOCH
-    from models.standing import calibration, compare
+    from predrain.data.history import EPOCH
+    from predrain.models.standing import calibration, compare
 
     first = (now - COMPARED).astimezone(UTC).date()
     lives = lives_of(store, first)

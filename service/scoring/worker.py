@@ -22,31 +22,31 @@ from typing import Final, Generic
 
 import structlog
 
-from data.clock import Clock
-from data.ids import DeviceId
-from data.log.port import Delivered, Log, Record, Topic
-from data.outlook import Outlook
-from data.reading import Reading
-from data.refusal import Refusal
-from data.residence import (
+from predrain.data.clock import Clock
+from predrain.data.ids import DeviceId
+from predrain.data.log.port import Delivered, Log, Record, Topic
+from predrain.data.outlook import Outlook
+from predrain.data.reading import Reading
+from predrain.data.refusal import Refusal
+from predrain.data.residence import (
     ResidenceLimits,
     ResidenceVerdict,
     Settler,
     is_apart,
     name_apart,
 )
-from data.store.port import Checkpoint, Store
-from data.wire import DeadLetter, accept
-from service.alerts import Announcements, tell_alert
-from service.memory import recall_announcements
-from service.scoring.deadletters import opened
-from service.scoring.forecasting import Forecaster, Patient, Seen, State
-from service.scoring.host_errors import HostErrors
-from service.scoring.latest import Latest
-from service.scoring.residents import Residents, RoutedReadings
-from service.scoring.sender import Sender
-from service.scoring.shadow import Scene, Shadow
-from service.scoring.worked import Worked, sum_worked
+from predrain.data.store.port import Checkpoint, Store
+from predrain.data.wire import DeadLetter, accept
+from predrain.service.alerts import Announcements, tell_alert
+from predrain.service.memory import recall_announcements
+from predrain.service.scoring.deadletters import opened
+from predrain.service.scoring.forecasting import Forecaster, Patient, Seen, State
+from predrain.service.scoring.host_errors import HostErrors
+from predrain.service.scoring.latest import Latest
+from predrain.service.scoring.residents import Residents, RoutedReadings
+from predrain.service.scoring.sender import Sender
+from predrain.service.scoring.shadow import Scene, Shadow
+from predrain.service.scoring.worked import Worked, sum_worked
 
 GROUP = "worker"
 NAMED_LIMITS: Final = ResidenceLimits()

@@ -19,11 +19,11 @@ from typing import Final
 
 import msgspec
 
-from data.drain import JournalEntry
-from data.log.port import Log
-from data.store.port import AuditChain
-from data.wire import AuditEnd
-from service.storage.identity import read_marks
+from predrain.data.drain import JournalEntry
+from predrain.data.log.port import Log
+from predrain.data.store.port import AuditChain
+from predrain.data.wire import AuditEnd
+from predrain.service.storage.identity import read_marks
 
 RESTORE: Final = "restore"
 """The name of a restore among the acts of the audit."""

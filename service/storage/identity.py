@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from data.clock import Clock
-from data.log.port import Log, Record, Topic
-from data.refusal import Refusal
-from data.store.port import Store
-from data.wire import AuditEnd, Envelope, Poison, StoreMark, decode
-from service.scoring.sender import Sender
+from predrain.data.clock import Clock
+from predrain.data.log.port import Log, Record, Topic
+from predrain.data.refusal import Refusal
+from predrain.data.store.port import Store
+from predrain.data.wire import AuditEnd, Envelope, Poison, StoreMark, decode
+from predrain.service.scoring.sender import Sender
 
 ROOM: Final = "store"
 NAME: Final = "identity"

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import structlog
 
-from data.clock import Clock
-from data.log.port import Log
-from data.store.port import Store
-from service.adapters import open_log, open_store, place_of_store
-from service.settings import Settings
-from service.state import StateDir
-from service.storage.identity import (
+from predrain.data.clock import Clock
+from predrain.data.log.port import Log
+from predrain.data.store.port import Store
+from predrain.service.adapters import open_log, open_store, place_of_store
+from predrain.service.settings import Settings
+from predrain.service.state import StateDir
+from predrain.service.storage.identity import (
     StoreLoss,
     StoreMismatch,
     find_loss,
     find_topics_of_services,
     join_log_to_store,
 )
-from service.storage.pages import check_small
+from predrain.service.storage.pages import check_small
 
 
 @contextmanager
@@ -77,9 +77,9 @@ def _explain(
     settings: Settings, state: StateDir, place: Path | str, loss: StoreLoss, accepted: str | None
 ) -> str:
     """What happened, what would come back by itself and what would not, and the ways on."""
-    from service.backup.blanked import without_password
-    from service.backup.newest import find_newest_backup
-    from service.live import conf_of
+    from predrain.service.backup.blanked import without_password
+    from predrain.service.backup.newest import find_newest_backup
+    from predrain.service.live import conf_of
 
     kept = "tokens, the audit, outcomes, silences and the history of the disks"
     if conf_of(settings.ceph) is not None:

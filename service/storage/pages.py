@@ -6,8 +6,8 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from data.sqlite_file import find_damage
-from data.store.faults import StoreUnreadable, describe_damage
+from predrain.data.sqlite_file import find_damage
+from predrain.data.store.faults import StoreUnreadable, describe_damage
 
 CHECKED_AT_START: Final = 32 << 20
 """Bytes of a file that a start waits for: 0.1 s from memory, about 1 s from a slow disk."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from service.tables.secret import secret, trusting
+from predrain.service.tables.secret import secret, trusting
 
 if TYPE_CHECKING:
-    from data.clock import Clock
-    from service.access.oidc import Provider
+    from predrain.data.clock import Clock
+    from predrain.service.access.oidc import Provider
 
 
 class AccessTable(BaseModel):
@@ -81,8 +81,8 @@ class OidcTable(BaseModel):
         NoAuthority."""
         if not self.issuer:
             return None
-        from service.access.oidc import Grants, Provider
-        from service.tokens import Scope
+        from predrain.service.access.oidc import Grants, Provider
+        from predrain.service.tokens import Scope
 
         by_scope = ((Scope.READ, self.read), (Scope.ACT, self.act), (Scope.ADMIN, self.admin))
         return Provider(

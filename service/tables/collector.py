@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from data.refusal import Refusal
-from service.state import default_state
-from service.tables.spans import endless
+from predrain.data.refusal import Refusal
+from predrain.service.state import default_state
+from predrain.service.tables.spans import endless
 
 T = TypeVar("T", bound=msgspec.Struct)
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from data.log.port import Topic
-from service.tables.secret import secret
+from predrain.data.log.port import Topic
+from predrain.service.tables.secret import secret
 
 if TYPE_CHECKING:
-    from data.log.kafka import Broker, Shape
+    from predrain.data.log.kafka import Broker, Shape
 
 
 class KafkaTable(BaseModel):
@@ -102,7 +102,7 @@ class KafkaTable(BaseModel):
 
     def broker(self) -> Broker:
         """Who is spoken to. Raises NoSecret."""
-        from data.log.kafka import Broker
+        from predrain.data.log.kafka import Broker
 
         return Broker(
             self.bootstrap,
@@ -118,7 +118,7 @@ class KafkaTable(BaseModel):
 
     def shapes(self) -> Mapping[Topic, Shape]:
         """How each topic is made."""
-        from data.log.kafka import Shape
+        from predrain.data.log.kafka import Shape
 
         history = Shape(1, timedelta(days=self.history_days))
         return {

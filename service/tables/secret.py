@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from data.refusal import Refusal
+from predrain.data.refusal import Refusal
 
 if TYPE_CHECKING:
     import ssl

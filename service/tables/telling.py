@@ -11,13 +11,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from service.tables.secret import secret, trusting
+from predrain.service.tables.secret import secret, trusting
 
 if TYPE_CHECKING:
-    from service.telling.daily import Daily
-    from service.telling.mail import Mail
-    from service.telling.notes import Notes
-    from service.telling.webhook import Webhook
+    from predrain.service.telling.daily import Daily
+    from predrain.service.telling.mail import Mail
+    from predrain.service.telling.notes import Notes
+    from predrain.service.telling.webhook import Webhook
 
 Least = Literal["notice", "urgent"]
 
@@ -71,8 +71,8 @@ class MailTable(BaseModel):
         mail, hour = self.channel(cluster, address), self.digest_hour
         if mail is None or hour is None:
             return None
-        from service.telling.daily import Daily
-        from service.telling.digest import Hour
+        from predrain.service.telling.daily import Daily
+        from predrain.service.telling.digest import Hour
 
         return lambda notes: Daily(notes, mail, Hour(hour, _zone(self.time_zone)))
 
@@ -82,8 +82,8 @@ class MailTable(BaseModel):
             return None
         if self.ca:
             trusting(self.ca, "ca of [mail]")
-        from service.telling.cause import Severity
-        from service.telling.mail import Mail
+        from predrain.service.telling.cause import Severity
+        from predrain.service.telling.mail import Mail
 
         return Mail(
             self.host,
@@ -159,8 +159,8 @@ class WebhookTable(BaseModel):
             return None
         if self.ca:
             trusting(self.ca, "ca of [webhook]")
-        from service.telling.cause import Severity
-        from service.telling.webhook import Webhook
+        from predrain.service.telling.cause import Severity
+        from predrain.service.telling.webhook import Webhook
 
         return Webhook(
             self.url,

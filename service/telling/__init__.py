@@ -4,10 +4,10 @@
 channel, under silences; a channel (`mail`, `webhook`) delivers. All but the channels is pure.
 """
 
-from service.telling.around import around
-from service.telling.cause import Cause, Scene
-from service.telling.disks import sick_disks
-from service.telling.heat import hot_disks
+from predrain.service.telling.around import around
+from predrain.service.telling.cause import Cause, Scene
+from predrain.service.telling.disks import sick_disks
+from predrain.service.telling.heat import hot_disks
 
 
 def causes(scene: Scene) -> tuple[Cause, ...]:

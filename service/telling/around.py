@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-from actions.leading import passes
-from data.drain import Drain, DrainState
-from data.ids import HostName
-from data.life_cycle import RetiredWhy
-from data.outlook import Status
-from data.reading import Reading, Unreadable
-from service.telling.cause import CLUSTER_KEYS, Cause, Point, Scene, Severity
-from service.telling.disks import HEARD, doing
-from service.telling.residence import contested_disks
+from predrain.actions.leading import passes
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import HostName
+from predrain.data.life_cycle import RetiredWhy
+from predrain.data.outlook import Status
+from predrain.data.reading import Reading, Unreadable
+from predrain.service.telling.cause import CLUSTER_KEYS, Cause, Point, Scene, Severity
+from predrain.service.telling.disks import HEARD, doing
+from predrain.service.telling.residence import contested_disks
 
 HELD = timedelta(days=1)
 """A drain that holds for longer waits for something that does not come by itself."""

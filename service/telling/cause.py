@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from actions.policy import Policy
-from data.ids import DeviceId, HostName
-from data.outlook import Outlook
-from data.residence import ResidenceLimits
-from service.fleet import Sight
+from predrain.actions.policy import Policy
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.outlook import Outlook
+from predrain.data.residence import ResidenceLimits
+from predrain.service.fleet import Sight
 
 CLUSTER_KEYS = "cluster keys"
 """The part that is broken while texts in the cluster carry no good signature."""

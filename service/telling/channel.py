@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from data.refusal import Refusal
-from service.telling.cause import Severity
-from service.telling.ledger import Message
+from predrain.data.refusal import Refusal
+from predrain.service.telling.cause import Severity
+from predrain.service.telling.ledger import Message
 
 
 class NotTold(Refusal):

@@ -10,11 +10,11 @@ from typing import Protocol
 import msgspec
 import structlog
 
-from service.telling.cause import Cause
-from service.telling.channel import Deliveries, NotTold, ToldInPart
-from service.telling.digest import Digest, Hour
-from service.telling.notes import Notes
-from service.telling.silence import Silence
+from predrain.service.telling.cause import Cause
+from predrain.service.telling.channel import Deliveries, NotTold, ToldInPart
+from predrain.service.telling.digest import Digest, Hour
+from predrain.service.telling.notes import Notes
+from predrain.service.telling.silence import Silence
 
 AGAIN = timedelta(minutes=10)
 """A digest that was not taken is tried again after this, until the next one is due."""

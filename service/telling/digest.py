@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
-from service.telling.cause import Cause, Severity
+from predrain.service.telling.cause import Cause, Severity
 
 
 @dataclass(frozen=True, slots=True)

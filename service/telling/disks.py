@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import quote
 
-from actions.guards import AUTOMATIC
-from actions.messages import WORDS, describe_lost, describe_state
-from actions.policy import Mode
-from data.drain import Drain, DrainState, Intent
-from data.ids import DeviceId, HostName, OsdId
-from data.outlook import Outlook, Status
-from data.reading import Smart
-from service.telling.cause import Cause, Point, Scene, Severity
-from service.words import percent, sure
+from predrain.actions.guards import AUTOMATIC
+from predrain.actions.messages import WORDS, describe_lost, describe_state
+from predrain.actions.policy import Mode
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.outlook import Outlook, Status
+from predrain.data.reading import Smart
+from predrain.service.telling.cause import Cause, Point, Scene, Severity
+from predrain.service.words import percent, sure
 
 HEARD = timedelta(days=7)
 """A disk that was not read for longer is gone, with its host or without."""

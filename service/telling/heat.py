@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from urllib.parse import quote
 
-from data.reading import Reading, Smart
-from service.telling.cause import Cause, Point, Scene, Severity
+from predrain.data.reading import Reading, Smart
+from predrain.service.telling.cause import Cause, Point, Scene, Severity
 
 HOT_C = 55
 """Makers of hard disks allow 60 degrees Celsius while they run. Flash is not judged: it may be far hotter."""

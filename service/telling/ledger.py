@@ -13,8 +13,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from service.telling.cause import Cause, Point, Severity
-from service.telling.silence import Silence
+from predrain.service.telling.cause import Cause, Point, Severity
+from predrain.service.telling.silence import Silence
 
 GATHER = timedelta(minutes=1)
 """Those that come together are told together: so long the first waits for others."""

@@ -11,11 +11,11 @@ from datetime import date, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime, getaddresses
 
-from service.telling.cause import Severity
-from service.telling.channel import NotTold, ToldInPart
-from service.telling.digest import Digest
-from service.telling.ledger import Message
-from service.telling.words import subject, text
+from predrain.service.telling.cause import Severity
+from predrain.service.telling.channel import NotTold, ToldInPart
+from predrain.service.telling.digest import Digest
+from predrain.service.telling.ledger import Message
+from predrain.service.telling.words import subject, text
 
 DEADLINE_SECONDS = 20.0
 NEVER = 500

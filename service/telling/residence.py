@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from urllib.parse import quote
 
-from data.ids import DeviceId, HostName
-from data.residence import ResidenceState, ResidenceVerdict, decide_residence
-from service.telling.cause import Cause, Point, Scene
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.residence import ResidenceState, ResidenceVerdict, decide_residence
+from predrain.service.telling.cause import Cause, Point, Scene
 
 
 def contested_disks(scene: Scene) -> Iterator[Cause]:

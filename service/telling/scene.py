@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from data.clock import lately
-from data.ids import HostName
-from service.lifecycle.keeping import age_lives
-from service.telling.cause import Scene, Worry
+from predrain.data.clock import lately
+from predrain.data.ids import HostName
+from predrain.service.lifecycle.keeping import age_lives
+from predrain.service.telling.cause import Scene, Worry
 
 if TYPE_CHECKING:
-    from service.house import House
+    from predrain.service.house import House
 
 SETTLES = timedelta(minutes=10)
 """After a start: by then collectors have found the service again and delivered."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 
-from service.telling.cause import Cause, Point
+from predrain.service.telling.cause import Cause, Point
 
 
 @dataclass(frozen=True, slots=True)

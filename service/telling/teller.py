@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 import msgspec
 import structlog
 
-from service.telling import causes
-from service.telling.around import unsure
-from service.telling.cause import Scene
-from service.telling.channel import Channel, Deliveries, NotTold, ToldInPart
-from service.telling.daily import Daily
-from service.telling.ledger import Ledger, Message, Noted
-from service.telling.notes import Notes
-from service.telling.silence import Silence
+from predrain.service.telling import causes
+from predrain.service.telling.around import unsure
+from predrain.service.telling.cause import Scene
+from predrain.service.telling.channel import Channel, Deliveries, NotTold, ToldInPart
+from predrain.service.telling.daily import Daily
+from predrain.service.telling.ledger import Ledger, Message, Noted
+from predrain.service.telling.notes import Notes
+from predrain.service.telling.silence import Silence
 
 LONGEST_PAUSE = timedelta(minutes=10)
 SILENCES, DIGEST = "silences", "digest"

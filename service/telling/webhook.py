@@ -23,10 +23,10 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from service.telling.cause import Severity
-from service.telling.channel import NotTold
-from service.telling.ledger import Message
-from service.telling.words import text
+from predrain.service.telling.cause import Severity
+from predrain.service.telling.channel import NotTold
+from predrain.service.telling.ledger import Message
+from predrain.service.telling.words import text
 
 DEADLINE_SECONDS = 10.0
 _Found = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.telling.ledger import Message
+from predrain.service.telling.ledger import Message
 
 SHOWN = 20
 """Points of a message; more of them say less."""

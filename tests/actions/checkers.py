@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from actions.cluster.port import (
+from predrain.actions.cluster.port import (
     Answer,
     ClusterUnreachable,
     Command,
@@ -22,13 +22,13 @@ from actions.cluster.port import (
     SetOption,
     SetUpmap,
 )
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.view import ClusterView, Pool
-from actions.crush.map import ITEM_NONE
-from actions.ledger import FAST_MAPS, found, key_of, value_of
-from actions.policy import Policy
-from data.drain import Drain, DrainState, Intent
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.view import ClusterView, Pool
+from predrain.actions.crush.map import ITEM_NONE
+from predrain.actions.ledger import FAST_MAPS, found, key_of, value_of
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import OsdId, PgId
 
 _MOVING = (DrainState.PREPARING, DrainState.DRAINING, DrainState.HOLDING)
 _TOLD = (DrainState.APPROVED, *_MOVING, DrainState.CANCELLING)

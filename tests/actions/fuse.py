@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from actions.cluster.port import Answer, Command
-from actions.cluster.view import ClusterView
+from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.view import ClusterView
 from tests.actions.made_keep import KeepInMemory
 from tests.actions.run import Run
 

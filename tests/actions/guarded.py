@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.guards import AUTOMATIC, GUARDS, Pass, Refuse
-from actions.policy import Policy
-from data.drain import Drain, DrainState
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.guards import AUTOMATIC, GUARDS, Pass, Refuse
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import OsdId, PgId
 from tests.actions.made import (
     POLICY,
     a_context,

@@ -6,21 +6,21 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.simulated.spec import ClusterSpec, PoolSpec, crush_tree
-from actions.cluster.view import ClusterView, Pool
-from actions.cluster.worlds import GB, disks, levelled, tiny
-from actions.confirmation import ForecastPoint
-from actions.context import Context, Memory
-from actions.forecast_history import read_chances
-from actions.plan import plan
-from actions.policy import Policy
-from actions.survey import survey
-from data.drain import Drain, DrainState, Intent, Plan
-from data.ids import DeviceId, HostName, OsdId, PgId
-from data.outlook import Outlook, Reason, Status
-from data.reading import Counters, Identity, Protocol, Reading, Smart
-from data.store.port import Store
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.simulated.spec import ClusterSpec, PoolSpec, crush_tree
+from predrain.actions.cluster.view import ClusterView, Pool
+from predrain.actions.cluster.worlds import GB, disks, levelled, tiny
+from predrain.actions.confirmation import ForecastPoint
+from predrain.actions.context import Context, Memory
+from predrain.actions.forecast_history import read_chances
+from predrain.actions.plan import plan
+from predrain.actions.policy import Policy
+from predrain.actions.survey import survey
+from predrain.data.drain import Drain, DrainState, Intent, Plan
+from predrain.data.ids import DeviceId, HostName, OsdId, PgId
+from predrain.data.outlook import Outlook, Reason, Status
+from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
+from predrain.data.store.port import Store
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 POLICY = Policy()

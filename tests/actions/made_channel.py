@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from actions.cluster.channel import Argument, Locker, Reply
-from actions.cluster.port import ClusterUnreachable
+from predrain.actions.cluster.channel import Argument, Locker, Reply
+from predrain.actions.cluster.port import ClusterUnreachable
 
 
 @dataclass

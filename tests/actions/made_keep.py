@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from actions.cluster.lease_owner import parse_owner
-from actions.cluster.port import ClusterUnreachable, LeaseHolder
-from actions.cluster.signed_keys import SignedKeys
+from predrain.actions.cluster.lease_owner import parse_owner
+from predrain.actions.cluster.port import ClusterUnreachable, LeaseHolder
+from predrain.actions.cluster.signed_keys import SignedKeys
 
 SIGNING_KEY = "a key for tests, of thirty-two letters or more"
 

@@ -10,18 +10,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from actions.cluster.dumps.answers import Answers
-from actions.cluster.dumps.reader import Reader
-from actions.cluster.recorded import Recording, read
-from actions.cluster.view import ClusterView
-from actions.context import Context, Memory
-from actions.decide import decide
-from actions.plan import plan
-from actions.policy import Policy
-from actions.steps import Step
-from actions.survey import survey
-from data.drain import Drain, DrainState, Intent
-from data.ids import OsdId
+from predrain.actions.cluster.dumps.answers import Answers
+from predrain.actions.cluster.dumps.reader import Reader
+from predrain.actions.cluster.recorded import Recording, read
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context, Memory
+from predrain.actions.decide import decide
+from predrain.actions.plan import plan
+from predrain.actions.policy import Policy
+from predrain.actions.steps import Step
+from predrain.actions.survey import survey
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import OsdId
 
 SAMPLES = Path(__file__).parents[1] / "data" / "recorded"
 NAMES = ("pacific-draining", "reef-degraded", "tentacle-clean", "tentacle-mgr_restarted")

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from actions.cluster.port import Cluster
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.simulated.spec import ClusterSpec
-from actions.controller import Controller, TickReport
-from actions.policy import Policy
-from data.drain import Drain, DrainState, JournalEntry
-from data.ids import DeviceId, OsdId
-from data.outlook import Outlook
-from data.store.port import Store
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.port import Cluster
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.simulated.spec import ClusterSpec
+from predrain.actions.controller import Controller, TickReport
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState, JournalEntry
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.outlook import Outlook
+from predrain.data.store.port import Store
+from predrain.data.store.sqlite import SqliteStore
 from tests.actions.checkers import Watched
 from tests.actions.made import keep_history
 

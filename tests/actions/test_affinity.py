@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.cluster.port import PrimaryAffinity
-from actions.cluster.simulated import SimulatedCluster
-from actions.flight import allowance
-from actions.mechanics.affinity import at_stake, leaders, led, next_rung
-from actions.space import room
-from data.ids import OsdId
+from predrain.actions.cluster.port import PrimaryAffinity
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.flight import allowance
+from predrain.actions.mechanics.affinity import at_stake, leaders, led, next_rung
+from predrain.actions.space import room
+from predrain.data.ids import OsdId
 from tests.actions.made import POLICY, a_context, ec_spec, wide_spec
 
 OSD = OsdId(0)

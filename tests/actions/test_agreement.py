@@ -7,11 +7,11 @@ from functools import cache
 
 import pytest
 
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.view import ClusterView
-from actions.crush.place import place
-from data.drain import DrainState, Plan
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.crush.place import place
+from predrain.data.drain import DrainState, Plan
+from predrain.data.ids import OsdId, PgId
 from tests.actions.made import a_drain, a_plan, changed_osd, changed_pg, wide_spec
 from tests.actions.recordings import NAMES, sample, view_of
 from tests.actions.run import Run

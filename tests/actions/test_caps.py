@@ -11,12 +11,12 @@ from typing import get_args
 
 import pytest
 
-from actions.cluster.caps import GRANTS, Grant, Part, User, caps, granted, hands, rights
-from actions.cluster.channel import Argument, Reply
-from actions.cluster.dumps.questions import QUESTIONS
-from actions.cluster.keep import PIECE_BYTES, ConfigKeys
-from actions.cluster.live import words
-from actions.cluster.port import (
+from predrain.actions.cluster.caps import GRANTS, Grant, Part, User, caps, granted, hands, rights
+from predrain.actions.cluster.channel import Argument, Reply
+from predrain.actions.cluster.dumps.questions import QUESTIONS
+from predrain.actions.cluster.keep import PIECE_BYTES, ConfigKeys
+from predrain.actions.cluster.live import words
+from predrain.actions.cluster.port import (
     Balancer,
     Command,
     CrushReweight,
@@ -30,11 +30,11 @@ from actions.cluster.port import (
     SetUpmap,
     WithdrawLife,
 )
-from actions.cluster.view import PROPOSE_INTERVAL
-from actions.knobs import OPTIONS
-from actions.mechanics.retire import FLAGS
-from data.ids import DeviceId, OsdId, PgId
-from service.cli import main
+from predrain.actions.cluster.view import PROPOSE_INTERVAL
+from predrain.actions.knobs import OPTIONS
+from predrain.actions.mechanics.retire import FLAGS
+from predrain.data.ids import DeviceId, OsdId, PgId
+from predrain.service.cli import main
 
 Sent = tuple[str, str, Mapping[str, Argument]]
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from actions.claims import fold_base_pairs, follow_map
-from actions.cluster.view import ClusterView
-from data.drain import Drain, DrainState
-from data.ids import PgId, pg_id
-from data.setting import Before, UpmapItem
+from predrain.actions.claims import fold_base_pairs, follow_map
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import PgId, pg_id
+from predrain.data.setting import Before, UpmapItem
 from tests.actions.made import a_drain, calm_view, changed_osd
 
 VIEW = calm_view()

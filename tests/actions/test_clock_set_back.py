@@ -8,16 +8,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from actions.cluster.channel import Reply
-from actions.cluster.dumps.questions import PG_DUMP
-from actions.cluster.latency import Latencies, Sample, Source
-from actions.cluster.port import Answer, Command, Reweight
-from actions.cluster.view import ClusterView
-from actions.decide import decide
-from actions.steps import Turn
-from data.clock import lately
-from data.drain import Drain, DrainState, Intent
-from data.ids import OsdId
+from predrain.actions.cluster.channel import Reply
+from predrain.actions.cluster.dumps.questions import PG_DUMP
+from predrain.actions.cluster.latency import Latencies, Sample, Source
+from predrain.actions.cluster.port import Answer, Command, Reweight
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.decide import decide
+from predrain.actions.steps import Turn
+from predrain.data.clock import lately
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import OsdId
 from tests.actions.made import POLICY, a_context, a_drain, a_plan, calm_view, settled_memory, wide_spec
 from tests.actions.recordings import CLEAN
 from tests.actions.run import Run, empty, whole

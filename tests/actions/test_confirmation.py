@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.confirmation import ForecastPoint, WeighedDisk, is_sound, weigh_disk
-from actions.cost import ChanceCurve, DiskAtRisk
-from actions.forecast_history import ForecastHistory
-from data.ids import HostName
-from data.reading import Attribute, Reading, Smart, Unreadable
-from data.store.sqlite import MEMORY, SqliteStore
+from predrain.actions.confirmation import ForecastPoint, WeighedDisk, is_sound, weigh_disk
+from predrain.actions.cost import ChanceCurve, DiskAtRisk
+from predrain.actions.forecast_history import ForecastHistory
+from predrain.data.ids import HostName
+from predrain.data.reading import Attribute, Reading, Smart, Unreadable
+from predrain.data.store.sqlite import MEMORY, SqliteStore
 from tests.actions.made import HOST, NOW, POLICY, a_reading, bad_outlook, device, keep_history
 
 TB = 10**12

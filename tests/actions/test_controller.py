@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.port import Reweight
-from actions.cluster.simulated.spec import crush_tree
-from actions.cluster.view import ClusterView
-from actions.crush.map import Rule, RuleStep
-from actions.proposals import NoSuchTarget
-from actions.requests import NoSuchDrain, NotNow, NotProposed
-from actions.states import NotInTable
-from data.drain import Drain, DrainStands, DrainState, Mechanic
-from data.ids import OsdId
+from predrain.actions.cluster.port import Reweight
+from predrain.actions.cluster.simulated.spec import crush_tree
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.crush.map import Rule, RuleStep
+from predrain.actions.proposals import NoSuchTarget
+from predrain.actions.requests import NoSuchDrain, NotNow, NotProposed
+from predrain.actions.states import NotInTable
+from predrain.data.drain import Drain, DrainStands, DrainState, Mechanic
+from predrain.data.ids import OsdId
 from tests.actions.made import a_drain, device, ec_spec, wide_spec
 from tests.actions.run import Run, empty, map_of, whole
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.port import Balancer, Reweight, SetOption
-from actions.flight import Allowance
-from actions.guards import AUTOMATIC
-from actions.mechanics import override
-from actions.mechanics.batch import Batch
-from actions.policy import Mode, Policy
-from actions.space import Room
-from data.drain import DrainState
-from data.ids import OsdId, PgId
-from data.outlook import Status
+from predrain.actions.cluster.port import Balancer, Reweight, SetOption
+from predrain.actions.flight import Allowance
+from predrain.actions.guards import AUTOMATIC
+from predrain.actions.mechanics import override
+from predrain.actions.mechanics.batch import Batch
+from predrain.actions.policy import Mode, Policy
+from predrain.actions.space import Room
+from predrain.data.drain import DrainState
+from predrain.data.ids import OsdId, PgId
+from predrain.data.outlook import Status
 from tests.actions.made import bad_outlook, device, tiny_spec, wide_spec
 from tests.actions.run import Run, empty, whole
 

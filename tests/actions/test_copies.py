@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.port import ClusterUnreachable
-from actions.cluster.signed_keys import SignedKeys
-from actions.controller import Controller, TickReport
-from actions.copies import Copies, name_of, read, written
-from actions.leading import passes
-from actions.requests import NotLeading, NotTaken
-from data.drain import Drain, DrainState
-from data.store.sqlite import MEMORY, SqliteStore
+from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.cluster.signed_keys import SignedKeys
+from predrain.actions.controller import Controller, TickReport
+from predrain.actions.copies import Copies, name_of, read, written
+from predrain.actions.leading import passes
+from predrain.actions.requests import NotLeading, NotTaken
+from predrain.data.drain import Drain, DrainState
+from predrain.data.store.sqlite import MEMORY, SqliteStore
 from tests.actions.made import NOW, a_drain, a_plan, calm_view, wide_spec
 from tests.actions.made_keep import SIGNING_KEY, KeepInMemory, LeaseInHand
 from tests.actions.run import Run, empty, map_of, whole

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actions.cluster.view import Pool
-from actions.crush.choose import CannotPlace, Chooser
-from actions.crush.dump import crush_of_dump
-from actions.crush.map import ITEM_NONE, CrushMap
-from actions.crush.place import place
-from data.ids import OsdId, pg_id
+from predrain.actions.cluster.view import Pool
+from predrain.actions.crush.choose import CannotPlace, Chooser
+from predrain.actions.crush.dump import crush_of_dump
+from predrain.actions.crush.map import ITEM_NONE, CrushMap
+from predrain.actions.crush.place import place
+from predrain.data.ids import OsdId, pg_id
 from tests.actions.recordings import CLEAN, changed, view_of
 
 CRUSHED = Path(__file__).parent / "crushed"

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actions.cluster.view import Pool
-from actions.crush.choose import CannotPlace
-from actions.crush.dump import UnreadableCrushDump, crush_of_dump
-from actions.crush.hashing import hash3
-from actions.crush.map import ITEM_NONE, Bucket, CrushMap, Rule, RuleStep
-from actions.crush.place import place
-from actions.crush.stirred import stirred
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.view import Pool
+from predrain.actions.crush.choose import CannotPlace
+from predrain.actions.crush.dump import UnreadableCrushDump, crush_of_dump
+from predrain.actions.crush.hashing import hash3
+from predrain.actions.crush.map import ITEM_NONE, Bucket, CrushMap, Rule, RuleStep
+from predrain.actions.crush.place import place
+from predrain.actions.crush.stirred import stirred
+from predrain.data.ids import OsdId, PgId
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded"
 STATES = ("clean", "degraded", "drained", "draining", "fullish")

@@ -8,15 +8,15 @@ from datetime import timedelta
 
 import pytest
 
-from actions.claims import fold_base_pairs, follow_map
-from actions.cluster.port import RemoveUpmap, SetUpmap
-from actions.cluster.view import ClusterView, Pg
-from actions.desired import find_desired_upmaps, list_claims_for_others
-from actions.ledger import booked, find_base, is_ours, write_pairs
-from actions.topology import domains
-from data.drain import Drain, DrainState, Mechanic, Move, Plan
-from data.ids import OsdId, PgId
-from data.setting import Before, OsdFlag, UpmapItem
+from predrain.actions.claims import fold_base_pairs, follow_map
+from predrain.actions.cluster.port import RemoveUpmap, SetUpmap
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.desired import find_desired_upmaps, list_claims_for_others
+from predrain.actions.ledger import booked, find_base, is_ours, write_pairs
+from predrain.actions.topology import domains
+from predrain.data.drain import Drain, DrainState, Mechanic, Move, Plan
+from predrain.data.ids import OsdId, PgId
+from predrain.data.setting import Before, OsdFlag, UpmapItem
 from tests.actions.made import NOW, a_context, a_drain, calm_view, changed_pg
 
 S = DrainState

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.recorded import RecordedCluster, read
-from actions.cluster.view import ClusterView
-from actions.survey import at_rest, survey
-from data.ids import DeviceId, OsdId, PgId
+from predrain.actions.cluster.recorded import RecordedCluster, read
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.survey import at_rest, survey
+from predrain.data.ids import DeviceId, OsdId, PgId
 from tests.actions.recordings import sample, view_of
 
 RELEASES = ("pacific", "reef", "tentacle")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from data.ids import DeviceId, OsdId
+from predrain.data.ids import DeviceId, OsdId
 from tests.actions.recordings import CLEAN, changed, view_of, without
 
 

@@ -9,10 +9,16 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.dumps import Answers, NotUnderstood, Reader
-from actions.cluster.dumps.questions import PG_BRIEF, PG_DUMP, QUESTIONS, running_scheduler, whole_rows
-from actions.cluster.port import RemoveUpmap, Reweight, SetOption, SetUpmap
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.dumps import Answers, NotUnderstood, Reader
+from predrain.actions.cluster.dumps.questions import (
+    PG_BRIEF,
+    PG_DUMP,
+    QUESTIONS,
+    running_scheduler,
+    whole_rows,
+)
+from predrain.actions.cluster.port import RemoveUpmap, Reweight, SetOption, SetUpmap
+from predrain.data.ids import OsdId, PgId
 from tests.actions.recordings import CLEAN, brief, changed, pg_rows, sample
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actions.cluster.dumps import Answers, NotUnderstood, Reader
-from actions.survey import survey
-from data.ids import OsdId
+from predrain.actions.cluster.dumps import Answers, NotUnderstood, Reader
+from predrain.actions.survey import survey
+from predrain.data.ids import OsdId
 from tests.actions.recordings import CLEAN, NAMES, brief, replaced, sample, steps
 
 BRIEF_NAMES = ("pg_brief", "pg_sum")

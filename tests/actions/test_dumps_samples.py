@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.dumps.daemons import balancer_active, health, running
-from actions.cluster.dumps.decoding import NotUnderstood
-from actions.cluster.dumps.devices import device_ls, osd_metadata
-from actions.cluster.dumps.osd_df import osd_df
-from actions.cluster.dumps.osd_dump import osd_dump
-from actions.cluster.dumps.pg_dump import rows
-from actions.cluster.dumps.tree import tree
+from predrain.actions.cluster.dumps.daemons import balancer_active, health, running
+from predrain.actions.cluster.dumps.decoding import NotUnderstood
+from predrain.actions.cluster.dumps.devices import device_ls, osd_metadata
+from predrain.actions.cluster.dumps.osd_df import osd_df
+from predrain.actions.cluster.dumps.osd_dump import osd_dump
+from predrain.actions.cluster.dumps.pg_dump import rows
+from predrain.actions.cluster.dumps.tree import tree
 from tests.conftest import data_folder
 
 Parser = Callable[[bytes], object]

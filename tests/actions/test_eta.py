@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from actions.cluster.simulated.spec import ClusterSpec
-from actions.policy import Policy
-from data.drain import DrainState
+from predrain.actions.cluster.simulated.spec import ClusterSpec
+from predrain.actions.policy import Policy
+from predrain.data.drain import DrainState
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import Run
 

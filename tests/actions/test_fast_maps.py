@@ -9,20 +9,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from actions.cluster.port import Answer, Command, SetFlag, SetOption
-from actions.cluster.simulated.spec import ClusterSpec
-from actions.cluster.view import PROPOSE_INTERVAL, ClusterView
-from actions.context import Context, Memory
-from actions.controller import Controller
-from actions.fast_maps import RECORD, SLOW_ANSWER_SECONDS, find_cost
-from actions.interval_claims import describe_left
-from actions.ledger import FAST_MAPS
-from actions.map_pace import MapPace
-from actions.policy import Policy
-from actions.survey import survey
-from data.drain import Drain, DrainState
-from data.ids import PgId
-from data.setting import Before, Yielded, strip_note
+from predrain.actions.cluster.port import Answer, Command, SetFlag, SetOption
+from predrain.actions.cluster.simulated.spec import ClusterSpec
+from predrain.actions.cluster.view import PROPOSE_INTERVAL, ClusterView
+from predrain.actions.context import Context, Memory
+from predrain.actions.controller import Controller
+from predrain.actions.fast_maps import RECORD, SLOW_ANSWER_SECONDS, find_cost
+from predrain.actions.interval_claims import describe_left
+from predrain.actions.ledger import FAST_MAPS
+from predrain.actions.map_pace import MapPace
+from predrain.actions.policy import Policy
+from predrain.actions.survey import survey
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import PgId
+from predrain.data.setting import Before, Yielded, strip_note
 from tests.actions.made import wide_spec
 from tests.actions.made_keep import KeepInMemory
 from tests.actions.run import Run

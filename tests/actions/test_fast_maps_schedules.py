@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from actions.cluster.port import ClusterUnreachable, SetFlag, SetOption
-from actions.cluster.view import PROPOSE_INTERVAL
-from actions.controller import Controller
-from actions.ledger import FAST_MAPS
-from actions.policy import Policy
-from actions.states import Event, can
-from data.drain import DrainState
+from predrain.actions.cluster.port import ClusterUnreachable, SetFlag, SetOption
+from predrain.actions.cluster.view import PROPOSE_INTERVAL
+from predrain.actions.controller import Controller
+from predrain.actions.ledger import FAST_MAPS
+from predrain.actions.policy import Policy
+from predrain.actions.states import Event, can
+from predrain.data.drain import DrainState
 from tests.actions.made import wide_spec
 from tests.actions.made_keep import KeepInMemory
 from tests.actions.run import Run

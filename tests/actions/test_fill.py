@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from actions.cluster.port import DeviceLight
-from data.drain import Drain, DrainState, Intent
-from data.ids import DeviceId, OsdId
+from predrain.actions.cluster.port import DeviceLight
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import DeviceId, OsdId
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import Run, empty, whole
 

@@ -12,14 +12,14 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.simulated.spec import ClusterSpec
-from actions.cluster.worlds import world
-from actions.policy import Mode, Policy
-from actions.report import TickReport
-from actions.requests import NotNow
-from data.drain import Drain, DrainState, Mechanic
-from data.ids import DeviceId, OsdId
-from data.outlook import Outlook
+from predrain.actions.cluster.simulated.spec import ClusterSpec
+from predrain.actions.cluster.worlds import world
+from predrain.actions.policy import Mode, Policy
+from predrain.actions.report import TickReport
+from predrain.actions.requests import NotNow
+from predrain.data.drain import Drain, DrainState, Mechanic
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.outlook import Outlook
 from tests.actions.made import bad_outlook
 from tests.actions.run import Run, empty, whole
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from actions.cluster.port import Answer, ClusterUnreachable, Command, SetOption
-from actions.cluster.view import ClusterView
-from actions.policy import Policy
-from data.drain import Drain, DrainState
-from data.ids import OsdId
+from predrain.actions.cluster.port import Answer, ClusterUnreachable, Command, SetOption
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import OsdId
 from tests.actions.made import wide_spec
 from tests.actions.run import Run
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.simulated.spec import ClusterSpec
-from data.drain import DrainState
+from predrain.actions.cluster.simulated.spec import ClusterSpec
+from predrain.data.drain import DrainState
 from tests.actions.made import wide_spec
 from tests.actions.run import Run
 

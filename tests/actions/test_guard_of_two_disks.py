@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from actions.guards import Pass, Refuse
-from actions.guards.belief import trust
-from data.ids import HostName, OsdId
-from data.residence import HostClaim, Residence
+from predrain.actions.guards import Pass, Refuse
+from predrain.actions.guards.belief import trust
+from predrain.data.ids import HostName, OsdId
+from predrain.data.residence import HostClaim, Residence
 from tests.actions.made import NOW, device
 from tests.actions.test_guards import automatic, believed
 

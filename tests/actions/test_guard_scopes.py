@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from actions.cluster.port import SetUpmap
-from actions.cluster.view import ClusterView
-from actions.context import Context
-from actions.guards import Pass, Refuse
-from actions.guards.safety import refuse_short
-from actions.policy import Policy
-from data.drain import Drain, DrainState
-from data.ids import OsdId
+from predrain.actions.cluster.port import SetUpmap
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context
+from predrain.actions.guards import Pass, Refuse
+from predrain.actions.guards.safety import refuse_short
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import OsdId
 from tests.actions.guarded import a_member_down, other_pg, planned, verdict, with_states
 from tests.actions.made import POLICY, a_context, a_drain, calm_view, changed_osd, changed_pg, wide_spec
 from tests.actions.run import Run, whole

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.view import ClusterView
-from actions.context import Context, Memory
-from actions.guards import GUARDS, Pass, Refuse, judge, refusals
-from actions.policy import Policy
-from data.drain import Drain, DrainState, Mechanic, Move, Plan
-from data.ids import OsdId, PgId
-from data.outlook import Status
-from data.setting import UpmapItem
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Context, Memory
+from predrain.actions.guards import GUARDS, Pass, Refuse, judge, refusals
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState, Mechanic, Move, Plan
+from predrain.data.ids import OsdId, PgId
+from predrain.data.outlook import Status
+from predrain.data.setting import UpmapItem
 from tests.actions.guarded import (
     a_member_down,
     automatic,

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from actions.cluster.channel import Argument, Reply
-from actions.cluster.port import DeviceLight
-from actions.handover import Orchestrator, hand_over, orchestrator
-from data.drain import DrainState, Intent
-from data.ids import OsdId
+from predrain.actions.cluster.channel import Argument, Reply
+from predrain.actions.cluster.port import DeviceLight
+from predrain.actions.handover import Orchestrator, hand_over, orchestrator
+from predrain.data.drain import DrainState, Intent
+from predrain.data.ids import OsdId
 from tests.actions.made import a_drain, calm_view, device, wide_spec
 from tests.actions.made_channel import MonInMemory
 from tests.actions.test_copies import Kept

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.cluster.port import SetUpmap
-from actions.guards import GUARDS, INSISTABLE, Refuse, judge, refusals
-from actions.policy import Policy
-from actions.requests import INSISTENCE_MAX, CannotInsist
-from actions.states import STEPS, TABLE, Event, NotInTable, after
-from data.drain import Drain, DrainState, Insistence
+from predrain.actions.cluster.port import SetUpmap
+from predrain.actions.guards import GUARDS, INSISTABLE, Refuse, judge, refusals
+from predrain.actions.policy import Policy
+from predrain.actions.requests import INSISTENCE_MAX, CannotInsist
+from predrain.actions.states import STEPS, TABLE, Event, NotInTable, after
+from predrain.data.drain import Drain, DrainState, Insistence
 from tests.actions.guarded import with_states, world
 from tests.actions.made import NOW, a_drain, calm_view, wide_spec
 from tests.actions.run import Run

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.cluster.keep import PIECE_BYTES, ConfigKeys
-from actions.cluster.port import ClusterUnreachable, Damaged
+from predrain.actions.cluster.keep import PIECE_BYTES, ConfigKeys
+from predrain.actions.cluster.port import ClusterUnreachable, Damaged
 from tests.actions.made_channel import MonInMemory
 
 LONG = "".join(f"{number:07d}é" for number in range(20_000))

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.port import SetUpmap
-from actions.cluster.simulated.spec import Physics
-from actions.policy import Policy
-from data.drain import DrainState
-from data.ids import PgId
+from predrain.actions.cluster.port import SetUpmap
+from predrain.actions.cluster.simulated.spec import Physics
+from predrain.actions.policy import Policy
+from predrain.data.drain import DrainState
+from predrain.data.ids import PgId
 from tests.actions.fuse import Fuse, FusedCluster, FusedStore, Killed
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import Run, map_of, whole

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 
-from data.drain import DrainState
+from predrain.data.drain import DrainState
 from tests.actions.fuse import Fuse, FusedCluster, FusedKeep, FusedStore, Killed
 from tests.actions.run import whole
 from tests.actions.test_copies import Kept

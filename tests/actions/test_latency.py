@@ -9,8 +9,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.cluster.latency import Latencies, Sample, Source
-from data.ids import OsdId
+from predrain.actions.cluster.latency import Latencies, Sample, Source
+from predrain.data.ids import OsdId
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 ONE = OsdId(1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.cluster.lease import OWN_SHARE, RadosLease
+from predrain.actions.cluster.lease import OWN_SHARE, RadosLease
 from tests.actions.made_channel import MonInMemory
 
 

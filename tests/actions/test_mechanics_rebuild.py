@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from actions.cluster.port import PrimaryAffinity, SetUpmap
-from actions.mechanics.affinity import led
-from data.drain import Drain, DrainState, Mechanic
-from data.ids import OsdId
+from predrain.actions.cluster.port import PrimaryAffinity, SetUpmap
+from predrain.actions.mechanics.affinity import led
+from predrain.data.drain import Drain, DrainState, Mechanic
+from predrain.data.ids import OsdId
 from tests.actions.made import wide_spec
 from tests.actions.run import Run, empty, map_of, whole
 

@@ -8,16 +8,16 @@ from threading import Event
 
 import pytest
 
-from actions.cluster.port import Answer, ClusterUnreachable, Command, CrushReweight, SetFlag
-from actions.cluster.simulated.spec import Physics
-from actions.cluster.view import ClusterView
-from actions.flags import stale_flags
-from actions.foresight import placed, weighed
-from actions.ledger import pinned
-from actions.policy import Policy
-from data.drain import Drain, DrainState, Intent
-from data.ids import OsdId, PgId
-from data.setting import OsdFlag
+from predrain.actions.cluster.port import Answer, ClusterUnreachable, Command, CrushReweight, SetFlag
+from predrain.actions.cluster.simulated.spec import Physics
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.flags import stale_flags
+from predrain.actions.foresight import placed, weighed
+from predrain.actions.ledger import pinned
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import OsdId, PgId
+from predrain.data.setting import OsdFlag
 from tests.actions.made import a_context, a_drain, a_plan, calm_view, ec_spec, wide_spec
 from tests.actions.run import Run, empty, map_of, whole
 from tests.settings_by_text import by_setting

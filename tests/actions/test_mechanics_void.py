@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from actions.mechanics.void import find_kept_pairs, void
-from actions.policy import Policy
-from data.drain import Drain, DrainState
-from data.ids import OsdId, PgId
+from predrain.actions.mechanics.void import find_kept_pairs, void
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import OsdId, PgId
 from tests.actions.made import wide_spec
 from tests.actions.run import Run, map_of, whole
 

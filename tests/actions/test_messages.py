@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from actions.cluster.dumps.daemons import read_errors
-from actions.messages import describe_estimate, describe_hours, describe_limit
-from actions.policy import Policy
-from actions.space import find_lost_pgs, limit
-from data.drain import DrainStands, DrainState
-from data.ids import OsdId
+from predrain.actions.cluster.dumps.daemons import read_errors
+from predrain.actions.messages import describe_estimate, describe_hours, describe_limit
+from predrain.actions.policy import Policy
+from predrain.actions.space import find_lost_pgs, limit
+from predrain.data.drain import DrainStands, DrainState
+from predrain.data.ids import OsdId
 from tests.actions.made import wide_spec
 from tests.actions.run import Run
 

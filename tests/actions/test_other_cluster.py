@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from actions.cluster.simulated import SimulatedCluster
-from actions.controller import Controller
-from data.drain import DrainState as S
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.controller import Controller
+from predrain.data.drain import DrainState as S
 from tests.actions.made import wide_spec
 from tests.actions.made_keep import KeepInMemory, LeaseInHand
 from tests.actions.run import Run

@@ -7,16 +7,16 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.port import SetFlag
-from actions.cluster.view import ClusterView
-from actions.planning.figures import Draft, sealed
-from actions.policy import Policy
-from actions.requests import NoOtherTargets
-from actions.space import remaining, room
-from actions.ways_out import find_troubled_targets
-from data.drain import Drain, DrainState, Intent, Mechanic, Move
-from data.ids import OsdId
-from data.way_out import WayOut
+from predrain.actions.cluster.port import SetFlag
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.planning.figures import Draft, sealed
+from predrain.actions.policy import Policy
+from predrain.actions.requests import NoOtherTargets
+from predrain.actions.space import remaining, room
+from predrain.actions.ways_out import find_troubled_targets
+from predrain.data.drain import Drain, DrainState, Intent, Mechanic, Move
+from predrain.data.ids import OsdId
+from predrain.data.way_out import WayOut
 from tests.actions.made import POLICY, a_context, a_drain, a_plan, calm_view, changed_osd, wide_spec
 from tests.actions.run import Run, empty
 from tests.actions.test_ways_out import SUSPECT, Altered, ways_of

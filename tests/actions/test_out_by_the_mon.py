@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from actions.claims import forget_void_pairs, undo_weights
-from actions.cluster.simulated import SimulatedCluster
-from actions.ledger import found
-from actions.policy import Policy
-from data.drain import DrainState as S
-from data.drain import Intent
-from data.ids import DeviceId, OsdId
-from data.setting import OsdOverride, UpmapItem
+from predrain.actions.claims import forget_void_pairs, undo_weights
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.ledger import found
+from predrain.actions.policy import Policy
+from predrain.data.drain import DrainState as S
+from predrain.data.drain import Intent
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.setting import OsdOverride, UpmapItem
 from tests.actions.made import a_drain, wide_spec
 from tests.actions.run import Run, empty, whole
 from tests.settings_by_text import by_setting

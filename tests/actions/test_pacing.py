@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.cluster.port import Reweight
-from actions.cluster.view import ClusterView
-from actions.context import Memory
-from actions.flight import allowance
-from actions.ledger import booked
-from actions.mechanics.override import FULL, draws, rung_down, rung_up
-from actions.mechanics.walk import pull_back
-from actions.moving import paced
-from actions.pacing import Pace, Tempo, find_look_seconds, latency_seen, pace, signal, worst
-from actions.space import room
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.port import Reweight
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Memory
+from predrain.actions.flight import allowance
+from predrain.actions.ledger import booked
+from predrain.actions.mechanics.override import FULL, draws, rung_down, rung_up
+from predrain.actions.mechanics.walk import pull_back
+from predrain.actions.moving import paced
+from predrain.actions.pacing import Pace, Tempo, find_look_seconds, latency_seen, pace, signal, worst
+from predrain.actions.space import room
+from predrain.data.ids import OsdId, PgId
 from tests.actions.made import NOW, POLICY, a_context, a_drain, a_plan, calm_view, changed_pg
 from tests.settings_by_text import by_setting
 
@@ -244,7 +244,7 @@ def test_rungs_up_take_back_few_at_a_time_and_arrive(drawn: dict[PgId, int], all
 
 
 def test_a_pg_leaves_the_osd_exactly_when_its_draw_says_so() -> None:
-    from actions.foresight import placed
+    from predrain.actions.foresight import placed
 
     view = calm_view()
     on_it = [pg.id for pg in view.pgs.values() if 0 in pg.up]

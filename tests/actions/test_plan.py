@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.view import ClusterView
-from actions.crush.place import place
-from actions.foresight import fingerprint
-from actions.plan import plan
-from actions.policy import Policy
-from actions.topology import applied, domains, pairs_for
-from data.drain import DrainState, Intent, Mechanic
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.crush.place import place
+from predrain.actions.foresight import fingerprint
+from predrain.actions.plan import plan
+from predrain.actions.policy import Policy
+from predrain.actions.topology import applied, domains, pairs_for
+from predrain.data.drain import DrainState, Intent, Mechanic
+from predrain.data.ids import OsdId, PgId
 from tests.actions.made import (
     NOW,
     POLICY,

@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from actions.cluster.simulated.spec import crush_tree
-from actions.cluster.view import ClusterView, Osd, Pg, Pool
-from actions.cluster.worlds import GB, disks
-from actions.crush.map import Bucket, CrushMap, Rule, RuleStep
-from actions.crush.place import place
-from actions.foresight import placed
-from actions.guards import Refuse
-from actions.guards.safety import redundancy
-from actions.plan import plan
-from actions.planning.diff import diff
-from actions.topology import applied, domains, pairs_for
-from data.drain import Drain, Mechanic, Move, Plan
-from data.ids import DeviceId, OsdId
+from predrain.actions.cluster.simulated.spec import crush_tree
+from predrain.actions.cluster.view import ClusterView, Osd, Pg, Pool
+from predrain.actions.cluster.worlds import GB, disks
+from predrain.actions.crush.map import Bucket, CrushMap, Rule, RuleStep
+from predrain.actions.crush.place import place
+from predrain.actions.foresight import placed
+from predrain.actions.guards import Refuse
+from predrain.actions.guards.safety import redundancy
+from predrain.actions.plan import plan
+from predrain.actions.planning.diff import diff
+from predrain.actions.topology import applied, domains, pairs_for
+from predrain.data.drain import Drain, Mechanic, Move, Plan
+from predrain.data.ids import DeviceId, OsdId
 from tests.actions.made import NOW, POLICY, a_context, a_drain, a_plan, changed_osd
 
 HOST = Rule(

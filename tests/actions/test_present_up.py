@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from actions.cluster.port import CrushReweight, RemoveUpmap, Reweight
-from actions.cluster.view import ClusterView
-from actions.flight import Allowance, allowance
-from actions.foresight import placed, weighed
-from actions.mechanics import override, retire, weight
-from actions.mechanics.batch import Batch
-from actions.space import room
-from actions.topology import domains
-from data.drain import Intent
-from data.ids import OsdId
+from predrain.actions.cluster.port import CrushReweight, RemoveUpmap, Reweight
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.flight import Allowance, allowance
+from predrain.actions.foresight import placed, weighed
+from predrain.actions.mechanics import override, retire, weight
+from predrain.actions.mechanics.batch import Batch
+from predrain.actions.space import room
+from predrain.actions.topology import domains
+from predrain.data.drain import Intent
+from predrain.data.ids import OsdId
 from tests.actions.made import POLICY, a_context, a_drain, a_plan, calm_view, changed_osd
 
 OSD = OsdId(0)

@@ -7,20 +7,20 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.view import ClusterView
-from actions.confirmation import ForecastPoint
-from actions.context import Context
-from actions.cost import ChanceCurve
-from actions.decide import decide
-from actions.foresight import fingerprint
-from actions.guards.belief import AUTOMATIC
-from actions.policy import Mode, Policy
-from actions.proposals import proposals
-from actions.steps import Propose, Refusal, Turn
-from actions.weighing import with_weighed_disks
-from actions.withdrawal import explain_withdrawal
-from data.drain import Drain, DrainState, Intent, Plan
-from data.outlook import Outlook, Status
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.confirmation import ForecastPoint
+from predrain.actions.context import Context
+from predrain.actions.cost import ChanceCurve
+from predrain.actions.decide import decide
+from predrain.actions.foresight import fingerprint
+from predrain.actions.guards.belief import AUTOMATIC
+from predrain.actions.policy import Mode, Policy
+from predrain.actions.proposals import proposals
+from predrain.actions.steps import Propose, Refusal, Turn
+from predrain.actions.weighing import with_weighed_disks
+from predrain.actions.withdrawal import explain_withdrawal
+from predrain.data.drain import Drain, DrainState, Intent, Plan
+from predrain.data.outlook import Outlook, Status
 from tests.actions.made import (
     HOST,
     NOW,

@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from actions.cluster.port import PublishLife, WithdrawLife
-from actions.cluster.view import ClusterView
-from actions.ledger import key_of, value_of
-from actions.publishing import AT_ONCE, Ledger, Publishing, publishing, read_ledger, write_ledger
-from data.drain import DrainState
-from data.ids import DeviceId, OsdId
-from data.outlook import Outlook, Status
-from data.setting import DeviceLife
+from predrain.actions.cluster.port import PublishLife, WithdrawLife
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.ledger import key_of, value_of
+from predrain.actions.publishing import AT_ONCE, Ledger, Publishing, publishing, read_ledger, write_ledger
+from predrain.data.drain import DrainState
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.outlook import Outlook, Status
+from predrain.data.setting import DeviceLife
 from tests.actions.made import NOW, POLICY, a_drain, bad_outlook, calm_view, device, wide_spec
 from tests.actions.test_copies import Kept
 

@@ -7,14 +7,14 @@ from functools import cache
 
 import pytest
 
-from actions.cluster.port import Command, CrushReweight, PrimaryAffinity, Reweight, SetUpmap
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.view import ClusterView
-from actions.decide import decide
-from actions.policy import Mode, Policy
-from actions.steps import Step
-from data.drain import Drain, DrainState, Intent
-from data.ids import DeviceId, OsdId
+from predrain.actions.cluster.port import Command, CrushReweight, PrimaryAffinity, Reweight, SetUpmap
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.decide import decide
+from predrain.actions.policy import Mode, Policy
+from predrain.actions.steps import Step
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import DeviceId, OsdId
 from tests.actions.made import NOW, a_drain, a_plan, changed_osd, settled_memory, tiny_spec, wide_spec
 from tests.actions.run import Run, whole
 from tests.settings_by_text import by_setting

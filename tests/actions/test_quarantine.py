@@ -9,13 +9,13 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.port import PrimaryAffinity, Reweight
-from actions.mechanics.affinity import led
-from actions.plan import plan
-from actions.policy import Mode, Policy
-from data.drain import Drain, DrainStands, DrainState, Intent, Mechanic, Move
-from data.ids import HostName, OsdId
-from data.slow import Slowness, SlowOsd
+from predrain.actions.cluster.port import PrimaryAffinity, Reweight
+from predrain.actions.mechanics.affinity import led
+from predrain.actions.plan import plan
+from predrain.actions.policy import Mode, Policy
+from predrain.data.drain import Drain, DrainStands, DrainState, Intent, Mechanic, Move
+from predrain.data.ids import HostName, OsdId
+from predrain.data.slow import Slowness, SlowOsd
 from tests.actions.made import a_context, a_drain, bad_outlook, device, ec_spec, wide_spec
 from tests.actions.run import Run, empty, map_of
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.crush import raw_sets
-from actions.crush.choose import FULL_WEIGHT, Chooser, Ints
-from actions.crush.raw_sets import RawSets, compute_raw_sets
-from actions.crush.reweigh import with_crush_weight
+from predrain.actions.crush import raw_sets
+from predrain.actions.crush.choose import FULL_WEIGHT, Chooser, Ints
+from predrain.actions.crush.raw_sets import RawSets, compute_raw_sets
+from predrain.actions.crush.reweigh import with_crush_weight
 from tests.actions.made import calm_view
 
 VIEW = calm_view()

@@ -11,12 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.channel import Argument, Reply
-from actions.cluster.dumps import Reader
-from actions.cluster.dumps.questions import QUESTIONS
-from actions.cluster.port import Reweight, SetUpmap
-from actions.cluster.recorded import RecordedCluster, Recording, UnreadableRecording, read, record, write
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.channel import Argument, Reply
+from predrain.actions.cluster.dumps import Reader
+from predrain.actions.cluster.dumps.questions import QUESTIONS
+from predrain.actions.cluster.port import Reweight, SetUpmap
+from predrain.actions.cluster.recorded import (
+    RecordedCluster,
+    Recording,
+    UnreadableRecording,
+    read,
+    record,
+    write,
+)
+from predrain.data.ids import OsdId, PgId
 from tests.actions.recordings import CLEAN, SAMPLES, brief, sample
 
 AT = datetime(2026, 11, 21, 6, tzinfo=UTC)

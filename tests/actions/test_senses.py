@@ -9,15 +9,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from actions.cluster.channel import Argument, Reply
-from actions.cluster.latency import Source
-from actions.cluster.port import ClusterUnreachable
-from actions.cluster.probing import PROBES, Probes
-from actions.cluster.senses import Senses, backfills_allowed, busy, from_perf, from_summary
-from actions.cluster.view import ClusterView, Pg, Pool
-from data.drain import DrainState
-from data.ids import HostName, OsdId, PgId
-from data.reading import LatencySummary
+from predrain.actions.cluster.channel import Argument, Reply
+from predrain.actions.cluster.latency import Source
+from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.cluster.probing import PROBES, Probes
+from predrain.actions.cluster.senses import Senses, backfills_allowed, busy, from_perf, from_summary
+from predrain.actions.cluster.view import ClusterView, Pg, Pool
+from predrain.data.drain import DrainState
+from predrain.data.ids import HostName, OsdId, PgId
+from predrain.data.reading import LatencySummary
 from tests.actions.made import calm_view, changed_pg, wide_spec
 from tests.actions.run import Run
 

@@ -8,18 +8,18 @@ from typing import cast
 
 import pytest
 
-from actions.cluster.channel import Channel, Reply
-from actions.cluster.live import LiveCluster
-from actions.cluster.port import CrushReweight, RemoveUpmap, Reweight, SetUpmap
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.view import ClusterView
-from actions.crush.map import ITEM_NONE
-from actions.flight import allowance
-from actions.mechanics import override, weight
-from actions.mechanics.batch import in_turn, serving
-from actions.mechanics.walk import next_pins
-from actions.space import room
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.channel import Channel, Reply
+from predrain.actions.cluster.live import LiveCluster
+from predrain.actions.cluster.port import CrushReweight, RemoveUpmap, Reweight, SetUpmap
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.crush.map import ITEM_NONE
+from predrain.actions.flight import allowance
+from predrain.actions.mechanics import override, weight
+from predrain.actions.mechanics.batch import in_turn, serving
+from predrain.actions.mechanics.walk import next_pins
+from predrain.actions.space import room
+from predrain.data.ids import OsdId, PgId
 from tests.actions.made import (
     NOW,
     POLICY,

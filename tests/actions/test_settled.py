@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from actions.cluster.view import ClusterView
-from actions.context import Memory
-from data.ids import PgId
-from data.setting import ConfigOption, UpmapItem
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.context import Memory
+from predrain.data.ids import PgId
+from predrain.data.setting import ConfigOption, UpmapItem
 from tests.actions.made import NOW, POLICY, calm_view, changed_pg, settled_memory
 
 PG = PgId("1.0")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from actions.cluster.view import ClusterView
-from actions.plan import plan
-from actions.proposals import proposals, target_of
-from actions.risk import exposure, most_endangered_first, p_fail_30d, riskiest_first
-from actions.steps import Propose
-from data.drain import Drain, DrainState
-from data.ids import DeviceId, OsdId
-from data.outlook import GRID_DAYS
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.plan import plan
+from predrain.actions.proposals import proposals, target_of
+from predrain.actions.risk import exposure, most_endangered_first, p_fail_30d, riskiest_first
+from predrain.actions.steps import Propose
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.outlook import GRID_DAYS
 from tests.actions.made import (
     NOW,
     POLICY,

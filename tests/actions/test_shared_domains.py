@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.simulated.spec import ClusterSpec
-from actions.cluster.view import ClusterView, Pool
-from actions.crush.map import Rule, RuleStep
-from actions.topology import domains
-from data.drain import DrainState, Mechanic
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.simulated.spec import ClusterSpec
+from predrain.actions.cluster.view import ClusterView, Pool
+from predrain.actions.crush.map import Rule, RuleStep
+from predrain.actions.topology import domains
+from predrain.data.drain import DrainState, Mechanic
 from tests.actions.made import a_drain, a_plan, changed_osd, ec_spec, wide_spec
 from tests.actions.run import Run
 

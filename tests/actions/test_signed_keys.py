@@ -9,12 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.ceph_mgr.predrain.signing import Fault, NotVerified, sign_text, verify_text
-from actions.cluster.port import ClusterUnreachable
-from actions.cluster.signed_keys import ListChanged, NoSigningKey, SignedKeys, Unverified, compute_digest
-from actions.copies import Copies, name_of, written
-from data.drain import DrainState
-from data.store.sqlite import MEMORY, SqliteStore
+from predrain.actions.ceph_mgr.predrain.signing import Fault, NotVerified, sign_text, verify_text
+from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.cluster.signed_keys import (
+    ListChanged,
+    NoSigningKey,
+    SignedKeys,
+    Unverified,
+    compute_digest,
+)
+from predrain.actions.copies import Copies, name_of, written
+from predrain.data.drain import DrainState
+from predrain.data.store.sqlite import MEMORY, SqliteStore
 from tests.actions.made import NOW, wide_spec
 from tests.actions.made_keep import SIGNING_KEY, KeepInMemory
 from tests.actions.run import whole

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from actions.cluster.port import Reweight, SetUpmap
-from actions.cluster.simulated import ClientLoad, ClusterSpec, SimulatedCluster
-from actions.cluster.worlds import world
-from actions.crush.place import place
-from data.ids import OsdId
+from predrain.actions.cluster.port import Reweight, SetUpmap
+from predrain.actions.cluster.simulated import ClientLoad, ClusterSpec, SimulatedCluster
+from predrain.actions.cluster.worlds import world
+from predrain.actions.crush.place import place
+from predrain.data.ids import OsdId
 
 SUSPECT = OsdId(17)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from actions.cluster.port import (
+from predrain.actions.cluster.port import (
     Balancer,
     Command,
     CrushReweight,
@@ -18,12 +18,12 @@ from actions.cluster.port import (
     SetOption,
     SetUpmap,
 )
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.view import ClusterView, Pg
-from actions.cluster.worlds import world
-from actions.crush.map import ITEM_NONE
-from actions.crush.place import place
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.cluster.worlds import world
+from predrain.actions.crush.map import ITEM_NONE
+from predrain.actions.crush.place import place
+from predrain.data.ids import OsdId, PgId
 
 HOUR = 3600.0
 SUSPECT = OsdId(0)

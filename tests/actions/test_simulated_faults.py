@@ -8,17 +8,17 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.port import (
+from predrain.actions.cluster.port import (
     ClusterUnreachable,
     Command,
     Reweight,
     SetFlag,
     SetUpmap,
 )
-from actions.cluster.simulated import ClusterSpec, SimulatedCluster
-from actions.cluster.view import ClusterView, Pg
-from actions.cluster.worlds import world
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.simulated import ClusterSpec, SimulatedCluster
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.cluster.worlds import world
+from predrain.data.ids import OsdId, PgId
 
 HOUR = 3600.0
 SUSPECT = OsdId(0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from actions.cluster.port import (
+from predrain.actions.cluster.port import (
     Balancer,
     ClusterUnreachable,
     CrushReweight,
@@ -20,11 +20,11 @@ from actions.cluster.port import (
     SetOption,
     SetUpmap,
 )
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.worlds import world
-from actions.crush.map import ITEM_NONE
-from actions.crush.place import place
-from data.ids import OsdId
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.worlds import world
+from predrain.actions.crush.map import ITEM_NONE
+from predrain.actions.crush.place import place
+from predrain.data.ids import OsdId
 
 FLAGS = ("nobackfill", "norebalance", "noout", "norecover")
 

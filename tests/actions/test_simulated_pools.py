@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actions.cluster.port import Balancer, CrushReweight, Reweight, SetFlag, SetUpmap
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.simulated.osdmap import find_parent
-from actions.cluster.simulated.spec import DEFAULT_RULES, ClusterSpec
-from actions.cluster.view import ClusterView, Pool
-from actions.cluster.worlds import world
-from actions.crush.map import Rule, RuleStep
-from actions.topology import domains
-from data.ids import OsdId, PgId, pg_id
+from predrain.actions.cluster.port import Balancer, CrushReweight, Reweight, SetFlag, SetUpmap
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.simulated.osdmap import find_parent
+from predrain.actions.cluster.simulated.spec import DEFAULT_RULES, ClusterSpec
+from predrain.actions.cluster.view import ClusterView, Pool
+from predrain.actions.cluster.worlds import world
+from predrain.actions.crush.map import Rule, RuleStep
+from predrain.actions.topology import domains
+from predrain.data.ids import OsdId, PgId, pg_id
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.test_simulated_invariants import FLAGS, check_books, mishap
 

@@ -7,11 +7,11 @@ from collections import Counter
 
 import pytest
 
-from actions.cluster.port import Reweight, SetUpmap
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.worlds import WORLDS, UnknownWorld, world
-from actions.crush.place import place
-from data.ids import OsdId
+from predrain.actions.cluster.port import Reweight, SetUpmap
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.worlds import WORLDS, UnknownWorld, world
+from predrain.actions.crush.place import place
+from predrain.data.ids import OsdId
 
 DAY = 86_400.0
 

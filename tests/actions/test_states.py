@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.states import ENDED, TABLE, Event, NotInTable, after, can, reference
-from data.drain import DrainState
+from predrain.actions.states import ENDED, TABLE, Event, NotInTable, after, can, reference
+from predrain.data.drain import DrainState
 from tests.actions.made import NOW, a_drain
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "states.md"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from actions.cluster.port import CrushReweight, SetFlag, SetUpmap
-from actions.steps import Step
-from actions.topology import domains
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.port import CrushReweight, SetFlag, SetUpmap
+from predrain.actions.steps import Step
+from predrain.actions.topology import domains
+from predrain.data.ids import OsdId, PgId
 from tests.actions.made import NOW, POLICY, a_drain, calm_view, settled_memory
 
 ONE, TWO = PgId("1.0"), PgId("1.1")

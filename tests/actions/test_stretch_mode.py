@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.dumps.osd_dump import OsdDump, osd_dump
-from actions.cluster.simulated.spec import ClusterSpec
-from actions.cluster.view import ClusterView, Pool, StretchMode
-from actions.crush.dump import crush_of_dump
-from actions.crush.map import CrushMap, Rule, RuleStep
-from actions.crush.place import place
-from actions.guards import Pass, Refuse, judge
-from actions.policy import Policy
-from actions.topology import domains
-from data.drain import DrainState
-from data.ids import PgId
+from predrain.actions.cluster.dumps.osd_dump import OsdDump, osd_dump
+from predrain.actions.cluster.simulated.spec import ClusterSpec
+from predrain.actions.cluster.view import ClusterView, Pool, StretchMode
+from predrain.actions.crush.dump import crush_of_dump
+from predrain.actions.crush.map import CrushMap, Rule, RuleStep
+from predrain.actions.crush.place import place
+from predrain.actions.guards import Pass, Refuse, judge
+from predrain.actions.policy import Policy
+from predrain.actions.topology import domains
+from predrain.data.drain import DrainState
+from predrain.data.ids import PgId
 from tests.actions.made import a_context, a_drain, calm_view, wide_spec
 from tests.actions.recordings import CLEAN, changed, view_of
 from tests.actions.run import Run

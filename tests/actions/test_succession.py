@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actions.cluster.simulated import SimulatedCluster
-from actions.controller import Controller
-from actions.copies import Copies, name_of, read, written
-from actions.policy import Policy
-from actions.requests import NoSuchDrain, NotLeading
-from actions.states import NotInTable
-from data.drain import Drain, DrainState
-from data.store.faults import StoreFull
-from data.store.sqlite import MEMORY, SqliteStore
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.controller import Controller
+from predrain.actions.copies import Copies, name_of, read, written
+from predrain.actions.policy import Policy
+from predrain.actions.requests import NoSuchDrain, NotLeading
+from predrain.actions.states import NotInTable
+from predrain.data.drain import Drain, DrainState
+from predrain.data.store.faults import StoreFull
+from predrain.data.store.sqlite import MEMORY, SqliteStore
 from tests.actions.made import NOW, a_drain, tiny_spec, wide_spec
 from tests.actions.made_keep import KeepInMemory
 

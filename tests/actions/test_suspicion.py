@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from actions.suspicion import Suspicion
-from data.outlook import Status
-from data.store.sqlite import MEMORY, SqliteStore
+from predrain.actions.suspicion import Suspicion
+from predrain.data.outlook import Status
+from predrain.data.store.sqlite import MEMORY, SqliteStore
 from tests.actions.made import NOW, POLICY, bad_outlook, device
 
 HOUR = timedelta(hours=1)

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.cluster.port import Reweight, SetOption
-from actions.cluster.view import ClusterView
-from actions.guards import Pass, Refuse, judge
-from actions.knobs import KNOBS, OPTIONS, Grip, grip, lowered_to
-from actions.policy import Policy
-from actions.throttle import unheld
-from data.drain import DrainState, Mechanic
-from data.ids import OsdId
+from predrain.actions.cluster.port import Reweight, SetOption
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.guards import Pass, Refuse, judge
+from predrain.actions.knobs import KNOBS, OPTIONS, Grip, grip, lowered_to
+from predrain.actions.policy import Policy
+from predrain.actions.throttle import unheld
+from predrain.data.drain import DrainState, Mechanic
+from predrain.data.ids import OsdId
 from tests.actions.made import POLICY, a_context, a_drain, a_plan, calm_view, ec_spec, tiny_spec, wide_spec
 from tests.actions.run import Run, whole
 

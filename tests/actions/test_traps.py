@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from actions.cluster.port import Balancer, Reweight, SetUpmap
-from actions.cluster.view import Pool
-from actions.crush.place import place
-from actions.policy import Policy
-from data.drain import DrainState
-from data.ids import OsdId
+from predrain.actions.cluster.port import Balancer, Reweight, SetUpmap
+from predrain.actions.cluster.view import Pool
+from predrain.actions.crush.place import place
+from predrain.actions.policy import Policy
+from predrain.data.drain import DrainState
+from predrain.data.ids import OsdId
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import Run, whole
 

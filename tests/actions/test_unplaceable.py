@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from actions.cluster.port import Answer, Command, Reweight
-from actions.cluster.simulated.spec import ClusterSpec, PoolSpec
-from actions.cluster.view import ClusterView
-from actions.crush.map import Rule, RuleStep
-from actions.decide import decide
-from actions.policy import Mode, Policy
-from actions.steps import Step
-from data.drain import Drain, DrainState, Intent
+from predrain.actions.cluster.port import Answer, Command, Reweight
+from predrain.actions.cluster.simulated.spec import ClusterSpec, PoolSpec
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.crush.map import Rule, RuleStep
+from predrain.actions.decide import decide
+from predrain.actions.policy import Mode, Policy
+from predrain.actions.steps import Step
+from predrain.data.drain import Drain, DrainState, Intent
 from tests.actions.made import (
     NOW,
     a_drain,

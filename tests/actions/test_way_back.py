@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from actions.cluster.port import Answer, Command, RemoveUpmap, SetUpmap
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.view import ClusterView
-from actions.foresight import placed
-from actions.ledger import Pairs
-from actions.policy import Policy
-from actions.topology import pairs_for
-from data.drain import Drain, DrainState
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.port import Answer, Command, RemoveUpmap, SetUpmap
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.foresight import placed
+from predrain.actions.ledger import Pairs
+from predrain.actions.policy import Policy
+from predrain.actions.topology import pairs_for
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import OsdId, PgId
 from tests.actions.made import wide_spec
 from tests.actions.run import Run, map_of, whole
 

@@ -8,15 +8,15 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.port import Answer, Command, CrushReweight, Reweight, SetFlag
-from actions.cluster.view import ClusterView
-from actions.policy import Policy
-from actions.states import NotInTable
-from actions.ways_out import WayNotOpen, list_ways_out
-from data.drain import Drain, DrainState, Insistence
-from data.ids import OsdId
-from data.store.port import AUDIT
-from data.way_out import WayOut
+from predrain.actions.cluster.port import Answer, Command, CrushReweight, Reweight, SetFlag
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.policy import Policy
+from predrain.actions.states import NotInTable
+from predrain.actions.ways_out import WayNotOpen, list_ways_out
+from predrain.data.drain import Drain, DrainState, Insistence
+from predrain.data.ids import OsdId
+from predrain.data.store.port import AUDIT
+from predrain.data.way_out import WayOut
 from tests.actions.made import (
     NOW,
     POLICY,

@@ -8,13 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.view import ClusterView
-from actions.policy import Policy
-from actions.ways_out import WayNotOpen
-from data.drain import Drain, DrainState
-from data.ids import OsdId
-from data.store.port import AUDIT
-from data.way_out import WayOut
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.policy import Policy
+from predrain.actions.ways_out import WayNotOpen
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import OsdId
+from predrain.data.store.port import AUDIT
+from predrain.data.way_out import WayOut
 from tests.actions.made import tiny_spec, wide_spec
 from tests.actions.run import ENOUGH, Run, map_of
 from tests.actions.test_ways_out import Altered, ways_of

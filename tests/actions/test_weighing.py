@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.view import ClusterView
-from actions.confirmation import WeighedDisk
-from actions.disk_evidence import PaceMeter
-from actions.policy import Policy
-from actions.states import BEGUN, COUNTED
-from actions.weighing import weigh_one, with_weighed_disks
-from data.drain import Drain, DrainState, JournalEntry, Progress
-from data.outlook import Status
-from data.store.sqlite import MEMORY, SqliteStore
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.confirmation import WeighedDisk
+from predrain.actions.disk_evidence import PaceMeter
+from predrain.actions.policy import Policy
+from predrain.actions.states import BEGUN, COUNTED
+from predrain.actions.weighing import weigh_one, with_weighed_disks
+from predrain.data.drain import Drain, DrainState, JournalEntry, Progress
+from predrain.data.outlook import Status
+from predrain.data.store.sqlite import MEMORY, SqliteStore
 from tests.actions.made import NOW, POLICY, a_context, a_drain, bad_outlook, calm_view, changed_osd, device
 
 CHANCES = {"p_fail_7d": 0.01, "p_fail_14d": 0.02, "p_fail_30d": 0.05}

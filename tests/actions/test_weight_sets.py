@@ -13,22 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actions.cluster.port import CrushReweight, Reweight
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.simulated.spec import ClusterSpec, crush_tree
-from actions.cluster.view import ClusterView, Pool
-from actions.crush.choose import Chooser
-from actions.crush.dump import UnreadableCrushDump, crush_of_dump
-from actions.crush.map import COMPAT_SET, ITEM_NONE, ChooseArg, ChooseArgs, CrushMap, Rule, RuleStep
-from actions.crush.place import place
-from actions.crush.reweigh import find_bounds, with_crush_weight, without_osd
-from actions.crush.stirred import stirred
-from actions.flight import Allowance
-from actions.foresight import fingerprint, placed, stirred_by, weighed
-from actions.mechanics import retire, weight
-from actions.space import Room
-from data.drain import DrainState, Intent, Mechanic
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.port import CrushReweight, Reweight
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.simulated.spec import ClusterSpec, crush_tree
+from predrain.actions.cluster.view import ClusterView, Pool
+from predrain.actions.crush.choose import Chooser
+from predrain.actions.crush.dump import UnreadableCrushDump, crush_of_dump
+from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, ChooseArg, ChooseArgs, CrushMap, Rule, RuleStep
+from predrain.actions.crush.place import place
+from predrain.actions.crush.reweigh import find_bounds, with_crush_weight, without_osd
+from predrain.actions.crush.stirred import stirred
+from predrain.actions.flight import Allowance
+from predrain.actions.foresight import fingerprint, placed, stirred_by, weighed
+from predrain.actions.mechanics import retire, weight
+from predrain.actions.space import Room
+from predrain.data.drain import DrainState, Intent, Mechanic
+from predrain.data.ids import OsdId, PgId
 from tests.actions.made import a_context, a_drain, a_plan, calm_view, ec_spec, wide_spec
 from tests.actions.run import Run, map_of
 from tests.actions.test_crush_golden import CRUSHED, golden

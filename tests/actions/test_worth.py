@@ -12,9 +12,9 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from actions.guards import Refuse
-from actions.policy import Mode, Policy
-from actions.worth import (
+from predrain.actions.guards import Refuse
+from predrain.actions.policy import Mode, Policy
+from predrain.actions.worth import (
     HERE,
     Fates,
     Forecasts,
@@ -185,7 +185,7 @@ def test_a_budget_of_no_drain_at_all_moves_nothing() -> None:
 
 def test_a_guard_of_the_engine_that_refuses_stops_the_replay_too(monkeypatch: pytest.MonkeyPatch) -> None:
     refuse = (Refuse("test", "Refused for a test."),)
-    monkeypatch.setattr("actions.decide.refusals", lambda *_: refuse)
+    monkeypatch.setattr("predrain.actions.decide.refusals", lambda *_: refuse)
     worth = judged(bad_on(range(5, 15)), fates((15, True)))
     assert (worth.moved_bytes, worth.refused["test"]) == (0, 1)
 

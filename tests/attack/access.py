@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from service.rest.guarding import WORD_HEADER
+from predrain.service.rest.guarding import WORD_HEADER
 from tests.attack.outcome import FINISHED, AttackOutcome
 
 READINGS, LATENCY, HALT = "/api/v1/readings", "/api/v1/latency", "/api/v1/halt"

@@ -13,13 +13,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from data.clock import SystemClock
-from data.refusal import Refusal
-from data.store.sqlite import SqliteStore
-from service.access.book import Book, Kind
-from service.backup.signing import signature_of, signing_key
-from service.state import StateDir
-from service.tokens import Scope
+from predrain.data.clock import SystemClock
+from predrain.data.refusal import Refusal
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.access.book import Book, Kind
+from predrain.service.backup.signing import signature_of, signing_key
+from predrain.service.state import StateDir
+from predrain.service.tokens import Scope
 from tests.attack.outcome import FINISHED, AttackOutcome
 
 STORE = "state/store.sqlite"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from service.rest.caller_classes import STREAMS_OF_ONE
+from predrain.service.rest.caller_classes import STREAMS_OF_ONE
 from tests.attack.crowding import SilentProvider, crowd_sign_ins, open_event_streams
 from tests.attack.target import NO_RATES, Target, running_service
 

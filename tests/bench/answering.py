@@ -23,19 +23,19 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from actions.cluster.view import ClusterView, Osd
-from actions.crush.map import CrushMap
-from actions.policy import Policy
-from data.clock import SystemClock
-from data.drain import Drain, DrainState, Intent, Mechanic, Move, Plan
-from data.ids import DeviceId, HostName, OsdId, PgId
-from data.log.memory import MemoryLog
-from data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
-from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from data.store.sqlite import SqliteStore
-from service.changes import Kind
-from service.house import House, Ports
-from service.settings import ServiceTable, Settings
+from predrain.actions.cluster.view import ClusterView, Osd
+from predrain.actions.crush.map import CrushMap
+from predrain.actions.policy import Policy
+from predrain.data.clock import SystemClock
+from predrain.data.drain import Drain, DrainState, Intent, Mechanic, Move, Plan
+from predrain.data.ids import DeviceId, HostName, OsdId, PgId
+from predrain.data.log.memory import MemoryLog
+from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.changes import Kind
+from predrain.service.house import House, Ports
+from predrain.service.settings import ServiceTable, Settings
 from tests.bench.figure import Figure, Work
 from tests.bench.stage import quantile
 
@@ -227,8 +227,8 @@ def _serve_bytes(content: bytes) -> None:
 
 def _serve(devices: int) -> None:
     """Serve until we are ended."""
-    from service.listening import Server, bind, url_of
-    from service.tokens import gather
+    from predrain.service.listening import Server, bind, url_of
+    from predrain.service.tokens import gather
 
     with TemporaryDirectory(prefix="predrain-bench-") as folder:
         house = fleet(Path(folder), devices)

@@ -25,8 +25,8 @@ _OURS = """
 import sys
 from functools import partial
 from pathlib import Path
-from service import collecting
-from service.tables.collector import load
+from predrain.service import collecting
+from predrain.service.tables.collector import load
 folder = Path(sys.argv[1])
 assert collecting.admin_sockets and hasattr(collecting, "_SUDO")
 collecting.admin_sockets = partial(collecting.admin_sockets, folder)

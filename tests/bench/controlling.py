@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from actions.cluster.simulated.cluster import SimulatedCluster
-from actions.cluster.worlds import cisco
-from actions.controller import Controller
-from actions.policy import Policy
-from data.drain import DrainState
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.simulated.cluster import SimulatedCluster
+from predrain.actions.cluster.worlds import cisco
+from predrain.actions.controller import Controller
+from predrain.actions.policy import Policy
+from predrain.data.drain import DrainState
+from predrain.data.store.sqlite import SqliteStore
 from tests.bench.figure import Figure, Work
 
 TICKS, TICK_SECONDS = 200, 10.0

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from actions.cluster.dumps.answers import Answers, Question
-from actions.cluster.port import Answer, Command, RemoveUpmap, Reweight, SetUpmap
-from actions.cluster.simulated.spec import ClusterSpec, OsdSpec
-from actions.crush.map import CrushMap
-from actions.crush.place import place
-from actions.topology import applied
-from data.ids import PgId
+from predrain.actions.cluster.dumps.answers import Answers, Question
+from predrain.actions.cluster.port import Answer, Command, RemoveUpmap, Reweight, SetUpmap
+from predrain.actions.cluster.simulated.spec import ClusterSpec, OsdSpec
+from predrain.actions.crush.map import CrushMap
+from predrain.actions.crush.place import place
+from predrain.actions.topology import applied
+from predrain.data.ids import PgId
 from tests.actions.recordings import sample
 
 Json = Any

@@ -14,9 +14,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from data.ids import DeviceId, HostName
-from data.reading import Reading
-from data.smart import decode
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Reading
+from predrain.data.smart import decode
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NAMES = {

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from data.reading import Reading, Smart
-from models.rules.fleet import SHARES, TABLE, Kind
+from predrain.data.reading import Reading, Smart
+from predrain.models.rules.fleet import SHARES, TABLE, Kind
 from tests.bench import evidence
 from tests.conftest import data_folder
 

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from data.store.postgres import migrated
+from predrain.data.store.postgres import migrated
 from tests.bench.figure import MissingInput
 from tests.bench.remembered import DAYS, remembered
 from tests.system.kafka.broker import Broker

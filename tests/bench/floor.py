@@ -15,14 +15,14 @@ from typing import Final
 
 import numpy as np
 
-from data.history import EPOCH, History, HistoryFiles
-from data.ids import DeviceId, HostName
-from data.outlook import Status
-from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from features.state import DriveState, observe
-from models.bundle import Bundle
-from models.outlooks import outlooks
-from models.rules import judge_symptoms
+from predrain.data.history import EPOCH, History, HistoryFiles
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.outlook import Status
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
+from predrain.features.state import DriveState, observe
+from predrain.models.bundle import Bundle
+from predrain.models.outlooks import outlooks
+from predrain.models.rules import judge_symptoms
 from tests.bench.shares import Share
 
 HEALTHY: Final = 4_000

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from models.backtest import Plan, backtest, parse_leave_out
-from models.evaluate.table import lines
-from models.peers import DEFAULT, NAMES
-from models.report import further_lines
+from predrain.models.backtest import Plan, backtest, parse_leave_out
+from predrain.models.evaluate.table import lines
+from predrain.models.peers import DEFAULT, NAMES
+from predrain.models.report import further_lines
 from tests.conftest import data_folder
 
 DAILY = "st4000dm000_2018h1_daily.parquet"

@@ -39,8 +39,8 @@ def half_year() -> Path:
 
 def features(paths: Sequence[Path] | None = None) -> Work:
     """Every drive-day a landmark: read, held, measured; nothing kept."""
-    from data.history import HistoryFiles
-    from models.scale import Threads
+    from predrain.data.history import HistoryFiles
+    from predrain.models.scale import Threads
 
     work, crew = Work(), Threads(2)
     _warm()
@@ -53,9 +53,9 @@ def features(paths: Sequence[Path] | None = None) -> Work:
 
 
 def _measured(part: object, *, files: object) -> tuple[int, int]:
-    from data.history import HistoryFiles, Part
-    from features.ledger import ledger_of
-    from features.vector import vectors
+    from predrain.data.history import HistoryFiles, Part
+    from predrain.features.ledger import ledger_of
+    from predrain.features.vector import vectors
 
     assert isinstance(part, Part)
     assert isinstance(files, HistoryFiles)
@@ -71,10 +71,10 @@ def _measured(part: object, *, files: object) -> tuple[int, int]:
 
 def pandas_features() -> Work:
     """The same features, as far as a page of pandas goes, of every day of the first drives; checked to be equal."""
-    from data.history import HistoryFiles
-    from features.ledger import ledger_of
-    from features.schema import NAMES_IN_ORDER
-    from features.vector import vectors
+    from predrain.data.history import HistoryFiles
+    from predrain.features.ledger import ledger_of
+    from predrain.features.schema import NAMES_IN_ORDER
+    from predrain.features.vector import vectors
 
     work = Work()
     with tempfile.TemporaryDirectory() as folder:
@@ -129,7 +129,7 @@ def weekly_landmarks() -> Work:
 
 
 def _scored(path: Path, first: date) -> Work:
-    from service.cli import main
+    from predrain.service.cli import main
 
     work = Work()
     _warm()
@@ -146,9 +146,9 @@ def _scored(path: Path, first: date) -> Work:
 
 def one_reading() -> Work:
     """A reading arrives: the drive's state goes on and its outlook is made, one drive at a time."""
-    from data.history import HistoryFiles
-    from data.ids import DeviceId
-    from service.scoring.bundled import BundledForecaster
+    from predrain.data.history import HistoryFiles
+    from predrain.data.ids import DeviceId
+    from predrain.service.scoring.bundled import BundledForecaster
 
     history = HistoryFiles([half_year()], threads=2).read(keep=lambda names: np.arange(len(names)) % 800 == 0)
     forecaster, work, took = BundledForecaster.load(), Work(), []
@@ -172,9 +172,9 @@ def one_reading() -> Work:
 
 
 def _reading(device: object, history: object, row: int) -> object:
-    from data.history import EPOCH, History
-    from data.ids import DeviceId, HostName
-    from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
+    from predrain.data.history import EPOCH, History
+    from predrain.data.ids import DeviceId, HostName
+    from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 
     assert isinstance(history, History)
     raw = {n: int(values[row]) for n, values in history.raw.items() if np.isfinite(values[row])}
@@ -193,9 +193,9 @@ def _reading(device: object, history: object, row: int) -> object:
 
 def latest_day() -> Work:
     """Features from the whole half-year and scores of one day, of drives already in memory."""
-    from data.history import HistoryFiles
-    from models.bundle import Bundle
-    from models.score import score_history
+    from predrain.data.history import HistoryFiles
+    from predrain.models.bundle import Bundle
+    from predrain.models.score import score_history
 
     history = HistoryFiles([half_year()], threads=2).read(
         keep=lambda names: np.arange(len(names)) < CANDIDATES
@@ -213,8 +213,8 @@ def trees_alone(rows: int) -> Work:
     """LightGBM's own prediction of as many rows and intervals: what no code around it can go below."""
     import lightgbm as lgb
 
-    from models.bundle import DEFAULT
-    from models.hazard import INTERVALS
+    from predrain.models.bundle import DEFAULT
+    from predrain.models.hazard import INTERVALS
 
     half_year()
     booster = lgb.Booster(model_file=DEFAULT / "model.txt")
@@ -229,7 +229,7 @@ def trees_alone(rows: int) -> Work:
 
 def full_training() -> Work:
     """What `make train` does: landmarks, three cross-fitted boosters, calibration, thresholds, the last booster."""
-    from models.train import train
+    from predrain.models.train import train
 
     folder, work = histories(), Work()
     with work.timed():
@@ -241,8 +241,8 @@ def full_training() -> Work:
 
 def landmarks_alone() -> Work:
     """Drawing the landmarks, without learning."""
-    from data.lifespan import sources_of
-    from models.landmarks import draw
+    from predrain.data.lifespan import sources_of
+    from predrain.models.landmarks import draw
 
     folder, work = histories(), Work()
     with work.timed():

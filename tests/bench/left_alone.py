@@ -20,19 +20,19 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from data.history import EPOCH
-from data.lifespan import Lifespans
-from data.outlook import Status
-from data.scorebook import Forecasts
-from models.backtest.readings import without_fates
-from models.bundle import Bundle
-from models.card import card_of
-from models.evaluate import Truth, read_truth
-from models.experience import FleetExperience, learn_from_fleet
-from models.fleet_thresholds import FOLLOWED_DAYS
-from models.score import score
-from models.standing import CalibrationVerdict, Comparison, calibration, compare
-from models.train import train, write
+from predrain.data.history import EPOCH
+from predrain.data.lifespan import Lifespans
+from predrain.data.outlook import Status
+from predrain.data.scorebook import Forecasts
+from predrain.models.backtest.readings import without_fates
+from predrain.models.bundle import Bundle
+from predrain.models.card import card_of
+from predrain.models.evaluate import Truth, read_truth
+from predrain.models.experience import FleetExperience, learn_from_fleet
+from predrain.models.fleet_thresholds import FOLLOWED_DAYS
+from predrain.models.score import score
+from predrain.models.standing import CalibrationVerdict, Comparison, calibration, compare
+from predrain.models.train import train, write
 from tests.bench.forecast import CHANGES
 from tests.conftest import data_folder
 

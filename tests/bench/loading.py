@@ -26,11 +26,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from actions.cluster.view import ClusterView, Osd
-from actions.crush.map import CrushMap
-from data.clock import SystemClock
-from data.ids import OsdId
-from service.scoring.sender import Sender
+from predrain.actions.cluster.view import ClusterView, Osd
+from predrain.actions.crush.map import CrushMap
+from predrain.data.clock import SystemClock
+from predrain.data.ids import OsdId
+from predrain.service.scoring.sender import Sender
 from tests.bench.figure import Figure, Work
 from tests.bench.readers import Readers
 from tests.bench.stage import NOW, drives, quantile, reading
@@ -260,10 +260,10 @@ def _view(devices: int) -> ClusterView:
 
 def _serve(folder: Path, devices: int) -> None:
     """What `predrain up` does, over a cluster that stands still. Until SIGTERM."""
-    from service import interpreter
-    from service.listening import Server, bind, url_of
-    from service.settings import ServiceTable, Settings
-    from service.up import build
+    from predrain.service import interpreter
+    from predrain.service.listening import Server, bind, url_of
+    from predrain.service.settings import ServiceTable, Settings
+    from predrain.service.up import build
 
     settings = Settings(service=ServiceTable(port=0, state=folder / "state"))
     listener = bind(settings.service)

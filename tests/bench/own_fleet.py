@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from data.history import EPOCH
-from data.scorebook import Forecasts
-from models.backtest.readings import without_fates
-from models.bundle import Bundle
-from models.card import card_of
-from models.evaluate import Truth, read_truth
-from models.landmarks import crc
-from models.train import Foundation, TooLittleHistory, train, write
+from predrain.data.history import EPOCH
+from predrain.data.scorebook import Forecasts
+from predrain.models.backtest.readings import without_fates
+from predrain.models.bundle import Bundle
+from predrain.models.card import card_of
+from predrain.models.evaluate import Truth, read_truth
+from predrain.models.landmarks import crc
+from predrain.models.train import Foundation, TooLittleHistory, train, write
 from tests.bench.forecast import CHANGES
 from tests.bench.left_alone import WEEK, join_books, list_lives, score_weekly
 from tests.conftest import data_folder

@@ -20,10 +20,10 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-from data.clock import SystemClock
-from data.reading import Reading, Unreadable
-from service.rest.page import DIST
-from service.scoring.sender import Sender
+from predrain.data.clock import SystemClock
+from predrain.data.reading import Reading, Unreadable
+from predrain.service.rest.page import DIST
+from predrain.service.scoring.sender import Sender
 from tests.bench.figure import Figure, MissingInput, Work
 from tests.bench.loading import Hosts, Service, serving
 from tests.bench.stage import NOW, drives, quantile, reading

@@ -13,17 +13,17 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from actions.cluster.simulated.spec import crush_tree
-from actions.cluster.view import ClusterView, Osd, Pg, Pool
-from actions.cluster.worlds import TB, disks
-from actions.context import Context, Memory
-from actions.crush.map import CrushMap, Rule, RuleStep
-from actions.crush.place import place
-from actions.plan import plan
-from actions.policy import Policy
-from actions.survey import survey
-from data.drain import Drain, DrainState, Intent
-from data.ids import DeviceId, OsdId
+from predrain.actions.cluster.simulated.spec import crush_tree
+from predrain.actions.cluster.view import ClusterView, Osd, Pg, Pool
+from predrain.actions.cluster.worlds import TB, disks
+from predrain.actions.context import Context, Memory
+from predrain.actions.crush.map import CrushMap, Rule, RuleStep
+from predrain.actions.crush.place import place
+from predrain.actions.plan import plan
+from predrain.actions.policy import Policy
+from predrain.actions.survey import survey
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import DeviceId, OsdId
 from tests.bench.figure import Figure, MissingInput, Work
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,20 +11,20 @@ from pathlib import Path
 
 import duckdb
 
-from data.clock import SystemClock
-from data.ids import HostName
-from data.importing import backblaze
-from data.log.memory import MemoryLog
-from data.log.port import Record, Topic
-from data.reading import Reading
-from data.store.port import Checkpoint
-from data.store.sqlite import SqliteStore
-from features.state import DriveState
-from service.alerts import Announcements
-from service.scoring.bundled import BundledForecaster
-from service.scoring.latest import Gist
-from service.scoring.sender import Sender
-from service.scoring.worker import Worker
+from predrain.data.clock import SystemClock
+from predrain.data.ids import HostName
+from predrain.data.importing import backblaze
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import Record, Topic
+from predrain.data.reading import Reading
+from predrain.data.store.port import Checkpoint
+from predrain.data.store.sqlite import SqliteStore
+from predrain.features.state import DriveState
+from predrain.service.alerts import Announcements
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.latest import Gist
+from predrain.service.scoring.sender import Sender
+from predrain.service.scoring.worker import Worker
 from tests.bench.forecasting import LAST, half_year
 
 DAYS = 90

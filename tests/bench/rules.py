@@ -22,10 +22,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from data.outlook import Status
-from data.reading import Reading
-from features.state import observe
-from models.rules import Verdict, judge, judge_symptoms
+from predrain.data.outlook import Status
+from predrain.data.reading import Reading
+from predrain.features.state import observe
+from predrain.models.rules import Verdict, judge, judge_symptoms
 from tests.bench import evidence, floor
 from tests.bench.shares import Share
 from tests.conftest import data_folder

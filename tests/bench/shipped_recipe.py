@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from models.card import card_of
-from models.family import Counts
-from models.tables.make import count_lives
-from models.train import train, write
+from predrain.models.card import card_of
+from predrain.models.family import Counts
+from predrain.models.tables.make import count_lives
+from predrain.models.train import train, write
 from tests.bench.forecast import SETTINGS
 from tests.conftest import data_folder
 

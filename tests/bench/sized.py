@@ -15,19 +15,19 @@ from pathlib import Path
 
 import psycopg
 
-from data.clock import SystemClock
-from data.log.kafka import Broker, KafkaLog
-from data.log.port import Log, Record, Topic
-from data.log.sqlite import SqliteLog
-from data.store.port import Store
-from data.store.postgres import PostgresStore
-from data.store.sqlite import SqliteStore
-from service.alerts import Announcements
-from service.latencies import Latencies
-from service.scoring.bundled import BundledForecaster
-from service.scoring.latest import Gist
-from service.scoring.sender import Sender
-from service.scoring.worker import Worker
+from predrain.data.clock import SystemClock
+from predrain.data.log.kafka import Broker, KafkaLog
+from predrain.data.log.port import Log, Record, Topic
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.store.port import Store
+from predrain.data.store.postgres import PostgresStore
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.alerts import Announcements
+from predrain.service.latencies import Latencies
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.latest import Gist
+from predrain.service.scoring.sender import Sender
+from predrain.service.scoring.worker import Worker
 from tests.bench import stage as scene
 from tests.bench.figure import MissingInput
 

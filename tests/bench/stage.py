@@ -13,9 +13,9 @@ from random import Random
 
 import msgspec
 
-from data.ids import DeviceId, HostName, OsdId
-from data.reading import LatencyBatch, LatencySummary, Reading, Smart
-from data.windows import Windows
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.reading import LatencyBatch, LatencySummary, Reading, Smart
+from predrain.data.windows import Windows
 from tests.bench.figure import MissingInput, Work
 from tests.bench.plumbing import documents
 
@@ -43,9 +43,9 @@ class Stage:
 @contextmanager
 def stage(folder: Path, *settings: str) -> Iterator[Stage]:
     """Both servers with empty topics and tables; settings: of PostgreSQL, `name = value`. Raises MissingInput."""
-    from data.log.kafka import Broker, Shape, ensure_topics
-    from data.log.port import Topic
-    from data.store.postgres import migrated
+    from predrain.data.log.kafka import Broker, Shape, ensure_topics
+    from predrain.data.log.port import Topic
+    from predrain.data.store.postgres import migrated
     from tests.system.kafka import jars
     from tests.system.kafka.broker import Broker as Kafka
     from tests.system.postgres.server import running
@@ -79,7 +79,7 @@ def stage(folder: Path, *settings: str) -> Iterator[Stage]:
 
 def drives(count: int) -> list[Smart]:
     """What `count` hard disks said: real ones of thirty models over and over, each with a serial of its own."""
-    from data.smart import Undecodable, decode
+    from predrain.data.smart import Undecodable, decode
 
     models = []
     for text in documents():

@@ -24,7 +24,7 @@ BARE = (
 )
 COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 """What is installed was compiled before; the first start does it for a checkout."""
-UP = "import sys\nfrom service.cli import main\nsys.exit(main(sys.argv[1:]))"
+UP = "import sys\nfrom predrain.service.cli import main\nsys.exit(main(sys.argv[1:]))"
 
 
 def fresh() -> Work:
@@ -101,7 +101,7 @@ def _ports(count: int) -> list[int]:
 
 
 def _filled(state: Path) -> None:
-    from data.store.sqlite import SqliteStore
+    from predrain.data.store.sqlite import SqliteStore
     from tests.service.conftest import smart_reading
 
     store, now = SqliteStore(state / "store.sqlite"), datetime.now(UTC)

@@ -23,16 +23,16 @@ from typing import Any
 import psycopg
 from kafka import KafkaConsumer
 
-from data.clock import SystemClock
-from data.log.kafka import Broker, KafkaLog
-from data.log.port import Record, Topic
-from data.reading import Smart
-from data.store.port import Checkpoint
-from data.store.postgres import PostgresStore
-from features import pack, replay
-from service.latencies import Latencies
-from service.scoring.bundled import BundledForecaster
-from service.scoring.sender import Sender
+from predrain.data.clock import SystemClock
+from predrain.data.log.kafka import Broker, KafkaLog
+from predrain.data.log.port import Record, Topic
+from predrain.data.reading import Smart
+from predrain.data.store.port import Checkpoint
+from predrain.data.store.postgres import PostgresStore
+from predrain.features import pack, replay
+from predrain.service.latencies import Latencies
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.sender import Sender
 from tests.bench import stage as scene
 from tests.bench.figure import Figure, Work
 from tests.bench.stage import NOW, Stage, stage

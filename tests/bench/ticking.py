@@ -10,20 +10,20 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from actions.cluster.dumps.answers import Answers
-from actions.cluster.dumps.reader import Reader
-from actions.cluster.dumps.schedule import BRIEF_ABOVE
-from actions.cluster.port import Answer, Command
-from actions.cluster.simulated.spec import ClusterSpec, crush_tree
-from actions.cluster.view import ClusterView
-from actions.cluster.worlds import world
-from actions.cluster.worlds.shapes import TB
-from actions.controller import Controller
-from actions.policy import Policy
-from data.drain import DrainState
-from data.ids import DeviceId
-from data.outlook import Outlook, Status
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.dumps.answers import Answers
+from predrain.actions.cluster.dumps.reader import Reader
+from predrain.actions.cluster.dumps.schedule import BRIEF_ABOVE
+from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.simulated.spec import ClusterSpec, crush_tree
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.worlds import world
+from predrain.actions.cluster.worlds.shapes import TB
+from predrain.actions.controller import Controller
+from predrain.actions.policy import Policy
+from predrain.data.drain import DrainState
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook, Status
+from predrain.data.store.sqlite import SqliteStore
 from tests.actions.made import ec_spec
 from tests.bench.dumped import Dumped
 from tests.bench.figure import Figure, Work

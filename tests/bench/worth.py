@@ -18,12 +18,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from actions.policy import Policy
-from actions.worth import Fates, Layout, Notch, Replayed, Rung, ladder, laid_out, replay, table, worth_of
-from actions.worth.tally import failure_costs
-from models.bundle import Bundle
-from models.evaluate import read_scores, read_truth
-from service.worth import replayed, sizes_of
+from predrain.actions.policy import Policy
+from predrain.actions.worth import (
+    Fates,
+    Layout,
+    Notch,
+    Replayed,
+    Rung,
+    ladder,
+    laid_out,
+    replay,
+    table,
+    worth_of,
+)
+from predrain.actions.worth.tally import failure_costs
+from predrain.models.bundle import Bundle
+from predrain.models.evaluate import read_scores, read_truth
+from predrain.service.worth import replayed, sizes_of
 
 SEED = 0
 

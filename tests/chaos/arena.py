@@ -16,12 +16,12 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
-from data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
-from data.log.port import Log, Topic
-from data.log.sqlite import SqliteLog
-from data.store.port import Store
-from data.store.postgres import PostgresStore, migrated
-from data.store.sqlite import SqliteStore
+from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+from predrain.data.log.port import Log, Topic
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.store.port import Store
+from predrain.data.store.postgres import PostgresStore, migrated
+from predrain.data.store.sqlite import SqliteStore
 from tests.chaos.program import Program
 from tests.chaos.proxy import TcpProxy
 from tests.chaos.schedule import Part, Way

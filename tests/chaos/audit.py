@@ -12,22 +12,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from data.clock import SystemClock
-from data.ids import DeviceId, OsdId
-from data.log.memory import MemoryLog
-from data.log.port import Log, Record, Topic
-from data.outlook import GRAVITY, Outlook, Status
-from data.reading import LatencyBatch, LatencySummary
-from data.store.port import Store
-from data.store.sqlite import SqliteStore
-from data.wire import DeadLetter, decode
-from service.alerts import Announcements
-from service.fleet import Fleet
-from service.scoring.bundled import BundledForecaster
-from service.scoring.sender import Sender
-from service.scoring.worker import Worker
-from service.storage.identity import MARK_KEY
-from service.tally import BACKGROUND
+from predrain.data.clock import SystemClock
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import Log, Record, Topic
+from predrain.data.outlook import GRAVITY, Outlook, Status
+from predrain.data.reading import LatencyBatch, LatencySummary
+from predrain.data.store.port import Store
+from predrain.data.store.sqlite import SqliteStore
+from predrain.data.wire import DeadLetter, decode
+from predrain.service.alerts import Announcements
+from predrain.service.fleet import Fleet
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.sender import Sender
+from predrain.service.scoring.worker import Worker
+from predrain.service.storage.identity import MARK_KEY
+from predrain.service.tally import BACKGROUND
 from tests.chaos import evidence
 from tests.chaos.arena import Arena
 from tests.chaos.evidence import Carried, CarriedReadings

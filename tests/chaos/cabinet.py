@@ -16,11 +16,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from collector.disks.look import look
-from collector.disks.process import Ended
-from data.ids import DeviceId
-from data.reading import Smart
-from data.smart import SmartDocument
+from predrain.collector.disks.look import look
+from predrain.collector.disks.process import Ended
+from predrain.data.ids import DeviceId
+from predrain.data.reading import Smart
+from predrain.data.smart import SmartDocument
 from tests.collector.fake_smartctl import SAMPLES, Disk, FakeSmartctl, How
 
 KINDS = (

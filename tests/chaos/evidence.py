@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TypeVar
 
-from data.clock import SystemClock
-from data.log.port import Delivered, Log, Topic
-from data.reading import LatencyBatch, Reading, Smart
-from data.refusal import Refusal
-from data.wire import Envelope, accept, decode
+from predrain.data.clock import SystemClock
+from predrain.data.log.port import Delivered, Log, Topic
+from predrain.data.reading import LatencyBatch, Reading, Smart
+from predrain.data.refusal import Refusal
+from predrain.data.wire import Envelope, accept, decode
 from tests.chaos.spool_host import CollectorHost, SpoolHost
 from tests.chaos.witness import ReadingKey, digest_reading
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from data.clock import SystemClock
+from predrain.data.clock import SystemClock
 
 ROUND_SECONDS = 10.0
 _LOOK_SECONDS = 0.2
@@ -51,9 +51,9 @@ def main(folder: Path) -> None:
     time.time = shift.time
     SystemClock.now = lambda _: shift.now()  # type: ignore[assignment,method-assign]
 
-    from collector.latency import admin_sockets
-    from service import collecting, logs
-    from service.tables.collector import load
+    from predrain.collector.latency import admin_sockets
+    from predrain.service import collecting, logs
+    from predrain.service.tables.collector import load
     from tests.chaos.witness import WitnessedSpool
 
     WitnessedSpool.folder = folder

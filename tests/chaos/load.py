@@ -19,9 +19,9 @@ from random import Random
 
 import msgspec
 
-from data.clock import SystemClock
-from data.ids import HostName
-from data.reading import Reading
+from predrain.data.clock import SystemClock
+from predrain.data.ids import HostName
+from predrain.data.reading import Reading
 from tests.system.stream.fleet import compose_reading
 
 TICK_SECONDS = 0.2
@@ -91,10 +91,10 @@ def _begin(folder: Path, now: float) -> float:
 
 def run_load(folder: Path) -> None:
     """Read and deliver until SIGTERM."""
-    from collector.delivery import Courier
-    from collector.delivery.courier import Pace
-    from service import collecting
-    from service.tables.collector import load
+    from predrain.collector.delivery import Courier
+    from predrain.collector.delivery.courier import Pace
+    from predrain.service import collecting
+    from predrain.service.tables.collector import load
     from tests.chaos.witness import WitnessedSpool, count_accepted
 
     logging.getLogger("kafka").setLevel(logging.CRITICAL)

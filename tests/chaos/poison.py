@@ -11,13 +11,13 @@ import msgspec
 import zstandard
 from kafka import KafkaProducer
 
-from data.clock import SystemClock
-from data.ids import DeviceId, HostName, OsdId
-from data.log.kafka import Broker
-from data.log.port import Topic
-from data.reading import LatencyBatch, LatencySummary, Reading, Unreadable
-from data.windows import Windows
-from data.wire import encode
+from predrain.data.clock import SystemClock
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.log.kafka import Broker
+from predrain.data.log.port import Topic
+from predrain.data.reading import LatencyBatch, LatencySummary, Reading, Unreadable
+from predrain.data.windows import Windows
+from predrain.data.wire import encode
 
 ACKNOWLEDGED_SECONDS = 60.0
 

@@ -14,7 +14,7 @@ from random import Random
 
 import msgspec
 
-from data.ids import HostName
+from predrain.data.ids import HostName
 from tests.chaos.cabinet import Cabinet
 from tests.chaos.load import LoadOrder, read_began
 from tests.chaos.program import Program

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from collector.delivery import Courier, Spool
-from collector.delivery.courier import Pace
-from data.clock import SystemClock
-from service import collecting
-from service.tables.collector import load
+from predrain.collector.delivery import Courier, Spool
+from predrain.collector.delivery.courier import Pace
+from predrain.data.clock import SystemClock
+from predrain.service import collecting
+from predrain.service.tables.collector import load
 from tests.chaos import poison
 from tests.chaos.arena import Arena
 from tests.chaos.proxy import Cut

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from data.reading import Smart
+from predrain.data.reading import Smart
 from tests.chaos.load import LoadClock, LoadOrder, compose_due
 
 ORDER = LoadOrder("load-0", drives=40, readings_per_second=10.0)

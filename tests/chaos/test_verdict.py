@@ -11,18 +11,18 @@ from random import Random
 
 import pytest
 
-from collector.delivery import Courier, LogSink, Spool
-from data.clock import SystemClock
-from data.ids import HostName
-from data.log.memory import MemoryLog
-from data.log.port import Record, Topic
-from data.outlook import Outlook, Status
-from data.store.sqlite import SqliteStore
-from service.alerts import Announcements
-from service.fleet import Fleet
-from service.scoring.bundled import BundledForecaster
-from service.scoring.sender import Sender
-from service.scoring.worker import Worker
+from predrain.collector.delivery import Courier, LogSink, Spool
+from predrain.data.clock import SystemClock
+from predrain.data.ids import HostName
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import Record, Topic
+from predrain.data.outlook import Outlook, Status
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.alerts import Announcements
+from predrain.service.fleet import Fleet
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.sender import Sender
+from predrain.service.scoring.worker import Worker
 from tests.chaos.audit import OutlookKey, compare_outlooks, compare_readings, judge_outlooks, judge_readings
 from tests.chaos.evidence import carried_readings
 from tests.chaos.spool_host import SpoolHost

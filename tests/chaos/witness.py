@@ -16,10 +16,10 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from collector.delivery import Room, Spool
-from data.ids import DeviceId, HostName
-from data.reading import Reading
-from data.wire.bodies import READING
+from predrain.collector.delivery import Room, Spool
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Reading
+from predrain.data.wire.bodies import READING
 
 _FILE = "accepted"
 

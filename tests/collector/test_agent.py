@@ -9,13 +9,13 @@ from random import Random
 
 import pytest
 
-from collector.agent import Agent, Beat, Intervals
-from collector.delivery import Away, Courier, Spool
-from collector.delivery.selfmetrics import exposition, write
-from data.clock import SystemClock
-from data.ids import DeviceId
-from data.log.port import Topic
-from data.reading import Counters, LatencySummary, Reading, Smart, Unreadable
+from predrain.collector.agent import Agent, Beat, Intervals
+from predrain.collector.delivery import Away, Courier, Spool
+from predrain.collector.delivery.selfmetrics import exposition, write
+from predrain.data.clock import SystemClock
+from predrain.data.ids import DeviceId
+from predrain.data.log.port import Topic
+from predrain.data.reading import Counters, LatencySummary, Reading, Smart, Unreadable
 from tests.collector.delivery.parcels import HOST, NOON, RecordingSink, reading, reading_of, summary
 
 

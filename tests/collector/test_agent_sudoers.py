@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.disks import Smartctl, Spot
-from collector.seats.volumes import ASKED, LVS
+from predrain.collector.disks import Smartctl, Spot
+from predrain.collector.seats.volumes import ASKED, LVS
 
 FILE = Path(__file__).resolve().parents[2] / "deploy" / "sudoers.d" / "predrain-collector"
 SPOTS = (

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from data.log.port import Delivered, Log, Record, Topic
+from predrain.data.log.port import Delivered, Log, Record, Topic
 
 
 def records(*names: str) -> list[Record]:

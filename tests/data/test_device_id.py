@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.device_id import device_id, names_one_drive
+from predrain.data.device_id import device_id, names_one_drive
 
 SEEN = [
     # vendor, model, serial as smartctl says them; the id as Ceph printed it; where

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.endings import Word, read_words, settled
-from data.history import EPOCH, UnreadableHistory
-from data.lifespan import Lifespans, Source
-from data.outcome import Fate
+from predrain.data.endings import Word, read_words, settled
+from predrain.data.history import EPOCH, UnreadableHistory
+from predrain.data.lifespan import Lifespans, Source
+from predrain.data.outcome import Fate
 
 START = date(2018, 1, 1)
 BEGIN = (START - EPOCH).days

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from data.error_counts import count_errors, find_risen
-from data.reading import Attribute, Counters, Identity, Protocol, Smart
+from predrain.data.error_counts import count_errors, find_risen
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Smart
 
 
 def told(pending: int | None = None, attribute: int | None = None, hours: int = 10) -> Smart:

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from data.cluster_event import ClusterEvent, ClusterEventKind
-from data.drain import Drain, DrainState, Intent
-from data.failed_disks import DOWN_FOR_GOOD, TOGETHER, find_failed_disks
-from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import DiskLife, LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
-from data.outcome import Fate, Outcome, OutcomeRule
-from data.outlook import Status
+from predrain.data.cluster_event import ClusterEvent, ClusterEventKind
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.failed_disks import DOWN_FOR_GOOD, TOGETHER, find_failed_disks
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.life_cycle import DiskLife, LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
+from predrain.data.outcome import Fate, Outcome, OutcomeRule
+from predrain.data.outlook import Status
 
 DOWN = datetime(2026, 5, 4, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

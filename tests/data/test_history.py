@@ -12,8 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.history import EPOCH, LIMITS, History, HistoryFiles, UnreadableHistory, believable, believable_one
-from data.lifespan import sources_of
+from predrain.data.history import (
+    EPOCH,
+    LIMITS,
+    History,
+    HistoryFiles,
+    UnreadableHistory,
+    believable,
+    believable_one,
+)
+from predrain.data.lifespan import sources_of
 
 SAMPLES = Path(__file__).parent / "drives"
 

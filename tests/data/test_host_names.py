@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from data.host_names import choose_tellers, is_same_host
-from data.ids import HostName
+from predrain.data.host_names import choose_tellers, is_same_host
+from predrain.data.ids import HostName
 
 MACHINES = [HostName("stor-01"), HostName("stor-02"), HostName("stor-03")]
 

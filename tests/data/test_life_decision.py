@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.drain import Drain, DrainState, Intent
-from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import DiskLife, LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
-from data.life_decision import DiskFacts, KnownCluster, LifeClock, OsdPlace, decide_life
-from data.outcome import Fate, Outcome
-from data.outlook import Outlook, Status
-from data.reading import Counters, Identity, Protocol, Reading, Role, Seat, Smart, Unreadable
-from data.unreadable import UnreadableCause
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.life_cycle import DiskLife, LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
+from predrain.data.life_decision import DiskFacts, KnownCluster, LifeClock, OsdPlace, decide_life
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.outlook import Outlook, Status
+from predrain.data.reading import Counters, Identity, Protocol, Reading, Role, Seat, Smart, Unreadable
+from predrain.data.unreadable import UnreadableCause
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from data.log.memory import MemoryLog
-from data.log.port import Log, LogFull, Record, Topic
-from data.log.sqlite import SqliteLog
-from data.refusal import Refusal
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import Log, LogFull, Record, Topic
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.refusal import Refusal
 from tests.data.log_contract import LogContract, TrimContract
 
 

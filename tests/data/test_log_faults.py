@@ -14,17 +14,17 @@ from typing import Any
 
 import pytest
 
-from data.log.port import Delivered, LogFull, Record, Topic
-from data.log.sqlite import DiskFull, LogUnreadable, SqliteLog
-from data.refusal import Refusal
+from predrain.data.log.port import Delivered, LogFull, Record, Topic
+from predrain.data.log.sqlite import DiskFull, LogUnreadable, SqliteLog
+from predrain.data.refusal import Refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 
 PRELUDE = """
 import json, resource, sys
 from pathlib import Path
-from data.log.port import LogFull, Record, Topic
-from data.log.sqlite import SqliteLog
+from predrain.data.log.port import LogFull, Record, Topic
+from predrain.data.log.sqlite import SqliteLog
 log = SqliteLog(Path(sys.argv[1]))
 def say(*words):
     print(json.dumps(words), flush=True)

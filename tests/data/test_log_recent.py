@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from data.log.memory import MemoryLog
-from data.log.port import Log, Record, Topic
-from data.log.sqlite import SqliteLog
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import Log, Record, Topic
+from predrain.data.log.sqlite import SqliteLog
 
 
 @pytest.fixture(params=["memory", "sqlite"])

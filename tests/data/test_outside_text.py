@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.device_id import device_id
-from data.outside_text import CUT_MARK, clean_identifier, clean_text, escape_controls, is_clean
+from predrain.data.device_id import device_id
+from predrain.data.outside_text import CUT_MARK, clean_identifier, clean_text, escape_controls, is_clean
 
 BIDIRECTIONAL = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
 ANY = st.text(st.characters(exclude_categories=()), max_size=60)

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data.ids import DeviceId
-from data.outlook import Status
-from data.scorebook import Line, Scorebook, ScorebookUnusable
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Status
+from predrain.data.scorebook import Line, Scorebook, ScorebookUnusable
 
 
 def line(device: str, day: int, p: float = 0.1, status: Status = Status.GOOD) -> Line:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.ids import DeviceId, OsdId, PgId
-from data.setting import (
+from predrain.data.ids import DeviceId, OsdId, PgId
+from predrain.data.setting import (
     BalancerSwitch,
     Before,
     ConfigOption,

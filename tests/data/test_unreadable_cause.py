@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from data.ids import DeviceId, HostName
-from data.reading import Reading, Unreadable
-from data.store import documents
-from data.unreadable import UnreadableCause
-from data.wire import decode, encode
-from features import observe, pack, unpack
-from models.rules import judge
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Reading, Unreadable
+from predrain.data.store import documents
+from predrain.data.unreadable import UnreadableCause
+from predrain.data.wire import decode, encode
+from predrain.features import observe, pack, unpack
+from predrain.models.rules import judge
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
 HOST_FAULTS = {UnreadableCause.TOOL_MISSING, UnreadableCause.TOOL_UNFIT, UnreadableCause.PERMISSION}

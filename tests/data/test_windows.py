@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.ids import HostName, OsdId
-from data.reading import LatencyBatch, LatencySummary
-from data.windows import Windows
-from data.wire import Poison, Refused, accept_latency, accept_windows, decode, encode
-from data.wire.windows import ONE_BY_ONE
+from predrain.data.ids import HostName, OsdId
+from predrain.data.reading import LatencyBatch, LatencySummary
+from predrain.data.windows import Windows
+from predrain.data.wire import Poison, Refused, accept_latency, accept_windows, decode, encode
+from predrain.data.wire.windows import ONE_BY_ONE
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOST = HostName("stor-01")

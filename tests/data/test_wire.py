@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.ids import DeviceId, HostName, OsdId
-from data.log.port import Delivered, Topic
-from data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
-from data.reading import (
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.log.port import Delivered, Topic
+from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
+from predrain.data.reading import (
     Attribute,
     Counters,
     Identity,
@@ -29,11 +29,11 @@ from data.reading import (
     Smart,
     Unreadable,
 )
-from data.refusal import Refusal
-from data.unreadable import UnreadableCause
-from data.windows import Windows
-from data.wire import LONGEST, DeadLetter, Misshapen, Poison, decode, encode
-from data.wire.bodies import OUTLOOK as OUTLOOK_BODY
+from predrain.data.refusal import Refusal
+from predrain.data.unreadable import UnreadableCause
+from predrain.data.windows import Windows
+from predrain.data.wire import LONGEST, DeadLetter, Misshapen, Poison, decode, encode
+from predrain.data.wire.bodies import OUTLOOK as OUTLOOK_BODY
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "wire"
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

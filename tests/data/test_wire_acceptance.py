@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.ids import DeviceId, HostName, OsdId
-from data.reading import (
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.reading import (
     Attribute,
     Counters,
     Identity,
@@ -21,7 +21,7 @@ from data.reading import (
     Smart,
     Unreadable,
 )
-from data.wire import Refused, accept, accept_latency, doubts
+from predrain.data.wire import Refused, accept, accept_latency, doubts
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SMART = Smart(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from data.reading import Reading
-from data.wire import Envelope, Poison, decode, envelope
+from predrain.data.reading import Reading
+from predrain.data.wire import Envelope, Poison, decode, envelope
 
 GOLDEN = [
     path.read_bytes()

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.ids import HostName, OsdId
-from data.log.port import Delivered, Topic
-from data.reading import LatencySummary, Reading, Role, Seat, Smart
-from data.refusal import Refusal
-from data.wire import DeadLetter, accept, accept_latency, decode, encode
+from predrain.data.ids import HostName, OsdId
+from predrain.data.log.port import Delivered, Topic
+from predrain.data.reading import LatencySummary, Reading, Role, Seat, Smart
+from predrain.data.refusal import Refusal
+from predrain.data.wire import DeadLetter, accept, accept_latency, decode, encode
 
 GOLDEN = (Path(__file__).resolve().parents[1] / "golden" / "wire" / "reading.v2.json").read_bytes()
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

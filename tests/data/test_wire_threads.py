@@ -26,13 +26,13 @@ for _ in range(30):
 """
 READING = """
 from pathlib import Path
-from data.reading import Reading
-from data.wire import bodies, envelope
+from predrain.data.reading import Reading
+from predrain.data.wire import bodies, envelope
 raw = Path("tests/golden/wire/reading.v2.json").read_bytes()
 def read(): envelope.decode(raw, Reading)
 """
 CRUSH = """
-from actions.crush.dump import crush_of_dump
+from predrain.actions.crush.dump import crush_of_dump
 device = '{"id": 0, "name": "osd.0", "class": "hdd"}'
 raw = ('{"devices": [' + device + '], "buckets": [], "rules": [], "tunables": {}}').encode()
 def read(): crush_of_dump(raw)

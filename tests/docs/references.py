@@ -11,13 +11,13 @@ from typing import Any, get_args, get_type_hints
 from cyclopts import App, Argument
 from pydantic import BaseModel
 
-from actions.guards import GUARDS
-from data.drain import DrainState
-from data.outside_text import TEXT_FIELDS
-from service.cli import _describe, app
-from service.rest.metrics.catalogue import CATALOGUE
-from service.settings import Settings, keys
-from service.tables.collector import CollectorTable
+from predrain.actions.guards import GUARDS
+from predrain.data.drain import DrainState
+from predrain.data.outside_text import TEXT_FIELDS
+from predrain.service.cli import _describe, app
+from predrain.service.rest.metrics.catalogue import CATALOGUE
+from predrain.service.settings import Settings, keys
+from predrain.service.tables.collector import CollectorTable
 from tests.docs import rule_tables
 from tests.docs.kinds import kind
 from tests.docs.pages import DOCS

@@ -5,15 +5,15 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
-from actions.policy import Policy
-from data.clock import SystemClock
-from data.log.memory import MemoryLog
-from data.store.sqlite import SqliteStore
-from service.house import House, Ports
-from service.rest.app import create_app
-from service.scoring.forecasting import Forecaster
-from service.settings import Settings
-from service.tokens import Tokens
+from predrain.actions.policy import Policy
+from predrain.data.clock import SystemClock
+from predrain.data.log.memory import MemoryLog
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.house import House, Ports
+from predrain.service.rest.app import create_app
+from predrain.service.scoring.forecasting import Forecaster
+from predrain.service.settings import Settings
+from predrain.service.tokens import Tokens
 
 
 def document() -> dict[str, Any]:

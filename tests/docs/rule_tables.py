@@ -11,13 +11,13 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from data.ids import DeviceId, HostName
-from data.reading import Attribute, Counters, Identity, Logs, Protocol, Reading, Smart, Unreadable
-from features.state import replay
-from models.bundle import Bundle
-from models.outlooks import outlooks
-from models.rules.fleet import LEVELS
-from models.rules.ramps import RAMPS
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Attribute, Counters, Identity, Logs, Protocol, Reading, Smart, Unreadable
+from predrain.features.state import replay
+from predrain.models.bundle import Bundle
+from predrain.models.outlooks import outlooks
+from predrain.models.rules.fleet import LEVELS
+from predrain.models.rules.ramps import RAMPS
 
 _SAY_NOTHING = {"no-sign", "no-symptom", "base-rate", "not-reported", "as-sata"}
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)

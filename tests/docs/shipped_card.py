@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from models.bundle import SUMS, Bundle
-from models.card import card_of
+from predrain.models.bundle import SUMS, Bundle
+from predrain.models.card import card_of
 
 CARD = "CARD.md"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from cyclopts import CoercionError, CycloptsError, MissingArgumentError
 
-from service.cli import app
-from service.settings import keys, load
-from service.tables import collector
+from predrain.service.cli import app
+from predrain.service.settings import keys, load
+from predrain.service.tables import collector
 from tests.docs import shell_lines
 from tests.docs.pages import DOCS, ROOT, Block, blocks, pages, spoken
 from tests.docs.routes import document

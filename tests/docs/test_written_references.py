@@ -9,7 +9,7 @@ from typing import Annotated
 import pytest
 from annotated_types import Ge, Le
 
-from service.settings import keys
+from predrain.service.settings import keys
 from tests.docs.kinds import Unnamed, kind
 from tests.docs.pages import DOCS
 from tests.docs.references import BLOCKS

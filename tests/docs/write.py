@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from actions.states import reference
-from models.bundle import DEFAULT
+from predrain.actions.states import reference
+from predrain.models.bundle import DEFAULT
 from tests.docs.pages import DOCS
 from tests.docs.references import BLOCKS
 from tests.docs.shipped_card import expected_card, replace_card

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.history import History, HistoryFiles
-from features import NAMES_IN_ORDER, SCHEMA, ledger_of, rows_at, schema_hash, vectors
+from predrain.data.history import History, HistoryFiles
+from predrain.features import NAMES_IN_ORDER, SCHEMA, ledger_of, rows_at, schema_hash, vectors
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"
 FIRST = 17_500

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.reading import Reading, Smart
-from features import DriveState, observe, pack, unpack, vector
-from features.ledger import COUNTERS
-from features.schema import NAMES_IN_ORDER
+from predrain.data.reading import Reading, Smart
+from predrain.features import DriveState, observe, pack, unpack, vector
+from predrain.features.ledger import COUNTERS
+from predrain.features.schema import NAMES_IN_ORDER
 from tests.features.test_stream import reading
 
 OLD, NEW = "SN03", "SN04"

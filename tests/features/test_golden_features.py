@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data.history import HistoryFiles
-from features import NAMES_IN_ORDER, ledger_of, rows_at, vectors
+from predrain.data.history import HistoryFiles
+from predrain.features import NAMES_IN_ORDER, ledger_of, rows_at, vectors
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"
 GOLDEN = Path(__file__).parents[1] / "golden" / "features"

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.history import EPOCH, LIMITS, History, HistoryFiles
-from data.ids import DeviceId, HostName
-from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
-from features import DriveState, ledger_of, matrix, observe, pack, unpack, vector, vectors
-from features.ledger import LEVELS
-from features.schema import NAMES_IN_ORDER
+from predrain.data.history import EPOCH, LIMITS, History, HistoryFiles
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
+from predrain.features import DriveState, ledger_of, matrix, observe, pack, unpack, vector, vectors
+from predrain.features.ledger import LEVELS
+from predrain.features.schema import NAMES_IN_ORDER
 
 SAMPLE = Path(__file__).parents[1] / "data" / "drives" / "daily.parquet"
 DEVICE = DeviceId("ST4000DM000_Z0000001")

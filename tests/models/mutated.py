@@ -13,7 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from models.bundle import DEFAULT, FILES, REFERENCE, SUMS
+from predrain.models.bundle import DEFAULT, FILES, REFERENCE, SUMS
 
 TOKENS = (
     "-1",
@@ -106,8 +106,8 @@ def _change_text(text: str, chance: random.Random) -> str:
 
 
 def _use_all(folder: Path, first: int, last: int) -> None:
-    from models.bundle import CorruptBundle
-    from models.trial import _forecast
+    from predrain.models.bundle import CorruptBundle
+    from predrain.models.trial import _forecast
 
     for seed in range(first, last):
         made = mutate(folder, seed)

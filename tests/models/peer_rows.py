@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from data.history import EPOCH, HistoryFiles
-from models.peers.columns import further
-from models.peers.rows import Rows
+from predrain.data.history import EPOCH, HistoryFiles
+from predrain.models.peers.columns import further
+from predrain.models.peers.rows import Rows
 
 START = date(2018, 1, 1)
 DAY0 = (START - EPOCH).days

@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import models.backtest.origin as one_origin
-from data.history import EPOCH
-from models.backtest import NothingTried, Plan, backtest, fleets_of, origins_of, without_fates
-from models.backtest.origin import Tried, try_origin
-from models.bundle import Bundle
-from models.evaluate import Report, read_truth
-from models.evaluate.cohort import gather
-from models.provenance import digest_histories
-from models.score import Scored, score
-from service.cli import main
+import predrain.models.backtest.origin as one_origin
+from predrain.data.history import EPOCH
+from predrain.models.backtest import NothingTried, Plan, backtest, fleets_of, origins_of, without_fates
+from predrain.models.backtest.origin import Tried, try_origin
+from predrain.models.bundle import Bundle
+from predrain.models.evaluate import Report, read_truth
+from predrain.models.evaluate.cohort import gather
+from predrain.models.provenance import digest_histories
+from predrain.models.score import Scored, score
+from predrain.service.cli import main
 
 DRIVES = Path(__file__).resolve().parents[1] / "data" / "drives"
 DAILY, CHANGES, TABLE = (DRIVES / f"{name}.parquet" for name in ("daily", "changes", "drives"))

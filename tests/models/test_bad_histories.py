@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from data.history import HistoryFiles
-from models.bundle import Bundle, trees_hash
-from models.hazard import Recipe
-from models.train import train
-from service.cli import main
+from predrain.data.history import HistoryFiles
+from predrain.models.bundle import Bundle, trees_hash
+from predrain.models.hazard import Recipe
+from predrain.models.train import train
+from predrain.service.cli import main
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"
 DAILY = SAMPLES / "daily.parquet"

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from models.base_rate import BaseRate, fit_base_rate
-from models.calibrate import logit
-from models.family import (
+from predrain.models.base_rate import BaseRate, fit_base_rate
+from predrain.models.calibrate import logit
+from predrain.models.family import (
     AGES,
     EVIDENCE_MAX,
     POPULATION,

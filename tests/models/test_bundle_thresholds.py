@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from data.outlook import Status
-from features.schema import NAMES_IN_ORDER, POSITION
-from models.booster_columns import has_symptom
-from models.bundle import Bundle
-from models.calibrate import Thresholds
-from models.fleet_thresholds import FollowedThresholds
+from predrain.data.outlook import Status
+from predrain.features.schema import NAMES_IN_ORDER, POSITION
+from predrain.models.booster_columns import has_symptom
+from predrain.models.bundle import Bundle
+from predrain.models.calibrate import Thresholds
+from predrain.models.fleet_thresholds import FollowedThresholds
 
 pytestmark = pytest.mark.slow
 

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from data.lifespan import sources_of
-from models.bundle import Bundle
-from models.hazard import hazards, person_periods
-from models.landmarks import Landmarks, draw
-from models.scale import Crew, Threads
-from models.scale.cluster import Cluster, NoCluster
-from models.score import score
-from models.train import PLAIN
+from predrain.data.lifespan import sources_of
+from predrain.models.bundle import Bundle
+from predrain.models.hazard import hazards, person_periods
+from predrain.models.landmarks import Landmarks, draw
+from predrain.models.scale import Crew, Threads
+from predrain.models.scale.cluster import Cluster, NoCluster
+from predrain.models.score import score
+from predrain.models.train import PLAIN
 
 pytest.importorskip("distributed", reason="the extra `scale` is not installed")
 
@@ -78,7 +78,7 @@ def test_a_clusters_booster_forecasts_nearly_what_one_machines_does(
 
 
 def test_an_error_of_a_worker_ends_the_work_and_is_told_as_it_is(cluster: Cluster) -> None:
-    from data.history import Part
+    from predrain.data.history import Part
 
     with pytest.raises(ZeroDivisionError):
         list(cluster.each(_breaks, [Part()]))
@@ -98,6 +98,6 @@ def test_an_address_that_names_no_workers_is_refused(address: str, says: str) ->
 
 
 def test_a_scheduler_that_does_not_answer_is_refused_with_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.scale.cluster.PATIENCE", "1s")
+    monkeypatch.setattr("predrain.models.scale.cluster.PATIENCE", "1s")
     with pytest.raises(NoCluster, match="start one, or say local:2"):
         Cluster("tcp://127.0.0.1:9")

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data.lifespan import sources_of
-from features.schema import POSITION
-from models.booster_columns import COLUMNS
-from models.bundle import LANDMARKS, Bundle, CorruptBundle, read_landmarks
-from models.calibrate import Thresholds
-from models.card import card_of
-from models.landmark_file import UnusableLandmarks, decode_landmarks, encode_landmarks
-from models.landmarks import Landmarks, draw
-from models.train import Foundation, NoFoundation, TooLittleHistory, train, write
-from service.cli import main
+from predrain.data.lifespan import sources_of
+from predrain.features.schema import POSITION
+from predrain.models.booster_columns import COLUMNS
+from predrain.models.bundle import LANDMARKS, Bundle, CorruptBundle, read_landmarks
+from predrain.models.calibrate import Thresholds
+from predrain.models.card import card_of
+from predrain.models.landmark_file import UnusableLandmarks, decode_landmarks, encode_landmarks
+from predrain.models.landmarks import Landmarks, draw
+from predrain.models.train import Foundation, NoFoundation, TooLittleHistory, train, write
+from predrain.service.cli import main
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"
 DAILY, CHANGES, DRIVES = (SAMPLES / f"{name}.parquet" for name in ("daily", "changes", "drives"))

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from features.schema import NAMES_IN_ORDER, POSITION
-from models.bundle import REFERENCE, Bundle, CorruptBundle, save
-from models.drift import (
+from predrain.features.schema import NAMES_IN_ORDER, POSITION
+from predrain.models.bundle import REFERENCE, Bundle, CorruptBundle, save
+from predrain.models.drift import (
     LEAST,
     MODELS_MAX,
     POINTS,
@@ -23,7 +23,7 @@ from models.drift import (
     reference_of,
     watched,
 )
-from models.landmarks import Landmarks
+from predrain.models.landmarks import Landmarks
 
 MODEL = "ST4000DM000"
 

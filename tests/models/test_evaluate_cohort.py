@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from models.evaluate.cohort import CENSORED, align, failures, gather, healthy_windows
-from models.evaluate.scores import Scores, landmarks_of
-from models.evaluate.truth import NEVER, Truth, UnreadableTruth, read_truth
+from predrain.models.evaluate.cohort import CENSORED, align, failures, gather, healthy_windows
+from predrain.models.evaluate.scores import Scores, landmarks_of
+from predrain.models.evaluate.truth import NEVER, Truth, UnreadableTruth, read_truth
 
 START = date(2018, 1, 1)
 DAY0 = (START - date(1970, 1, 1)).days

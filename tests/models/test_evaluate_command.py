@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from service.cli import main
+from predrain.service.cli import main
 
 START = date(2018, 1, 1)
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "evaluate"

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from models.evaluate import Scores, Truth, evaluate, read_truth
-from models.evaluate.arrays import Floats, Ints, drive_day
-from models.evaluate.cohort import Cohort, failures, gather
+from predrain.models.evaluate import Scores, Truth, evaluate, read_truth
+from predrain.models.evaluate.arrays import Floats, Ints, drive_day
+from predrain.models.evaluate.cohort import Cohort, failures, gather
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.evaluate.life import (
+from predrain.models.evaluate.life import (
     EVIDENCE,
     FollowUp,
     IpcwShare,

@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
-from models.evaluate.arrays import Floats, Ints, weighted_quantile
-from models.evaluate.ranking import RATES, HealthyCurve, RowCurve, resample
+from predrain.models.evaluate.arrays import Floats, Ints, weighted_quantile
+from predrain.models.evaluate.ranking import RATES, HealthyCurve, RowCurve, resample
 
 rows = st.lists(
     st.tuples(st.sampled_from([-np.inf, 0.0, 0.1, 0.2, 0.2, 0.7]), st.booleans(), st.integers(0, 4)),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.evaluate.scores import Scores
-from models.evaluate.truncation import compare
+from predrain.models.evaluate.scores import Scores
+from predrain.models.evaluate.truncation import compare
 
 
 def scores(p: list[float], *, days: list[int] | None = None, reason: str = "still") -> Scores:

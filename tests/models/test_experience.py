@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from data.lifespan import Lifespans
-from data.outlook import Status
-from data.scorebook import Forecasts
-from features.schema import NAMES_IN_ORDER, POSITION
-from models.bundle import Bundle
-from models.experience import Experience, count_experience
-from models.family import YEAR, fit_rates
+from predrain.data.lifespan import Lifespans
+from predrain.data.outlook import Status
+from predrain.data.scorebook import Forecasts
+from predrain.features.schema import NAMES_IN_ORDER, POSITION
+from predrain.models.bundle import Bundle
+from predrain.models.experience import Experience, count_experience
+from predrain.models.family import YEAR, fit_rates
 
 
 def book(*drives: tuple[str, str, int, int]) -> Forecasts:

@@ -10,17 +10,17 @@ import msgspec
 import numpy as np
 import pytest
 
-from data.history import HistoryFiles
-from data.outlook import Advice, Outlook, Status
-from features import DriveState, observe
-from features.ledger import ledger_of
-from features.schema import NAMES_IN_ORDER, POSITION
-from features.state import vector
-from features.vector import vectors
-from models.bundle import Bundle
-from models.explain import FACTS, explained
-from models.explain.quiet import SINCE, STILL, quiet
-from models.explain.reasons import advised
+from predrain.data.history import HistoryFiles
+from predrain.data.outlook import Advice, Outlook, Status
+from predrain.features import DriveState, observe
+from predrain.features.ledger import ledger_of
+from predrain.features.schema import NAMES_IN_ORDER, POSITION
+from predrain.features.state import vector
+from predrain.features.vector import vectors
+from predrain.models.bundle import Bundle
+from predrain.models.explain import FACTS, explained
+from predrain.models.explain.quiet import SINCE, STILL, quiet
+from predrain.models.explain.reasons import advised
 from tests.models.test_outlooks import look, reading, sick
 from tests.models.test_outlooks import quiet as lived_quietly
 

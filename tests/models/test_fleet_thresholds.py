@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.lifespan import Lifespans
-from data.outlook import Status
-from data.scorebook import Forecasts
-from models.calibrate import Thresholds
-from models.fleet_thresholds import FOLLOWED_DAYS, MOST_SHIFT, follow_thresholds
+from predrain.data.lifespan import Lifespans
+from predrain.data.outlook import Status
+from predrain.data.scorebook import Forecasts
+from predrain.models.calibrate import Thresholds
+from predrain.models.fleet_thresholds import FOLLOWED_DAYS, MOST_SHIFT, follow_thresholds
 
 TODAY = 20_000
 SHIPPED = Thresholds(warning=0.05, bad=0.2)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.calibrate import Calibration
-from models.landmarks import Landmarks
-from models.lately import HALF_LIFE, PRIOR, lately_of, log_odds
+from predrain.models.calibrate import Calibration
+from predrain.models.landmarks import Landmarks
+from predrain.models.lately import HALF_LIFE, PRIOR, lately_of, log_odds
 
 STEP = 7
 

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from data.history import EPOCH, HistoryFiles
-from models.evaluate import evaluate, read_scores, read_truth
-from models.evaluate.arrays import Ints
-from models.peers import peer_scores
+from predrain.data.history import EPOCH, HistoryFiles
+from predrain.models.evaluate import evaluate, read_scores, read_truth
+from predrain.models.evaluate.arrays import Ints
+from predrain.models.peers import peer_scores
 
 START = date(2018, 1, 1)
 DAY0 = (START - EPOCH).days

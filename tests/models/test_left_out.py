@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import models.backtest.origin as one_origin
-from data.history import EPOCH
-from models.backtest import (
+import predrain.models.backtest.origin as one_origin
+from predrain.data.history import EPOCH
+from predrain.models.backtest import (
     Backtest,
     LeaveOutKind,
     LeftOutTrial,
@@ -24,13 +24,13 @@ from models.backtest import (
     backtest,
     parse_leave_out,
 )
-from models.backtest.left_out import LeftOutSet, find_left_out_sets
-from models.backtest.unseen import KNOWING, POOLED
-from models.bundle import Bundle
-from models.evaluate import Truth, evaluate, read_scores, read_truth
-from models.report.left_out import compute_kept_share, find_better_rule, left_out_tables
-from models.train import TooLittleHistory, train
-from service.cli import main
+from predrain.models.backtest.left_out import LeftOutSet, find_left_out_sets
+from predrain.models.backtest.unseen import KNOWING, POOLED
+from predrain.models.bundle import Bundle
+from predrain.models.evaluate import Truth, evaluate, read_scores, read_truth
+from predrain.models.report.left_out import compute_kept_share, find_better_rule, left_out_tables
+from predrain.models.train import TooLittleHistory, train
+from predrain.service.cli import main
 
 DRIVES = Path(__file__).resolve().parents[1] / "data" / "drives"
 DAILY, CHANGES, TABLE = (DRIVES / f"{name}.parquet" for name in ("daily", "changes", "drives"))

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.lifespan import Lifespans, Source
-from data.outlook import GRID_DAYS, Status
-from features.schema import NAMES_IN_ORDER, POSITION
-from models.bundle import Bundle
-from models.calibrate import Calibration, calibrated, logit, thresholds_of
-from models.family import AGES, STRENGTH, YEAR, Rates, fit_rates, maker_of, years
-from models.hazard import EDGES, failing, person_periods
-from models.landmarks import Landmarks
-from models.life import USUAL, Fading, Watch, fading_of, first_risk, quantiles, survival
-from models.watches import watches_of
+from predrain.data.lifespan import Lifespans, Source
+from predrain.data.outlook import GRID_DAYS, Status
+from predrain.features.schema import NAMES_IN_ORDER, POSITION
+from predrain.models.bundle import Bundle
+from predrain.models.calibrate import Calibration, calibrated, logit, thresholds_of
+from predrain.models.family import AGES, STRENGTH, YEAR, Rates, fit_rates, maker_of, years
+from predrain.models.hazard import EDGES, failing, person_periods
+from predrain.models.landmarks import Landmarks
+from predrain.models.life import USUAL, Fading, Watch, fading_of, first_risk, quantiles, survival
+from predrain.models.watches import watches_of
 
 FLAT = Rates(pooled=(0.02,) * AGES, makers={}, models={"M": (0.02,) * AGES})
 MODEL = np.array(["M"], dtype=object)

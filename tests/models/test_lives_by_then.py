@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from models.tables.make import count_lives
+from predrain.models.tables.make import count_lives
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from models.evaluate import Scores, compare, read_scores
-from service.cli import main
+from predrain.models.evaluate import Scores, compare, read_scores
+from predrain.service.cli import main
 
 DRIVES = Path(__file__).resolve().parents[1] / "data" / "drives"
 DAILY_LANDMARKS = (date(2018, 2, 14), date(2018, 4, 11), date(2018, 6, 6))

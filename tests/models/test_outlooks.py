@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from data.history import EPOCH, HistoryFiles
-from data.ids import DeviceId, HostName
-from data.outlook import GRID_DAYS, Advice, Outlook, Status
-from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from features import SCHEMA, DriveState, observe, replay
-from models.bundle import Bundle
-from models.explain import CODES, explained, percent
-from models.outlooks import outlooks
-from models.score import score_history
+from predrain.data.history import EPOCH, HistoryFiles
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.outlook import GRID_DAYS, Advice, Outlook, Status
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
+from predrain.features import SCHEMA, DriveState, observe, replay
+from predrain.models.bundle import Bundle
+from predrain.models.explain import CODES, explained, percent
+from predrain.models.outlooks import outlooks
+from predrain.models.score import score_history
 
 DAILY = Path(__file__).parents[1] / "data" / "drives" / "daily.parquet"
 START = datetime(2018, 5, 1, 12, tzinfo=UTC)

@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.history import HistoryFiles
-from data.history.files import SCANS
-from data.lifespan import sources_of
-from models.bundle import Bundle
-from models.hazard import Recipe
-from models.landmarks import Landmarks, draw
-from models.scale import Crew, Threads
-from models.score import score
-from models.train import Trained, train
-from service.cli import main
+from predrain.data.history import HistoryFiles
+from predrain.data.history.files import SCANS
+from predrain.data.lifespan import sources_of
+from predrain.models.bundle import Bundle
+from predrain.models.hazard import Recipe
+from predrain.models.landmarks import Landmarks, draw
+from predrain.models.scale import Crew, Threads
+from predrain.models.score import score
+from predrain.models.train import Trained, train
+from predrain.service.cli import main
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"
 DAILY, CHANGES, DRIVES = (SAMPLES / f"{name}.parquet" for name in ("daily", "changes", "drives"))

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.history import HistoryFiles
-from models.evaluate import read_truth
-from models.peers import NAMES, UnknownPeer, peer_scores
-from models.peers.counters import any4, any5, any5_rise, smart_197
-from models.peers.hdsentinel import hdsentinel, hdsentinel_strict
-from models.peers.learned import (
+from predrain.data.history import HistoryFiles
+from predrain.models.evaluate import read_truth
+from predrain.models.peers import NAMES, UnknownPeer, peer_scores
+from predrain.models.peers.counters import any4, any5, any5_rise, smart_197
+from predrain.models.peers.hdsentinel import hdsentinel, hdsentinel_strict
+from predrain.models.peers.learned import (
     Lesson,
     everything,
     grow_booster,
@@ -27,11 +27,11 @@ from models.peers.learned import (
     lower_odds,
     sampled,
 )
-from models.peers.redhat import statistics
-from models.peers.rows import Rows
-from models.peers.scrutiny import scrutiny
-from models.peers.vendor import vendor
-from models.peers.verdict import NotComputable, Verdict
+from predrain.models.peers.redhat import statistics
+from predrain.models.peers.rows import Rows
+from predrain.models.peers.scrutiny import scrutiny
+from predrain.models.peers.vendor import vendor
+from predrain.models.peers.verdict import NotComputable, Verdict
 from tests.models.peer_rows import DAY0, START, rows_of
 
 ALL = tuple(name for name in NAMES if name not in ("vendor", "ceph_prophetstor"))

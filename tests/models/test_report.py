@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from models.evaluate import Interval
-from models.report import NoPlotting, ready
-from models.report.charts import bytes_chart
-from models.report.ink import INK, SERIES, VARIABLES, drawn
-from models.report.tables import table
-from models.report.words import day, joined, percent, plain, points, share
+from predrain.models.evaluate import Interval
+from predrain.models.report import NoPlotting, ready
+from predrain.models.report.charts import bytes_chart
+from predrain.models.report.ink import INK, SERIES, VARIABLES, drawn
+from predrain.models.report.tables import table
+from predrain.models.report.words import day, joined, percent, plain, points, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +72,7 @@ def test_without_the_plotting_library_the_cure_is_said_before_anything_is_traine
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ready()
-    monkeypatch.setattr("models.report.ink.find_spec", lambda _name: None)
+    monkeypatch.setattr("predrain.models.report.ink.find_spec", lambda _name: None)
     with pytest.raises(NoPlotting, match=r"predrain\[report\]"):
         ready()
     assert importlib.util.find_spec("matplotlib") is not None

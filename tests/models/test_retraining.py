@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data.endings import Word
-from data.history import EPOCH
-from data.ids import DeviceId
-from data.lifespan import Lifespans, sources_of
-from data.outcome import Fate, Outcome
-from data.store.sqlite import SqliteStore
-from models.bundle import Bundle
-from models.hazard import Recipe
-from models.provenance import digest_histories
-from models.registry import Registry
-from models.train import train
-from service.cli import main
-from service.cli.train import read_statements
+from predrain.data.endings import Word
+from predrain.data.history import EPOCH
+from predrain.data.ids import DeviceId
+from predrain.data.lifespan import Lifespans, sources_of
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.store.sqlite import SqliteStore
+from predrain.models.bundle import Bundle
+from predrain.models.hazard import Recipe
+from predrain.models.provenance import digest_histories
+from predrain.models.registry import Registry
+from predrain.models.train import train
+from predrain.service.cli import main
+from predrain.service.cli.train import read_statements
 from tests.service.conftest import smart_reading
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from data.ids import DeviceId, HostName
-from data.outlook import Status
-from data.reading import Counters, Identity, Protocol, Reading, Smart, Unreadable
-from data.unreadable import UnreadableCause
-from features import DriveState, replay
-from models.rules import CODES, Verdict, judge
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.outlook import Status
+from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart, Unreadable
+from predrain.data.unreadable import UnreadableCause
+from predrain.features import DriveState, replay
+from predrain.models.rules import CODES, Verdict, judge
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 DEVICE = DeviceId("DRIVE_1")

@@ -12,9 +12,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from models.bundle import Bundle
-from models.score import score
-from service.cli import main
+from predrain.models.bundle import Bundle
+from predrain.models.score import score
+from predrain.service.cli import main
 
 DAILY = Path(__file__).parents[1] / "data" / "drives" / "daily.parquet"
 FROM, TO = date(2018, 5, 3), date(2018, 5, 17)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from models.bundle import DEFAULT, Bundle, CorruptBundle, save
-from models.shelf import NoSuchBundle, Roles, Shelf, digest_of
+from predrain.models.bundle import DEFAULT, Bundle, CorruptBundle, save
+from predrain.models.shelf import NoSuchBundle, Roles, Shelf, digest_of
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.lifespan import Lifespans
-from data.outlook import Status
-from data.scorebook import Forecasts
-from models.standing import ENOUGH, Calibrated, CalibrationVerdict, calibration, compare
+from predrain.data.lifespan import Lifespans
+from predrain.data.outlook import Status
+from predrain.data.scorebook import Forecasts
+from predrain.models.standing import ENOUGH, Calibrated, CalibrationVerdict, calibration, compare
 
 LONG = 400
 """Last day of the world."""

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from data.ids import DeviceId, HostName
-from data.outlook import Advice, Outlook, Status
-from data.reading import Attribute, Counters, Identity, Logs, Protocol, Reading, Smart, Unreadable
-from features import DriveState, observe, pack, replay, unpack, vector
-from features.state import values_of
-from models.bundle import Bundle
-from models.outlooks import outlooks
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.outlook import Advice, Outlook, Status
+from predrain.data.reading import Attribute, Counters, Identity, Logs, Protocol, Reading, Smart, Unreadable
+from predrain.features import DriveState, observe, pack, replay, unpack, vector
+from predrain.features.state import values_of
+from predrain.models.bundle import Bundle
+from predrain.models.outlooks import outlooks
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 UNSEEN, KNOWN = "ACME DH18000", "ST4000DM000-1F2168"

@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from data.lifespan import sources_of
-from models.bundle import DEFAULT, LANDMARKS, Bundle, CorruptBundle, trees_hash
-from models.card import card_of
-from models.hazard import Recipe
-from models.landmarks import draw
-from models.train import TooLittleHistory, Trained, train, write
+from predrain.data.lifespan import sources_of
+from predrain.models.bundle import DEFAULT, LANDMARKS, Bundle, CorruptBundle, trees_hash
+from predrain.models.card import card_of
+from predrain.models.hazard import Recipe
+from predrain.models.landmarks import draw
+from predrain.models.train import TooLittleHistory, Trained, train, write
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"
 DAILY, CHANGES, DRIVES = (SAMPLES / f"{name}.parquet" for name in ("daily", "changes", "drives"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from actions.cluster.simulated.spec import ClusterSpec
-from data.drain import Intent
+from predrain.actions.cluster.simulated.spec import ClusterSpec
+from predrain.data.drain import Intent
 from tests.actions.made import wide_spec
 from tests.properties.games import QUICK, Adversary
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from random import Random
 
-from actions.cluster.port import (
+from predrain.actions.cluster.port import (
     ClusterUnreachable,
     Command,
     CrushReweight,
@@ -16,17 +16,17 @@ from actions.cluster.port import (
     Reweight,
     SetUpmap,
 )
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.simulated.spec import ClusterSpec, Physics
-from actions.ledger import found, pinned
-from actions.policy import Policy
-from actions.proposals import NoSuchTarget
-from actions.requests import NotNow
-from actions.states import ENDED, NotInTable
-from actions.topology import domains
-from data.drain import Drain, DrainStands, DrainState, Intent
-from data.ids import OsdId, PgId
-from data.setting import Before, UpmapItem
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.simulated.spec import ClusterSpec, Physics
+from predrain.actions.ledger import found, pinned
+from predrain.actions.policy import Policy
+from predrain.actions.proposals import NoSuchTarget
+from predrain.actions.requests import NotNow
+from predrain.actions.states import ENDED, NotInTable
+from predrain.actions.topology import domains
+from predrain.data.drain import Drain, DrainStands, DrainState, Intent
+from predrain.data.ids import OsdId, PgId
+from predrain.data.setting import Before, UpmapItem
 from tests.actions.fuse import Fuse, FusedCluster, FusedKeep, FusedStore, Killed
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import whole

@@ -8,17 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from actions.cluster.port import Answer, ClusterUnreachable, Command, CrushReweight, Reweight
-from actions.cluster.simulated.osdmap import fixed_reweight
-from actions.cluster.simulated.spec import ClusterSpec
-from actions.cluster.view import ClusterView
-from actions.requests import NotNow
-from actions.states import NotInTable
-from data.drain import Drain, DrainState, Intent
-from data.ids import DeviceId, OsdId
-from data.setting import OsdOverride
-from data.store.port import Store
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.port import Answer, ClusterUnreachable, Command, CrushReweight, Reweight
+from predrain.actions.cluster.simulated.osdmap import fixed_reweight
+from predrain.actions.cluster.simulated.spec import ClusterSpec
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.requests import NotNow
+from predrain.actions.states import NotInTable
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.setting import OsdOverride
+from predrain.data.store.port import Store
+from predrain.data.store.sqlite import SqliteStore
 from tests.actions.run import Run
 from tests.properties.games import Deaths
 

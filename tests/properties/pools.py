@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.simulated.spec import DEFAULT_RULES, ClusterSpec, crush_tree
-from actions.crush.map import ITEM_NONE, Bucket, CrushMap, Rule, RuleStep
-from actions.space import room
-from actions.survey import survey
-from data.drain import DrainState
-from data.ids import HostName, OsdId, PgId
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.simulated.spec import DEFAULT_RULES, ClusterSpec, crush_tree
+from predrain.actions.crush.map import ITEM_NONE, Bucket, CrushMap, Rule, RuleStep
+from predrain.actions.space import room
+from predrain.actions.survey import survey
+from predrain.data.drain import DrainState
+from predrain.data.ids import HostName, OsdId, PgId
 from tests.actions.made import POLICY, ec_spec, wide_spec
 from tests.properties.games import QUICK
 from tests.properties.operations import Operations

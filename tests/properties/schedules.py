@@ -11,14 +11,14 @@ from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
-from actions.cluster.port import Balancer, ClusterUnreachable, Reweight, SetFlag, SetOption, SetUpmap
-from actions.cluster.simulated.spec import ClusterSpec, Physics
-from actions.policy import Mode, Policy
-from actions.proposals import NoSuchTarget
-from actions.states import ENDED, NotInTable
-from data.drain import Drain, DrainStands, DrainState
-from data.ids import OsdId
-from data.outlook import Status
+from predrain.actions.cluster.port import Balancer, ClusterUnreachable, Reweight, SetFlag, SetOption, SetUpmap
+from predrain.actions.cluster.simulated.spec import ClusterSpec, Physics
+from predrain.actions.policy import Mode, Policy
+from predrain.actions.proposals import NoSuchTarget
+from predrain.actions.states import ENDED, NotInTable
+from predrain.data.drain import Drain, DrainStands, DrainState
+from predrain.data.ids import OsdId
+from predrain.data.outlook import Status
 from tests.actions.made import bad_outlook, device, ec_spec, full_spec, tiny_spec, wide_spec
 from tests.actions.run import Run, whole
 

@@ -9,11 +9,11 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.port import PrimaryAffinity
-from data.drain import DrainState
-from data.ids import HostName, OsdId
-from data.setting import OsdAffinity
-from data.slow import Slowness, SlowOsd
+from predrain.actions.cluster.port import PrimaryAffinity
+from predrain.data.drain import DrainState
+from predrain.data.ids import HostName, OsdId
+from predrain.data.setting import OsdAffinity
+from predrain.data.slow import Slowness, SlowOsd
 from tests.properties.schedules import Schedule
 
 pytestmark = pytest.mark.slow

@@ -12,14 +12,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from data.drain import Drain, DrainState, Intent, JournalEntry
-from data.ids import DeviceId, HostName, OsdId
-from data.outcome import Fate, Outcome
-from data.outlook import Outlook, Status
-from data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
-from data.store.port import RevisionConflict
-from data.store.sqlite import SqliteStore
-from data.windows import Windows
+from predrain.data.drain import Drain, DrainState, Intent, JournalEntry
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.outlook import Outlook, Status
+from predrain.data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
+from predrain.data.store.port import RevisionConflict
+from predrain.data.store.sqlite import SqliteStore
+from predrain.data.windows import Windows
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 DEVICES = st.sampled_from([DeviceId("a"), DeviceId("b"), DeviceId("c d'; --")])

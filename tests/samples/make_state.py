@@ -15,18 +15,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path.cwd()))
 
-from actions.policy import Policy
-from data.drain import DrainState, Intent
-from data.ids import DeviceId, HostName, OsdId
-from data.outcome import Fate, Outcome
-from data.reading import LatencySummary
-from data.store.schema import VERSION
-from data.windows import Windows
-from service.draining import seals
-from service.house import House
-from service.scoring.bundled import BundledForecaster
-from service.settings import ServiceTable, Settings
-from service.state import StateDir
+from predrain.actions.policy import Policy
+from predrain.data.drain import DrainState, Intent
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.reading import LatencySummary
+from predrain.data.store.schema import VERSION
+from predrain.data.windows import Windows
+from predrain.service.draining import seals
+from predrain.service.house import House
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.settings import ServiceTable, Settings
+from predrain.service.state import StateDir
 from tests.service.conftest import Place, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, Seated, World, seated
 from tests.service.test_worker import work
@@ -81,8 +81,8 @@ def fill(world: World) -> None:
 def silenced(house: House) -> None:
     """From version 4 on."""
     try:
-        from service.telling.silence import Silence
-        from service.telling.teller import silence
+        from predrain.service.telling.silence import Silence
+        from predrain.service.telling.teller import silence
     except ImportError:
         return
     now = house.clock.now()

@@ -13,23 +13,23 @@ from typing import Any
 import httpx2
 import pytest
 
-from actions.cluster.port import Cluster
-from actions.policy import Policy
-from data.ids import DeviceId, HostName
-from data.log.port import Log
-from data.log.sqlite import SqliteLog
-from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from data.store.sqlite import SqliteStore
-from service.house import House, Ports
-from service.listening import Server, bind, url_of
-from service.live import Live
-from service.scoring.bundled import BundledForecaster
-from service.settings import ServiceTable, Settings
-from service.state import StateDir
-from service.telling.channel import Channel
-from service.telling.daily import Daily
-from service.telling.notes import Notes
-from service.tokens import Caller, Scope, Tokens, gather
+from predrain.actions.cluster.port import Cluster
+from predrain.actions.policy import Policy
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.log.port import Log
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.house import House, Ports
+from predrain.service.listening import Server, bind, url_of
+from predrain.service.live import Live
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.settings import ServiceTable, Settings
+from predrain.service.state import StateDir
+from predrain.service.telling.channel import Channel
+from predrain.service.telling.daily import Daily
+from predrain.service.telling.notes import Notes
+from predrain.service.tokens import Caller, Scope, Tokens, gather
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
 INGEST_TOKEN = "collector-token-0123456789abcdef-0123456789"

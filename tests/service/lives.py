@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 
-from data.outcome import Outcome
-from data.store.port import Store
-from data.store.sqlite import MEMORY, SqliteStore
-from service.fleet import Sight
-from service.lifecycle.book import LifeBook
+from predrain.data.outcome import Outcome
+from predrain.data.store.port import Store
+from predrain.data.store.sqlite import MEMORY, SqliteStore
+from predrain.service.fleet import Sight
+from predrain.service.lifecycle.book import LifeBook
 
 
 @cache

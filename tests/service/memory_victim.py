@@ -16,13 +16,13 @@ from multiprocessing.managers import BaseManager
 from pathlib import Path
 from typing import Any
 
-from actions.cluster.port import Answer, Command
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.view import ClusterView
-from actions.controller import Controller
-from actions.policy import Policy
-from data.drain import DrainState
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.controller import Controller
+from predrain.actions.policy import Policy
+from predrain.data.drain import DrainState
+from predrain.data.store.sqlite import SqliteStore
 
 KEY = b"between two processes of one test"
 MOVED_BEFORE_HUNGER = 2

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
-from data.log.memory import MemoryLog
-from data.log.port import Delivered, Record, Topic
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import Delivered, Record, Topic
 
 
 @dataclass

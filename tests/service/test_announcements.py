@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from data.cluster_event import ClusterEventKind, tell_outlook
-from data.ids import DeviceId
-from data.outlook import Outlook, Status
-from service.alerts import Announcements, Why
+from predrain.data.cluster_event import ClusterEventKind, tell_outlook
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook, Status
+from predrain.service.alerts import Announcements, Why
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

@@ -10,21 +10,27 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, select, update
 
-from data.drain import JournalEntry
-from data.log.port import Topic
-from data.log.sqlite import SqliteLog
-from data.store import schema
-from data.store.chain import GENESIS, hash_line
-from data.store.port import AUDIT
-from data.store.sqlite import SqliteStore
-from service.access.acts import describe_act
-from service.access.audit import THIS_MACHINE
-from service.examining.finding import Finding
-from service.examining.here import LOOKS
-from service.settings import ServiceTable, Settings
-from service.state import StateDir
-from service.storage.audit_ends import RESTORE
-from service.storage.identity import NOTED_AFTER, RENEWED_AFTER, StoreMarks, find_mark, join_log_to_store
+from predrain.data.drain import JournalEntry
+from predrain.data.log.port import Topic
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.store import schema
+from predrain.data.store.chain import GENESIS, hash_line
+from predrain.data.store.port import AUDIT
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.access.acts import describe_act
+from predrain.service.access.audit import THIS_MACHINE
+from predrain.service.examining.finding import Finding
+from predrain.service.examining.here import LOOKS
+from predrain.service.settings import ServiceTable, Settings
+from predrain.service.state import StateDir
+from predrain.service.storage.audit_ends import RESTORE
+from predrain.service.storage.identity import (
+    NOTED_AFTER,
+    RENEWED_AFTER,
+    StoreMarks,
+    find_mark,
+    join_log_to_store,
+)
 from tests.service.conftest import SetClock
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

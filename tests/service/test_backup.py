@@ -16,24 +16,24 @@ from pathlib import Path
 
 import pytest
 
-from actions.policy import Mode, Policy
-from data.drain import DrainState, Intent
-from data.log.port import Topic
-from data.outlook import Status
-from data.refusal import Refusal
-from data.store.sqlite import SqliteStore
-from models.bundle import DEFAULT
-from models.shelf import Shelf
-from service.backup import taking
-from service.backup.restoring import restore
-from service.backup.signing import Authority, Trust
-from service.backup.taking import CannotBackUp, take
-from service.cli import main
-from service.draining import seals
-from service.house import House
-from service.scoring.worker import GROUP
-from service.state import StateDir, StateInUse, StateUnusable
-from service.tokens import gather
+from predrain.actions.policy import Mode, Policy
+from predrain.data.drain import DrainState, Intent
+from predrain.data.log.port import Topic
+from predrain.data.outlook import Status
+from predrain.data.refusal import Refusal
+from predrain.data.store.sqlite import SqliteStore
+from predrain.models.bundle import DEFAULT
+from predrain.models.shelf import Shelf
+from predrain.service.backup import taking
+from predrain.service.backup.restoring import restore
+from predrain.service.backup.signing import Authority, Trust
+from predrain.service.backup.taking import CannotBackUp, take
+from predrain.service.cli import main
+from predrain.service.draining import seals
+from predrain.service.house import House
+from predrain.service.scoring.worker import GROUP
+from predrain.service.state import StateDir, StateInUse, StateUnusable
+from predrain.service.tokens import gather
 from tests.service.conftest import NOON, Place, SetClock, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, Seated, World, seated
 from tests.service.test_worker import work
@@ -205,8 +205,8 @@ def test_a_folder_that_is_not_there_is_named_as_what_is_missing(tmp_path: Path) 
 
 
 def test_a_secret_that_is_written_with_escapes_takes_the_settings_with_it(tmp_path: Path) -> None:
-    from service.backup.blanked import blanked
-    from service.settings import load
+    from predrain.service.backup.blanked import blanked
+    from predrain.service.settings import load
 
     settings = tmp_path / "predrain.toml"
     settings.write_text('[store]\nurl = "postgresql://predrain:pa55\\u0077ord@db/history"\n')

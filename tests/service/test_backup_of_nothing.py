@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from data.store.sqlite import SqliteStore
-from service.backup.taking import CannotBackUp
-from service.state import StateDir
-from service.tokens import gather
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.backup.taking import CannotBackUp
+from predrain.service.state import StateDir
+from predrain.service.tokens import gather
 from tests.service.test_backup import taken
 
 

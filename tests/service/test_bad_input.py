@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from data.outlook import Status
-from data.reading import Reading
-from service.cli import main
-from service.telling import webhook
+from predrain.data.outlook import Status
+from predrain.data.reading import Reading
+from predrain.service.cli import main
+from predrain.service.telling import webhook
 from tests.service.conftest import NOON, Place, Serve, Site, envelope, shut, smart_reading, week_of
 from tests.service.telling.test_channels import Post, a_mail, a_webhook, post_office
 from tests.service.test_worker import work

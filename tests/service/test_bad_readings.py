@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from data.ids import DeviceId
-from data.outlook import Status
-from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from service.house import House
-from service.state import StateDir
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Status
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
+from predrain.service.house import House
+from predrain.service.state import StateDir
 from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
 
 ODD, FINE = "ODD", "FINE"

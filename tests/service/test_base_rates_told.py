@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from data.reading import Smart
-from data.store.sqlite import SqliteStore
-from service.state import StateDir
+from predrain.data.reading import Smart
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.state import StateDir
 from tests.service.conftest import smart_reading
 from tests.service.test_doctor import Told, light, told
 

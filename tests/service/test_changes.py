@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.changes import APART_SECONDS, SOONEST_SECONDS, Changes, Kind
-from service.rest.events import HEARTBEAT_SECONDS
+from predrain.service.changes import APART_SECONDS, SOONEST_SECONDS, Changes, Kind
+from predrain.service.rest.events import HEARTBEAT_SECONDS
 
 
 def test_few_listeners_hear_of_a_change_four_times_a_second() -> None:

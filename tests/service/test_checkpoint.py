@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.ids import DeviceId
-from data.log.memory import MemoryLog
-from data.outlook import Outlook
-from data.reading import Reading, Unreadable
-from data.store.sqlite import SqliteStore
-from service.alerts import Announcements
-from service.fleet import Fleet
-from service.house import House
-from service.scoring import worker
-from service.scoring.bundled import BundledForecaster
-from service.scoring.sender import Sender
-from service.scoring.worker import Worker
+from predrain.data.ids import DeviceId
+from predrain.data.log.memory import MemoryLog
+from predrain.data.outlook import Outlook
+from predrain.data.reading import Reading, Unreadable
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.alerts import Announcements
+from predrain.service.fleet import Fleet
+from predrain.service.house import House
+from predrain.service.scoring import worker
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.sender import Sender
+from predrain.service.scoring.worker import Worker
 from tests.service.conftest import NOON, Place, SetClock, shut, smart_reading, week_of
 from tests.service.test_worker import stored, work
 

@@ -20,12 +20,12 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.lease_owner import parse_owner, write_owner
-from data.store.port import AUDIT
-from data.store.sqlite import SqliteStore
-from service.cli import main
-from service.cli.person import name_account, name_typist
-from service.process_identity import has_ended, name_this_process
+from predrain.actions.cluster.lease_owner import parse_owner, write_owner
+from predrain.data.store.port import AUDIT
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.cli import main
+from predrain.service.cli.person import name_account, name_typist
+from predrain.service.process_identity import has_ended, name_this_process
 from tests.service.cluster_played import shared
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,7 +86,7 @@ class Operator:
 def operator(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Operator]:
-    monkeypatch.setattr("service.cli.watching.PATIENCE_SECONDS", 3.0)
+    monkeypatch.setattr("predrain.service.cli.watching.PATIENCE_SECONDS", 3.0)
     monkeypatch.setenv("COLUMNS", "250")
     made = Operator(tmp_path, capsys)
     yield made
@@ -230,7 +230,7 @@ def test_commands_on_another_state_hand_their_request_to_the_waiting_command_and
 def test_who_waits_through_a_command_that_ends_is_told_how_to_go_on(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.cli.watching.PATIENCE_SECONDS", LONG)
+    monkeypatch.setattr("predrain.service.cli.watching.PATIENCE_SECONDS", LONG)
     first = operator.begin("drain", "apply", TARGET, "--yes", "--wait")
     until(lambda: (operator.folder / "state" / "url").exists(), "it answers")
     until(lambda: bool(operator.drains()), "it has a drain")
@@ -257,7 +257,7 @@ def test_a_command_waits_for_another_short_command_on_its_state(operator: Operat
 @pytest.fixture
 def child() -> Iterator[subprocess.Popen[str]]:
     """A process that names itself as a controller would, then waits."""
-    said = "from service.process_identity import name_this_process as n; print(n(), flush=True); input()"
+    said = "from predrain.service.process_identity import name_this_process as n; print(n(), flush=True); input()"
     process = subprocess.Popen(
         [sys.executable, "-c", said], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

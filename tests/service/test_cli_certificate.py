@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import trustme
 
-from service.cli import main
-from service.state import StateDir
-from service.tokens import gather
+from predrain.service.cli import main
+from predrain.service.state import StateDir
+from predrain.service.tokens import gather
 from tests.service.telling.test_channels import Hook, receiver
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import main
+from predrain.service.cli import main
 
 SAMPLES = Path(__file__).parents[1] / "data" / "recorded"
 

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from actions.messages import WORDS, describe_state
-from data.drain import DrainState, Intent
-from data.ids import OsdId
-from service.cli import main
-from service.requester import Requester, Surface, parse_requester
+from predrain.actions.messages import WORDS, describe_state
+from predrain.data.drain import DrainState, Intent
+from predrain.data.ids import OsdId
+from predrain.service.cli import main
+from predrain.service.requester import Requester, Surface, parse_requester
 from tests.service.conftest import Place, Site, week_of
 from tests.service.test_drains import World, proposed, site, world  # noqa: F401
 from tests.service.test_worker import work
@@ -68,7 +68,7 @@ def test_who_waits_for_a_drain_reads_at_once_what_holds_it(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    command, passing = import_module("service.cli.watching"), lambda _: world.tick()
+    command, passing = import_module("predrain.service.cli.watching"), lambda _: world.tick()
     monkeypatch.setattr(command, "PATIENCE_SECONDS", 3.0)
     monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=time.monotonic, sleep=passing))
     place.state.url.write_text(str(site.client.base_url))
@@ -141,7 +141,7 @@ def test_output_that_is_no_terminal_has_each_line_of_progress_whole_and_who_aske
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    command, passing = import_module("service.cli.watching"), lambda _: world.tick()
+    command, passing = import_module("predrain.service.cli.watching"), lambda _: world.tick()
     monkeypatch.setattr(command, "PATIENCE_SECONDS", 3.0)
     monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=time.monotonic, sleep=passing))
     place.state.url.write_text(str(site.client.base_url))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from cyclopts import App
 
-from service.cli import app, main
+from predrain.service.cli import app, main
 
 
 def commands(group: App, *above: str) -> Iterator[list[str]]:

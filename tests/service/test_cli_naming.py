@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from actions.messages import describe_state
-from data.drain import DrainState, Intent
-from service.cli import main
-from service.cli.client import Client, Reply
-from service.cli.naming import NoOpenDrain, SeveralDrains, choose_drain
-from service.cli.person import name_typist
-from service.requester import PERSON_HEADER
+from predrain.actions.messages import describe_state
+from predrain.data.drain import DrainState, Intent
+from predrain.service.cli import main
+from predrain.service.cli.client import Client, Reply
+from predrain.service.cli.naming import NoOpenDrain, SeveralDrains, choose_drain
+from predrain.service.cli.person import name_typist
+from predrain.service.requester import PERSON_HEADER
 from tests.service.conftest import Place
 from tests.service.test_drains import Site, World, proposed, site, wish, world  # noqa: F401
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-COMMAND = [sys.executable, "-c", "from service.cli import run; run()"]
+COMMAND = [sys.executable, "-c", "from predrain.service.cli import run; run()"]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from service.cli import main
+from predrain.service.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "tests" / "data" / "smart" / "samples"

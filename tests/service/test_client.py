@@ -13,9 +13,9 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from data.drain import DrainState
-from service.client import Predrain, Problem, Unreachable, shapes
-from service.client.wire import Wire
+from predrain.data.drain import DrainState
+from predrain.service.client import Predrain, Problem, Unreachable, shapes
+from predrain.service.client.wire import Wire
 from tests.service.conftest import Site, envelope, smart_reading, week_of
 from tests.service.test_drains import World, site, world  # noqa: F401  (a house over a cluster)
 from tests.service.test_worker import work
@@ -227,11 +227,14 @@ def test_something_else_at_that_address_is_not_taken_for_predrain(flaky: Any, co
 
 
 def test_the_client_needs_nothing_but_msgspec() -> None:
-    told = "import sys, service.client; print(*{name.partition('.')[0] for name in sys.modules})"
-    loaded = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True).stdout
-    foreign = set(loaded.split()) - set(sys.stdlib_module_names)
-    assert {"msgspec", "service"} <= foreign
-    assert foreign.isdisjoint({"data", "pydantic", "fastapi", "httpx2", "numpy", "structlog"})
+    told = "import sys, predrain.service.client; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    loaded = run.stdout.split()
+    foreign = {name.partition(".")[0] for name in loaded} - set(sys.stdlib_module_names)
+    assert {"msgspec", "predrain"} <= foreign
+    assert foreign.isdisjoint({"pydantic", "fastapi", "httpx2", "numpy", "structlog"})
+    ours = {name.split(".")[1] for name in loaded if name.startswith("predrain.")}
+    assert ours == {"service"}
 
 
 def test_the_example_in_the_reference_runs(site: Site) -> None:  # noqa: F811

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from service.client import Predrain, Problem
-from service.client.shapes import WholeDrain
+from predrain.service.client import Predrain, Problem
+from predrain.service.client.shapes import WholeDrain
 from tests.service.conftest import Site
 from tests.service.test_drain_ways import (  # noqa: F401  (houses over a cluster)
     World,

@@ -19,28 +19,28 @@ from typing import Any
 
 import pytest
 
-import service.tables.kafka
-from collector.delivery import Spool, look
-from collector.latency import LatencyWatch, SocketsUnreadable
-from collector.seats import VolumeTags, seat_map
-from data.clock import SystemClock
-from data.ids import HostName, OsdId
-from data.log.port import Topic
-from data.reading import Reading, Role, Seat
-from data.wire import decode
-from data.wire.bodies import READING
-from service.collecting import Host
-from service.house import House
-from service.settings import Settings
-from service.tables import collector as tables
-from service.tables.collector import OF_THE_SERVICE, TABLES, BadCollectorSettings, KafkaTable, load
+from predrain.collector.delivery import Spool, look
+from predrain.collector.latency import LatencyWatch, SocketsUnreadable
+from predrain.collector.seats import VolumeTags, seat_map
+from predrain.data.clock import SystemClock
+from predrain.data.ids import HostName, OsdId
+from predrain.data.log.port import Topic
+from predrain.data.reading import Reading, Role, Seat
+from predrain.data.wire import decode
+from predrain.data.wire.bodies import READING
+from predrain.service.collecting import Host
+from predrain.service.house import House
+from predrain.service.settings import Settings
+from predrain.service.tables import collector as tables
+from predrain.service.tables import kafka as service_kafka
+from predrain.service.tables.collector import OF_THE_SERVICE, TABLES, BadCollectorSettings, KafkaTable, load
 from tests.collector.fake_smartctl import FakeSmartctl, every_kind
 from tests.collector.seats.fake_host import FakeHost
 from tests.service.conftest import INGEST_TOKEN, Place, Serve, SetClock, Site, shut
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "tests/collector/seats/samples"
-PREDRAIN = (sys.executable, "-c", "from service.cli import run; run()")
+PREDRAIN = (sys.executable, "-c", "from predrain.service.cli import run; run()")
 
 
 @dataclass
@@ -274,8 +274,8 @@ def test_an_osd_that_is_not_activated_is_seated_by_what_lvm_tells(
     osds = FakeHost(rig.folder / "root")
     osds.virtual("loop0")
     osds.osd(3)
-    monkeypatch.setattr("service.collecting.seat_map", partial(seat_map, osds.root))
-    monkeypatch.setattr("service.collecting.VolumeTags", lambda _: VolumeTags(None, str(lvs)))
+    monkeypatch.setattr("predrain.service.collecting.seat_map", partial(seat_map, osds.root))
+    monkeypatch.setattr("predrain.service.collecting.VolumeTags", lambda _: VolumeTags(None, str(lvs)))
     host = Host(load(rig.folder / "predrain.toml", {}), Random(1), tell=lambda _: None, spread_seconds=0.0)
     host.rescan()
     host.close()
@@ -284,7 +284,7 @@ def test_an_osd_that_is_not_activated_is_seated_by_what_lvm_tells(
 
 @pytest.mark.slow
 def test_it_imports_neither_pydantic_nor_the_web_nor_anything_to_learn_with() -> None:
-    program = "import sys, service.collecting, service.cli, kafka; print(*sys.modules)"
+    program = "import sys, predrain.service.collecting, predrain.service.cli, kafka; print(*sys.modules)"
     ran = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -345,7 +345,7 @@ def test_a_misspelt_variable_does_not_leave_the_collector_with_a_default() -> No
 
 
 def test_a_whole_file_of_the_service_is_taken() -> None:
-    kafka = set(service.tables.kafka.KafkaTable.model_fields) - set(KafkaTable.__struct_fields__)
+    kafka = set(service_kafka.KafkaTable.model_fields) - set(KafkaTable.__struct_fields__)
     assert set(OF_THE_SERVICE["kafka"]) == kafka
     assert set(TABLES) == set(Settings.model_fields)
 
@@ -356,7 +356,7 @@ def test_a_settings_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 def test_the_collector_reads_the_keys_of_kafka_as_the_service_does() -> None:
-    theirs = service.tables.kafka.KafkaTable().model_dump()
+    theirs = service_kafka.KafkaTable().model_dump()
     ours = KafkaTable()
     assert {name: getattr(ours, name) for name in ours.__struct_fields__} == {
         name: theirs[name] for name in ours.__struct_fields__

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from collector.delivery import Standing, look
-from service.access.book import Book, Kind
-from service.examining.running import service
-from service.house import House
-from service.state import StateDir
-from service.tokens import Scope
+from predrain.collector.delivery import Standing, look
+from predrain.service.access.book import Book, Kind
+from predrain.service.examining.running import service
+from predrain.service.house import House
+from predrain.service.state import StateDir
+from predrain.service.tokens import Scope
 from tests.collector.fake_smartctl import FakeSmartctl, every_kind
 from tests.service.conftest import Place, Serve, SetClock, Site, shut
 from tests.service.test_collect import Rig, once_true

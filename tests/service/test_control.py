@@ -8,11 +8,11 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.view import ClusterView
-from data.drain import Intent, Mechanic
-from data.ids import HostName, OsdId
-from data.slow import Slowness, SlowOsd
-from service.slowness import SlowOsds
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.drain import Intent, Mechanic
+from predrain.data.ids import HostName, OsdId
+from predrain.data.slow import Slowness, SlowOsd
+from predrain.service.slowness import SlowOsds
 from tests.service.conftest import Place
 from tests.service.test_drains import World, made
 

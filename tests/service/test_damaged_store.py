@@ -18,21 +18,21 @@ from typing import Any
 
 import pytest
 
-from actions.policy import Policy
-from data.log.port import Record, Topic
-from data.log.sqlite import SqliteLog
-from data.refusal import Refusal
-from data.store.faults import StoreUnreadable
-from data.store.port import Store
-from data.store.sqlite import SqliteStore
-from service.examining.examination import examine
-from service.house import House, Ports
-from service.live import Live
-from service.scoring.bundled import BundledForecaster
-from service.settings import ServiceTable, Settings
-from service.state import StateDir
-from service.storage import pages
-from service.storage.opening import open_storage
+from predrain.actions.policy import Policy
+from predrain.data.log.port import Record, Topic
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.refusal import Refusal
+from predrain.data.store.faults import StoreUnreadable
+from predrain.data.store.port import Store
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.examining.examination import examine
+from predrain.service.house import House, Ports
+from predrain.service.live import Live
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.settings import ServiceTable, Settings
+from predrain.service.state import StateDir
+from predrain.service.storage import pages
+from predrain.service.storage.opening import open_storage
 from tests.data.store import written
 from tests.service.conftest import NOON, SetClock, smart_reading
 from tests.service.test_drains import seated

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.simulated import ClientLoad
-from actions.policy import Mode
-from data.log.memory import MemoryLog
-from data.outcome import Fate, OutcomeRule
-from data.reading import Smart
-from data.store.sqlite import SqliteStore
-from service.demo.fleet import Fleet, TooFewDrives, at_hour, read_histories
-from service.demo.ledger import Ledger, table
-from service.demo.run import FLEET, Demo, closed, without_predrain
-from service.demo.world import World
-from service.house import House, Ports
-from service.live import Live
-from service.scoring.fates import lives_of
-from service.settings import Settings
-from service.up import forecaster_of
+from predrain.actions.cluster.simulated import ClientLoad
+from predrain.actions.policy import Mode
+from predrain.data.log.memory import MemoryLog
+from predrain.data.outcome import Fate, OutcomeRule
+from predrain.data.reading import Smart
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.demo.fleet import Fleet, TooFewDrives, at_hour, read_histories
+from predrain.service.demo.ledger import Ledger, table
+from predrain.service.demo.run import FLEET, Demo, closed, without_predrain
+from predrain.service.demo.world import World
+from predrain.service.house import House, Ports
+from predrain.service.live import Live
+from predrain.service.scoring.fates import lives_of
+from predrain.service.settings import Settings
+from predrain.service.up import forecaster_of
 
 SMALL = Demo(cluster="tiny", days=40, seconds_per_day=None, seed=6)
 """One disk fails on the fifteenth day."""

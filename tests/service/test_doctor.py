@@ -16,19 +16,19 @@ import pytest
 import trustme
 from aiosmtpd.smtp import AuthResult
 
-from actions.cluster.caps import caps
-from actions.cluster.channel import Argument, Reply
-from actions.cluster.dumps.questions import QUESTIONS
-from data.log.port import Record, Topic
-from data.log.sqlite import SqliteLog
-from data.store.sqlite import SqliteStore
-from service.cli import main
-from service.examining import ceph, examination, finding, running
-from service.examining.examination import examine
-from service.examining.finding import Finding
-from service.settings import Settings, load
-from service.state import StateDir
-from service.tokens import gather
+from predrain.actions.cluster.caps import caps
+from predrain.actions.cluster.channel import Argument, Reply
+from predrain.actions.cluster.dumps.questions import QUESTIONS
+from predrain.data.log.port import Record, Topic
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.cli import main
+from predrain.service.examining import ceph, examination, finding, running
+from predrain.service.examining.examination import examine
+from predrain.service.examining.finding import Finding
+from predrain.service.settings import Settings, load
+from predrain.service.state import StateDir
+from predrain.service.tokens import gather
 from tests.actions.recordings import CLEAN
 from tests.service.conftest import NOON, SetClock, smart_reading
 from tests.service.telling.test_channels import Hook, Post, post_office, receiver
@@ -289,10 +289,10 @@ def _settings(folder: Path) -> Settings:
 
 
 def test_dead_letters_and_a_halt_are_told(told: Told, tmp_path: Path) -> None:
-    from data.clock import SystemClock
-    from data.log.port import Delivered
-    from data.wire import DeadLetter
-    from service.scoring.sender import Sender
+    from predrain.data.clock import SystemClock
+    from predrain.data.log.port import Delivered
+    from predrain.data.wire import DeadLetter
+    from predrain.service.scoring.sender import Sender
 
     state = StateDir(tmp_path / "state").make()
     log, store = SqliteLog(state.log), SqliteStore(state.store)
@@ -367,7 +367,7 @@ def test_a_key_with_all_rights_is_well_and_one_with_more_is_told() -> None:
 
 
 def test_every_right_that_is_sent_is_one_of_those_that_are_printed() -> None:
-    from actions.cluster.held import _FORMS
+    from predrain.actions.cluster.held import _FORMS
 
     assert [prefix for prefix in _FORMS if f'"{prefix}"' not in str(caps())] == []
 

@@ -9,13 +9,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from actions.cluster.view import ClusterView
-from actions.policy import Policy
-from data.ids import OsdId
-from data.store.port import AUDIT
-from service.access.book import Book, Kind
-from service.cli import main
-from service.tokens import Scope
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.policy import Policy
+from predrain.data.ids import OsdId
+from predrain.data.store.port import AUDIT
+from predrain.service.access.book import Book, Kind
+from predrain.service.cli import main
+from predrain.service.tokens import Scope
 from tests.service.conftest import Place, Serve, Site, shut
 from tests.service.test_drains import ClusterClock, Seated, World, proposed, seated, wish
 

@@ -9,18 +9,18 @@ from datetime import datetime
 
 import pytest
 
-from actions.cluster.port import Answer, ClusterUnreachable, Command, Reweight
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.view import ClusterView
-from actions.cluster.worlds import tiny
-from actions.guards import AUTOMATIC
-from actions.policy import Mode
-from data.drain import Intent
-from data.ids import DeviceId
-from data.outcome import Fate
-from service.cli import main
-from service.draining import seals
-from service.house import House
+from predrain.actions.cluster.port import Answer, ClusterUnreachable, Command, Reweight
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.worlds import tiny
+from predrain.actions.guards import AUTOMATIC
+from predrain.actions.policy import Mode
+from predrain.data.drain import Intent
+from predrain.data.ids import DeviceId
+from predrain.data.outcome import Fate
+from predrain.service.cli import main
+from predrain.service.draining import seals
+from predrain.service.house import House
 from tests.service.conftest import NOON, Place, Serve, Site, shut, week_of
 from tests.service.test_worker import work
 

@@ -9,16 +9,16 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.channel import Argument, Reply
-from actions.controller import Controller
-from actions.fast_maps import RECORD, IntervalRecord
-from actions.policy import Policy
-from data.drain import DrainState
-from service.examining import ceph
-from service.examining.finding import Finding
-from service.fleet import Sight
-from service.rest.metrics.drains import drains
-from service.settings import Settings
+from predrain.actions.cluster.channel import Argument, Reply
+from predrain.actions.controller import Controller
+from predrain.actions.fast_maps import RECORD, IntervalRecord
+from predrain.actions.policy import Policy
+from predrain.data.drain import DrainState
+from predrain.service.examining import ceph
+from predrain.service.examining.finding import Finding
+from predrain.service.fleet import Sight
+from predrain.service.rest.metrics.drains import drains
+from predrain.service.settings import Settings
 from tests.actions.made import wide_spec
 from tests.actions.made_keep import KeepInMemory
 from tests.actions.recordings import CLEAN

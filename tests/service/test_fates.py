@@ -7,12 +7,12 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
-from data.drain import Drain, DrainState, Intent, Progress
-from data.history import EPOCH
-from data.ids import DeviceId, OsdId
-from data.outcome import Fate, Outcome
-from data.store.sqlite import SqliteStore
-from service.scoring.fates import lives_of, outcomes_of, words_of
+from predrain.data.drain import Drain, DrainState, Intent, Progress
+from predrain.data.history import EPOCH
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.scoring.fates import lives_of, outcomes_of, words_of
 from tests.service.conftest import NOON, smart_reading
 
 DAY = timedelta(days=1)

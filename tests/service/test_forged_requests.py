@@ -7,22 +7,22 @@ from contextlib import suppress
 
 import pytest
 
-from actions.ceph_mgr.predrain.signing import sign_text
-from actions.cluster.signed_keys import SignedKeys, Unverified
-from actions.petitions import ANSWERS, REQUESTS, Petition, Petitions, Wish
-from actions.policy import Policy
-from actions.requests import NotLeading
-from data.drain import DrainState, Intent
-from data.log.memory import MemoryLog
-from data.store.sqlite import SqliteStore
-from service.access.audit import AUDIT
-from service.draining import seals
-from service.draining.control import Control
-from service.draining.onlooking import PlansOnly
-from service.draining.timeline import Timelines
-from service.draining.wishes import RefusedElsewhere
-from service.fleet import Fleet
-from service.live import Live
+from predrain.actions.ceph_mgr.predrain.signing import sign_text
+from predrain.actions.cluster.signed_keys import SignedKeys, Unverified
+from predrain.actions.petitions import ANSWERS, REQUESTS, Petition, Petitions, Wish
+from predrain.actions.policy import Policy
+from predrain.actions.requests import NotLeading
+from predrain.data.drain import DrainState, Intent
+from predrain.data.log.memory import MemoryLog
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.access.audit import AUDIT
+from predrain.service.draining import seals
+from predrain.service.draining.control import Control
+from predrain.service.draining.onlooking import PlansOnly
+from predrain.service.draining.timeline import Timelines
+from predrain.service.draining.wishes import RefusedElsewhere
+from predrain.service.fleet import Fleet
+from predrain.service.live import Live
 from tests.actions.made_keep import SIGNING_KEY, KeepInMemory
 from tests.service.test_requests_elsewhere import CALLER, Company, LeaseOfOne, memory_of
 

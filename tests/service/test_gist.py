@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from data.ids import DeviceId
-from data.outlook import Outlook, Status, hold_severity, trust
-from service.scoring.latest import Gist
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook, Status, hold_severity, trust
+from predrain.service.scoring.latest import Gist
 from tests.service.conftest import NOON
 
 DISK = DeviceId("ST4000DM000_A")

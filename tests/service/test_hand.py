@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from actions.ceph_mgr.predrain.asking import Service, Unanswered, ask
-from actions.ceph_mgr.predrain.hand import Hand as MgrHand
-from actions.ceph_mgr.predrain.steps import Step, seal, text_of
-from actions.ceph_mgr.predrain.told import drains_of, osds_of, state_of
-from actions.cluster.port import Answer, ClusterUnreachable, DeviceLight, Reweight, SetFlag
-from actions.cluster.simulated import SimulatedCluster
-from actions.ledger import command_for
-from data.ids import DeviceId, OsdId
-from data.setting import read_setting
-from data.store.port import AUDIT
-from service.cli import main
-from service.cli.client import Client
-from service.draining.hand import PATIENCE_SECONDS, Hand, HandCluster, NoHandKey, make_step_recorder
-from service.tokens import Caller, Scope
+from predrain.actions.ceph_mgr.predrain.asking import Service, Unanswered, ask
+from predrain.actions.ceph_mgr.predrain.hand import Hand as MgrHand
+from predrain.actions.ceph_mgr.predrain.steps import Step, seal, text_of
+from predrain.actions.ceph_mgr.predrain.told import drains_of, osds_of, state_of
+from predrain.actions.cluster.port import Answer, ClusterUnreachable, DeviceLight, Reweight, SetFlag
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.ledger import command_for
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.setting import read_setting
+from predrain.data.store.port import AUDIT
+from predrain.service.cli import main
+from predrain.service.cli.client import Client
+from predrain.service.draining.hand import PATIENCE_SECONDS, Hand, HandCluster, NoHandKey, make_step_recorder
+from predrain.service.tokens import Caller, Scope
 from tests.actions.checkers import Watched
 from tests.actions.run import Run
 from tests.actions.test_mechanics_retire import SPEC, S, moved_off, places, removed

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import main
-from service.cli.connect import Reach
-from service.live import conf_of
-from service.settings import CephTable
+from predrain.service.cli import main
+from predrain.service.cli.connect import Reach
+from predrain.service.live import conf_of
+from predrain.service.settings import CephTable
 
 RECORDING = Path(__file__).resolve().parents[1] / "data" / "recorded" / "tentacle-clean.zip"
 
@@ -18,7 +18,7 @@ RECORDING = Path(__file__).resolve().parents[1] / "data" / "recorded" / "tentacl
 @pytest.fixture(autouse=True)
 def _no_cluster_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CEPH_CONF", "")
-    monkeypatch.setattr("service.live.ETC", Path("/nowhere"))
+    monkeypatch.setattr("predrain.service.live.ETC", Path("/nowhere"))
 
 
 def test_a_plan_against_a_recording_needs_neither_service_nor_cluster(

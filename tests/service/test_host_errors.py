@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from data.ids import DeviceId, HostName
-from data.log.memory import MemoryLog
-from data.outlook import Advice, Status
-from data.reading import Reading
-from data.store.sqlite import SqliteStore
-from service.scoring.bundled import BundledForecaster
-from service.scoring.host_errors import HostErrors
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.log.memory import MemoryLog
+from predrain.data.outlook import Advice, Status
+from predrain.data.reading import Reading
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.host_errors import HostErrors
 from tests.service.conftest import NOON, smart_reading
 from tests.service.test_shared_worker import put, worker_on
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from data.importing import Item, Part
-from data.log.memory import MemoryLog
-from data.outlook import Outlook
-from data.store.sqlite import SqliteStore
-from service.importing import Importer
-from service.scoring import worker
-from service.scoring.bundled import BundledForecaster
-from service.scoring.sender import Sender
+from predrain.data.importing import Item, Part
+from predrain.data.log.memory import MemoryLog
+from predrain.data.outlook import Outlook
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.importing import Importer
+from predrain.service.scoring import worker
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.sender import Sender
 from tests.service.conftest import NOON, SetClock, smart_reading
 from tests.service.test_shared_worker import Member, Partitions, put, stored, worker_on
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.channel import Reply
-from service.cli import data, main
+from predrain.actions.cluster.channel import Reply
+from predrain.service.cli import data, main
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRAPE = json.loads((ROOT / "tests/data/smart/samples/ata-007.json").read_text())

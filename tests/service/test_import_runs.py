@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from data.clock import SystemClock
-from data.ids import HostName
-from data.importing import Part, backblaze
-from data.log.memory import MemoryLog
-from data.log.port import Topic
-from data.reading import Reading
-from data.store.sqlite import MEMORY, SqliteStore
-from service.cli import main
-from service.importing import BATCH, Importer
-from service.scoring.sender import Sender
+from predrain.data.clock import SystemClock
+from predrain.data.ids import HostName
+from predrain.data.importing import Part, backblaze
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import Topic
+from predrain.data.reading import Reading
+from predrain.data.store.sqlite import MEMORY, SqliteStore
+from predrain.service.cli import main
+from predrain.service.importing import BATCH, Importer
+from predrain.service.scoring.sender import Sender
 from tests.service.conftest import SetClock
 
 HOST = HostName("dc1")
@@ -100,7 +100,7 @@ def test_an_import_that_was_killed_goes_on_and_keeps_the_same(table: Path, tmp_p
     command = [
         sys.executable,
         "-c",
-        "from service.cli import run; run()",
+        "from predrain.service.cli import run; run()",
         "data",
         "import",
         "backblaze",

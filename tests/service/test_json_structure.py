@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.delivery.spool import BATCH_BYTES, BATCH_RECORDS
-from service.rest.caller_classes import CallerClass, compute_budgets
-from service.rest.json_structure import StructureCounter, StructureExcess, StructureLimits
+from predrain.collector.delivery.spool import BATCH_BYTES, BATCH_RECORDS
+from predrain.service.rest.caller_classes import CallerClass, compute_budgets
+from predrain.service.rest.json_structure import StructureCounter, StructureExcess, StructureLimits
 
 MIB = 1 << 20
 MANY = 1 << 40

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.simulated import SimulatedCluster
-from actions.controller import Controller
-from actions.policy import Policy
-from data.drain import DrainState
-from data.ids import OsdId
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.controller import Controller
+from predrain.actions.policy import Policy
+from predrain.data.drain import DrainState
+from predrain.data.ids import OsdId
+from predrain.data.store.sqlite import SqliteStore
 from tests.service.memory_victim import KEY, ClusterManager, SharedCluster
 from tests.service.test_drains import seated
 

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from actions.cluster.simulated.spec import Physics
-from actions.policy import Policy
-from data.drain import Drain, DrainState, Progress
-from service.draining.lasting import back, left, measure_pace, took
-from service.draining.timeline import Sample, Timelines
+from predrain.actions.cluster.simulated.spec import Physics
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState, Progress
+from predrain.service.draining.lasting import back, left, measure_pace, took
+from predrain.service.draining.timeline import Sample, Timelines
 from tests.actions.made import wide_spec
 from tests.actions.run import Run
 

@@ -9,16 +9,16 @@ from unittest.mock import Mock
 
 import pytest
 
-from collector.delivery.spool import BATCH_RECORDS
-from collector.delivery.web import WebSink
-from data.ids import HostName, OsdId
-from data.log.port import Record, Topic
-from data.reading import LatencyBatch, LatencySummary
-from data.store.faults import StoreFull
-from data.windows import Windows
-from data.wire import encode
-from service.house import House
-from service.scoring.deadletters import replay, standing
+from predrain.collector.delivery.spool import BATCH_RECORDS
+from predrain.collector.delivery.web import WebSink
+from predrain.data.ids import HostName, OsdId
+from predrain.data.log.port import Record, Topic
+from predrain.data.reading import LatencyBatch, LatencySummary
+from predrain.data.store.faults import StoreFull
+from predrain.data.windows import Windows
+from predrain.data.wire import encode
+from predrain.service.house import House
+from predrain.service.scoring.deadletters import replay, standing
 from tests.service.conftest import INGEST_TOKEN, NOON, Site
 
 HOST = HostName("stor-01")

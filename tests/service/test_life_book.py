@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.drain import Drain, DrainState, Intent
-from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import DiskLife, LifeState
-from data.outcome import Fate, Outcome
-from data.outlook import Outlook, Status
-from data.reading import Counters, Identity, Protocol, Reading, Role, Seat, Smart
-from data.store.sqlite import MEMORY, SqliteStore
-from service.lifecycle.book import LifeBook
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.life_cycle import DiskLife, LifeState
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.outlook import Outlook, Status
+from predrain.data.reading import Counters, Identity, Protocol, Reading, Role, Seat, Smart
+from predrain.data.store.sqlite import MEMORY, SqliteStore
+from predrain.service.lifecycle.book import LifeBook
 from tests.service.conftest import NOON
 
 HOUR = timedelta(hours=1)

@@ -9,22 +9,22 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actions.cluster.port import Cluster
-from actions.guards import AUTOMATIC
-from data.clock import Clock
-from data.ids import DeviceId
-from data.log.sqlite import SqliteLog
-from data.outcome import Fate, Outcome
-from data.outlook import Status
-from data.scorebook import Scorebook, ScorebookUnusable
-from data.store.sqlite import SqliteStore
-from models.bundle import Bundle, save
-from models.calibrate import Thresholds
-from models.shelf import Shelf
-from service.cli import main
-from service.house import House, Ports
-from service.live import Live
-from service.scoring import succession
+from predrain.actions.cluster.port import Cluster
+from predrain.actions.guards import AUTOMATIC
+from predrain.data.clock import Clock
+from predrain.data.ids import DeviceId
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.outlook import Status
+from predrain.data.scorebook import Scorebook, ScorebookUnusable
+from predrain.data.store.sqlite import SqliteStore
+from predrain.models.bundle import Bundle, save
+from predrain.models.calibrate import Thresholds
+from predrain.models.shelf import Shelf
+from predrain.service.cli import main
+from predrain.service.house import House, Ports
+from predrain.service.live import Live
+from predrain.service.scoring import succession
 from tests.service.conftest import Place, Serve, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, Seated, seated
 from tests.service.test_worker import work
@@ -320,7 +320,7 @@ def test_versions_of_the_registry_are_tried_promoted_and_gone_back_from_with_the
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     pytest.importorskip("mlflow", reason="the extra `tracking` is not installed")
-    from models.registry import Registry
+    from predrain.models.registry import Registry
 
     registry = Registry(f"sqlite:///{place.state.registry}")
     for name in ("one", "two"):

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from data.clock import SystemClock
-from data.log.port import Log, Record, Topic
-from data.log.sqlite import SqliteLog
-from data.store.port import Store
-from data.store.sqlite import SqliteStore
-from service.cli import main
-from service.examining.here import LOOKS
-from service.settings import CephTable, ServiceTable, Settings
-from service.state import StateDir
-from service.storage.identity import (
+from predrain.data.clock import SystemClock
+from predrain.data.log.port import Log, Record, Topic
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.store.port import Store
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.cli import main
+from predrain.service.examining.here import LOOKS
+from predrain.service.settings import CephTable, ServiceTable, Settings
+from predrain.service.state import StateDir
+from predrain.service.storage.identity import (
     MARK_KEY,
     RENEWED_AFTER,
     StoreMarks,
@@ -28,7 +28,7 @@ from service.storage.identity import (
     find_mark,
     read_identity,
 )
-from service.storage.opening import open_storage
+from predrain.service.storage.opening import open_storage
 from tests.service.conftest import NOON, SetClock, smart_reading
 
 

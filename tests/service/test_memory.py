@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.drain import Drain, DrainState, Intent, Mechanic, Move, Plan, Progress
-from data.ids import DeviceId, OsdId, PgId
-from data.outlook import GRAVITY, Outlook, Status, borne_out
-from data.store.sqlite import SqliteStore
-from service.alerts import Announcements, Why, why_announce
-from service.changes import Changes, Kind
-from service.draining import seals
-from service.draining.timeline import Hold, Sample, Timelines, holds
-from service.scoring import succession
+from predrain.data.drain import Drain, DrainState, Intent, Mechanic, Move, Plan, Progress
+from predrain.data.ids import DeviceId, OsdId, PgId
+from predrain.data.outlook import GRAVITY, Outlook, Status, borne_out
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.alerts import Announcements, Why, why_announce
+from predrain.service.changes import Changes, Kind
+from predrain.service.draining import seals
+from predrain.service.draining.timeline import Hold, Sample, Timelines, holds
+from predrain.service.scoring import succession
 from tests.service.conftest import NOON
 
 MINUTE = timedelta(minutes=1)

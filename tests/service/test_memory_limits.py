@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from data.clock import SystemClock
-from service.examining import here
-from service.memory_limits import MIB, memory_limits
-from service.settings import Settings
+from predrain.data.clock import SystemClock
+from predrain.service.examining import here
+from predrain.service.memory_limits import MIB, memory_limits
+from predrain.service.settings import Settings
 from tests.service.conftest import Place, shut, smart_reading
 from tests.service.test_worker import work
 

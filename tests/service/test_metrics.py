@@ -11,16 +11,16 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from collector.delivery.contents import Standing
-from collector.delivery.selfmetrics import Tally, exposition
-from data.ids import DeviceId, HostName
-from data.reading import Reading, Smart, Unreadable
-from data.store.faults import StoreAway
-from data.unreadable import UnreadableCause
-from service.house import House
-from service.rest.metrics import CATALOGUE, registry_of
-from service.rest.metrics.family import MOST, OTHER
-from service.rest.metrics.fleet import most
+from predrain.collector.delivery.contents import Standing
+from predrain.collector.delivery.selfmetrics import Tally, exposition
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Reading, Smart, Unreadable
+from predrain.data.store.faults import StoreAway
+from predrain.data.unreadable import UnreadableCause
+from predrain.service.house import House
+from predrain.service.rest.metrics import CATALOGUE, registry_of
+from predrain.service.rest.metrics.family import MOST, OTHER
+from predrain.service.rest.metrics.fleet import most
 from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
 from tests.service.telling.test_teller import Ear
 from tests.service.test_worker import work

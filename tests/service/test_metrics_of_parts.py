@@ -14,19 +14,19 @@ import pytest
 import trustme
 from prometheus_client.parser import text_string_to_metric_families
 
-from data.drain import Intent
-from data.log.memory import MemoryLog
-from data.log.port import Record, Topic
-from data.store.faults import StoreAway
-from data.store.sqlite import SqliteStore
-from service.cli import main
-from service.listening import CannotListen, InTheClear, watched
-from service.parts import CONTROLLING, SERVING
-from service.rest.metrics import Process
-from service.scoring.bundled import BundledForecaster
-from service.scoring.lineup import Lineup
-from service.settings import ServiceTable, Settings
-from service.working import Working
+from predrain.data.drain import Intent
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import Record, Topic
+from predrain.data.store.faults import StoreAway
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.cli import main
+from predrain.service.listening import CannotListen, InTheClear, watched
+from predrain.service.parts import CONTROLLING, SERVING
+from predrain.service.rest.metrics import Process
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.lineup import Lineup
+from predrain.service.settings import ServiceTable, Settings
+from predrain.service.working import Working
 from tests.service.conftest import SetClock, week_of
 from tests.service.test_service_parts import Premises, approve, asking, premises
 from tests.service.test_shared_worker import put

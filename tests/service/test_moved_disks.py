@@ -7,14 +7,14 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from data.ids import DeviceId, HostName
-from data.outlook import Status
-from data.reading import Reading, Unreadable
-from data.residence import name_apart
-from data.unreadable import UnreadableCause
-from service.house import House
-from service.scoring.residents import note_answer, note_listed
-from service.telling import causes
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.outlook import Status
+from predrain.data.reading import Reading, Unreadable
+from predrain.data.residence import name_apart
+from predrain.data.unreadable import UnreadableCause
+from predrain.service.house import House
+from predrain.service.scoring.residents import note_answer, note_listed
+from predrain.service.telling import causes
 from tests.service.conftest import NOON, Place, Site, envelope, shut, smart_reading, week_of
 
 OLD, NEW = HostName("stor-01"), HostName("stor-02")

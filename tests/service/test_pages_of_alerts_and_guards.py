@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from actions.guards import GUARDS
+from predrain.actions.guards import GUARDS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -14,17 +14,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actions.policy import Policy
-from data.clock import SystemClock
-from data.history import EPOCH
-from data.ids import DeviceId
-from data.outcome import Fate, Outcome
-from data.outlook import Status
-from data.scorebook import Line, Scorebook
-from data.store.sqlite import SqliteStore
-from service.cli import main
-from service.previewing import PolicyPreviewer, PreviewState
-from service.scoring.bundled import BundledForecaster
+from predrain.actions.policy import Policy
+from predrain.data.clock import SystemClock
+from predrain.data.history import EPOCH
+from predrain.data.ids import DeviceId
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.outlook import Status
+from predrain.data.scorebook import Line, Scorebook
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.cli import main
+from predrain.service.previewing import PolicyPreviewer, PreviewState
+from predrain.service.scoring.bundled import BundledForecaster
 from tests.service.conftest import Place, smart_reading
 
 DAYS = 80
@@ -125,7 +125,7 @@ def test_a_service_makes_the_same_preview_beside_its_work_and_keeps_it(
 def test_a_replay_that_the_kernel_kills_is_told_and_the_service_stays(
     kept: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.previewing._send_preview", _die)
+    monkeypatch.setattr("predrain.service.previewing._send_preview", _die)
     made = ask_until_made(PolicyPreviewer(), place)
     assert made.preview is None
     assert made.trouble is not None

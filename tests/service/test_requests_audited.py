@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from data.drain import DrainState as S
-from data.store.port import AUDIT
+from predrain.data.drain import DrainState as S
+from predrain.data.store.port import AUDIT
 from tests.service.test_requests_elsewhere import CALLER, Company, company
 
 __all__ = ["company"]

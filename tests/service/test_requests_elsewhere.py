@@ -9,23 +9,23 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.lease_owner import parse_owner
-from actions.cluster.port import ClusterUnreachable, Lease, LeaseHolder
-from actions.cluster.signed_keys import SignedKeys
-from actions.cluster.simulated import SimulatedCluster
-from actions.petitions import ANSWERS, REQUESTS, STANDS, Petition, Petitions, Wish
-from actions.policy import Policy
-from actions.requests import NotLeading
-from data.drain import Drain, DrainState, Intent
-from data.log.memory import MemoryLog
-from data.store.faults import StoreFull
-from data.store.sqlite import SqliteStore
-from service.draining import elsewhere, seals
-from service.draining.control import Control
-from service.draining.timeline import Timelines
-from service.draining.wishes import PlanMoved, RefusedElsewhere, Unheard
-from service.fleet import Fleet
-from service.live import Live
+from predrain.actions.cluster.lease_owner import parse_owner
+from predrain.actions.cluster.port import ClusterUnreachable, Lease, LeaseHolder
+from predrain.actions.cluster.signed_keys import SignedKeys
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.petitions import ANSWERS, REQUESTS, STANDS, Petition, Petitions, Wish
+from predrain.actions.policy import Policy
+from predrain.actions.requests import NotLeading
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.log.memory import MemoryLog
+from predrain.data.store.faults import StoreFull
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.draining import elsewhere, seals
+from predrain.service.draining.control import Control
+from predrain.service.draining.timeline import Timelines
+from predrain.service.draining.wishes import PlanMoved, RefusedElsewhere, Unheard
+from predrain.service.fleet import Fleet
+from predrain.service.live import Live
 from tests.actions.made import tiny_spec
 from tests.actions.made_keep import KeepInMemory
 

@@ -8,11 +8,11 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.worlds import tiny
-from data.ids import DeviceId, HostName, OsdId
-from data.outlook import Status
-from data.residence import (
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.worlds import tiny
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.outlook import Status
+from predrain.data.residence import (
     HostClaim,
     Residence,
     ResidenceLimits,
@@ -21,8 +21,8 @@ from data.residence import (
     decide_residence,
     name_apart,
 )
-from service.house import House
-from service.telling import causes
+from predrain.service.house import House
+from predrain.service.telling import causes
 from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock
 from tests.service.test_worker import work

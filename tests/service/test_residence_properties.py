@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.ids import DeviceId, HostName
-from data.log.memory import MemoryLog
-from data.log.port import Delivered, Record, Topic
-from data.outlook import Outlook
-from data.reading import Reading, Unreadable
-from data.residence import (
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import Delivered, Record, Topic
+from predrain.data.outlook import Outlook
+from predrain.data.reading import Reading, Unreadable
+from predrain.data.residence import (
     Placement,
     ResidenceLimits,
     ResidenceState,
@@ -24,13 +24,13 @@ from data.residence import (
     name_apart,
     place_reading,
 )
-from data.store.sqlite import SqliteStore
-from data.unreadable import UnreadableCause
-from service.alerts import Announcements
-from service.fleet import Fleet
-from service.scoring.bundled import BundledForecaster
-from service.scoring.sender import Sender
-from service.scoring.worker import Worker
+from predrain.data.store.sqlite import SqliteStore
+from predrain.data.unreadable import UnreadableCause
+from predrain.service.alerts import Announcements
+from predrain.service.fleet import Fleet
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.sender import Sender
+from predrain.service.scoring.worker import Worker
 from tests.service.conftest import NOON, SetClock, smart_reading
 
 HOME, RIVAL = HostName("stor-01"), HostName("stor-02")

@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import pytest
 
-from data.device_id import device_id
-from data.reading import Unreadable
-from data.unreadable import UnreadableCause
+from predrain.data.device_id import device_id
+from predrain.data.reading import Unreadable
+from predrain.data.unreadable import UnreadableCause
 from tests.service.conftest import NOON, Place, Serve, Site, shut, smart_reading, week_of
 from tests.service.test_worker import work
 

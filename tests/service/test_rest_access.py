@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from service.access.book import Book, Kind
-from service.tokens import Scope
+from predrain.service.access.book import Book, Kind
+from predrain.service.tokens import Scope
 from tests.service.access.test_at_the_door import raw
 from tests.service.conftest import Place, Serve, Site, shut, smart_reading, with_service
 from tests.service.test_worker import work

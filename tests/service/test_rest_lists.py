@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actions.policy import Policy
-from data.drain import JournalEntry
-from data.ids import OsdId
-from data.log.memory import MemoryLog
-from data.store.sqlite import SqliteStore
-from service.changes import Kind
-from service.house import House, Ports
-from service.rest import listing
-from service.rest.listing import Listing
-from service.rest.osds import OsdPage, _listing
-from service.settings import ServiceTable, Settings
+from predrain.actions.policy import Policy
+from predrain.data.drain import JournalEntry
+from predrain.data.ids import OsdId
+from predrain.data.log.memory import MemoryLog
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.changes import Kind
+from predrain.service.house import House, Ports
+from predrain.service.rest import listing
+from predrain.service.rest.listing import Listing
+from predrain.service.rest.osds import OsdPage, _listing
+from predrain.service.settings import ServiceTable, Settings
 from tests.service.conftest import NOON, SetClock, Site, smart_reading
 from tests.service.test_drains import World, proposed, seated, site, world  # noqa: F401  (fixtures of a house over a cluster)
 from tests.service.test_worker import work

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from service.access.book import Book, Kind
-from service.rest import causes, once
-from service.rest.once import ROOM
-from service.tokens import Scope
+from predrain.service.access.book import Book, Kind
+from predrain.service.rest import causes, once
+from predrain.service.rest.once import ROOM
+from predrain.service.tokens import Scope
 from tests.service.conftest import Place, Serve, Site, shut
 
 WISH = {"hours": 8, "why": "firmware", "host": "stor-01"}

@@ -12,12 +12,12 @@ import httpx2
 import msgspec
 import pytest
 
-from data.store.faults import StoreBusy
-from service.changes import Kind
-from service.house import House
-from service.rest import status
-from service.rest.listing import Listing
-from service.tally import Tally, tally
+from predrain.data.store.faults import StoreBusy
+from predrain.service.changes import Kind
+from predrain.service.house import House
+from predrain.service.rest import status
+from predrain.service.rest.listing import Listing
+from predrain.service.tally import Tally, tally
 from tests.service.conftest import Serve, Site, smart_reading
 from tests.service.test_worker import work
 

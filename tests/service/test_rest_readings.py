@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from data.ids import DeviceId
-from data.log.memory import MemoryLog
-from data.log.port import LogFull, Record, Topic
-from data.reading import Unreadable
+from predrain.data.ids import DeviceId
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import LogFull, Record, Topic
+from predrain.data.reading import Unreadable
 from tests.service.conftest import NOON, Place, Serve, Site, envelope, shut, smart_reading, week_of
 from tests.service.test_worker import work
 
@@ -202,7 +202,7 @@ class FullDisk:
 def test_a_full_disk_under_the_log_is_a_503_that_says_so_and_what_was_accepted_is_safe(
     place: Place, serve: Serve
 ) -> None:
-    from data.log.sqlite import SqliteLog
+    from predrain.data.log.sqlite import SqliteLog
 
     log = FullDisk(SqliteLog(place.state.log))
     house = place.house(log=log)  # type: ignore[arg-type]

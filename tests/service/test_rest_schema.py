@@ -13,8 +13,8 @@ from schemathesis import GenerationMode
 from schemathesis.checks import negative_data_rejection, positive_data_acceptance
 from schemathesis.core.failures import Failure, FailureGroup
 
-from service.rest.app import create_app
-from service.tokens import gather
+from predrain.service.rest.app import create_app
+from predrain.service.tokens import gather
 from tests.service.conftest import Place, week_of
 from tests.service.test_drains import World, made
 from tests.service.test_worker import work

@@ -9,21 +9,21 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from data.drain import JournalEntry
-from data.ids import HostName, OsdId
-from data.log.port import Record, Topic
-from data.log.sqlite import SqliteLog
-from data.outlook import Status
-from data.reading import LatencySummary
-from data.windows import Windows
-from service import memory, retention
-from service.access.audit import AUDIT
-from service.draining.timeline import Sample, record
-from service.house import House
-from service.lifecycle.book import LifeBook
-from service.retention import Dropped
-from service.scoring.deadletters import standing
-from service.settings import RetentionTable
+from predrain.data.drain import JournalEntry
+from predrain.data.ids import HostName, OsdId
+from predrain.data.log.port import Record, Topic
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.outlook import Status
+from predrain.data.reading import LatencySummary
+from predrain.data.windows import Windows
+from predrain.service import memory, retention
+from predrain.service.access.audit import AUDIT
+from predrain.service.draining.timeline import Sample, record
+from predrain.service.house import House
+from predrain.service.lifecycle.book import LifeBook
+from predrain.service.retention import Dropped
+from predrain.service.scoring.deadletters import standing
+from predrain.service.settings import RetentionTable
 from tests.deadlines import idle_seconds
 from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
 from tests.service.test_disk_lives import OLD, replace_disk

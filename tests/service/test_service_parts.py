@@ -9,27 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.simulated import SimulatedCluster
-from actions.policy import Policy
-from actions.requests import NotLeading
-from data.drain import Drain, DrainState, Intent
-from data.ids import DeviceId, OsdId
-from data.log.memory import MemoryLog
-from data.outcome import Fate
-from data.reading import Reading
-from data.store.sqlite import SqliteStore
-from service import live
-from service.changes import Kind
-from service.cli import main
-from service.draining import seals
-from service.draining.onlooking import NeverMine, onlooking
-from service.draining.wishes import Unheard
-from service.house import House, Ports
-from service.live import Live
-from service.parts import CONTROLLING, SERVING, SHARING, Parts
-from service.scoring import succession
-from service.scoring.bundled import BundledForecaster
-from service.settings import Settings
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.policy import Policy
+from predrain.actions.requests import NotLeading
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.log.memory import MemoryLog
+from predrain.data.outcome import Fate
+from predrain.data.reading import Reading
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service import live
+from predrain.service.changes import Kind
+from predrain.service.cli import main
+from predrain.service.draining import seals
+from predrain.service.draining.onlooking import NeverMine, onlooking
+from predrain.service.draining.wishes import Unheard
+from predrain.service.house import House, Ports
+from predrain.service.live import Live
+from predrain.service.parts import CONTROLLING, SERVING, SHARING, Parts
+from predrain.service.scoring import succession
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.settings import Settings
 from tests.actions.made_keep import KeepInMemory
 from tests.service.conftest import Place, Serve, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, seated

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from cyclopts import App
 
-from actions.cost import DeathCosts
-from actions.policy import Policy
-from service.cli import main
-from service.limits import PolicyTable
-from service.settings import BadSettings, keys, load, read_policy
+from predrain.actions.cost import DeathCosts
+from predrain.actions.policy import Policy
+from predrain.service.cli import main
+from predrain.service.limits import PolicyTable
+from predrain.service.settings import BadSettings, keys, load, read_policy
 from tests.service.conftest import NOON
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
@@ -204,7 +204,7 @@ def test_config_check_refuses_what_the_service_would_not_start_with(
 
 
 def test_every_command_is_in_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
-    from service.cli import app
+    from predrain.service.cli import app
 
     text = (DOCS / "cli.md").read_text()
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from data.ids import DeviceId
-from data.outcome import Fate, Outcome
-from data.scorebook import Scorebook
-from models.experience import FleetExperience
-from service.house import House
-from service.parts import CONTROLLING, EVERYTHING, SERVING, SHARING, WORKING
-from service.scoring import succession
-from service.scoring.bundled import BundledForecaster
-from service.scoring.fleet_experience import load_experience
-from service.scoring.scorer import RELEARN
+from predrain.data.ids import DeviceId
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.scorebook import Scorebook
+from predrain.models.experience import FleetExperience
+from predrain.service.house import House
+from predrain.service.parts import CONTROLLING, EVERYTHING, SERVING, SHARING, WORKING
+from predrain.service.scoring import succession
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.fleet_experience import load_experience
+from predrain.service.scoring.scorer import RELEARN
 from tests.service.conftest import shut, smart_reading, week_of
 from tests.service.test_service_parts import Premises
 from tests.service.test_worker import work

@@ -11,22 +11,22 @@ from random import Random
 
 import pytest
 
-from data.log.memory import MemoryLog
-from data.log.port import Log, Record, Topic
-from data.outlook import Outlook, Status
-from data.reading import Reading
-from data.store.faults import StoreAway
-from data.store.port import Store
-from data.store.sqlite import SqliteStore
-from data.wire import decode
-from service.alerts import Announcements
-from service.fleet import Fleet
-from service.memory import recall_announcements
-from service.scoring import worker
-from service.scoring.bundled import BundledForecaster
-from service.scoring.latest import Gist
-from service.scoring.sender import Sender
-from service.scoring.worker import Worker
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import Log, Record, Topic
+from predrain.data.outlook import Outlook, Status
+from predrain.data.reading import Reading
+from predrain.data.store.faults import StoreAway
+from predrain.data.store.port import Store
+from predrain.data.store.sqlite import SqliteStore
+from predrain.data.wire import decode
+from predrain.service.alerts import Announcements
+from predrain.service.fleet import Fleet
+from predrain.service.memory import recall_announcements
+from predrain.service.scoring import worker
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.latest import Gist
+from predrain.service.scoring.sender import Sender
+from predrain.service.scoring.worker import Worker
 from tests.service.conftest import NOON, SetClock, smart_reading
 from tests.service.parted import Member, Partitions
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from data.refusal import Refusal
-from data.store.port import AUDIT
-from data.store.sqlite import SqliteStore
-from service.access.book import Book, Kind
-from service.backup.restoring import restore
-from service.backup.signing import Authority, NotTrusted, Trust, classify_contents, signing_key
-from service.backup.taking import take
-from service.cli import main
-from service.state import StateDir
-from service.tokens import Scope
+from predrain.data.refusal import Refusal
+from predrain.data.store.port import AUDIT
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.access.book import Book, Kind
+from predrain.service.backup.restoring import restore
+from predrain.service.backup.signing import Authority, NotTrusted, Trust, classify_contents, signing_key
+from predrain.service.backup.taking import take
+from predrain.service.cli import main
+from predrain.service.state import StateDir
+from predrain.service.tokens import Scope
 from tests.attack.backup import _members, _packed, plant_a_token
 from tests.service.conftest import NOON, SetClock
 

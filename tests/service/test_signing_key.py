@@ -11,25 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from actions.ceph_mgr.predrain.signing import sign_text, verify_text
-from actions.cluster.keep import ConfigKeys
-from actions.cluster.signed_keys import SignedKeys
-from actions.copies import name_of, written
-from data.store.sqlite import MEMORY, SqliteStore
-from service import up
-from service.access.audit import AUDIT
-from service.cli import main
-from service.examining import ceph as examined
-from service.live import make_live_cluster
-from service.settings import CephTable, ServiceTable, Settings
-from service.signing_key import (
+from predrain.actions.ceph_mgr.predrain.signing import sign_text, verify_text
+from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.signed_keys import SignedKeys
+from predrain.actions.copies import name_of, written
+from predrain.data.store.sqlite import MEMORY, SqliteStore
+from predrain.service import up
+from predrain.service.access.audit import AUDIT
+from predrain.service.cli import main
+from predrain.service.examining import ceph as examined
+from predrain.service.live import make_live_cluster
+from predrain.service.settings import CephTable, ServiceTable, Settings
+from predrain.service.signing_key import (
     SigningKeyUnusable,
     find_key_file,
     find_or_make_signing_key,
     find_signing_key,
     read_signing_key,
 )
-from service.state import StateDir
+from predrain.service.state import StateDir
 from tests.actions.made_channel import MonInMemory
 from tests.actions.made_keep import SIGNING_KEY
 from tests.actions.test_copies import whole_drain
@@ -148,7 +148,7 @@ def test_without_a_cluster_no_key_is_made(
     state: StateDir, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("CEPH_CONF", raising=False)
-    monkeypatch.setattr("service.live.ETC", tmp_path)
+    monkeypatch.setattr("predrain.service.live.ETC", tmp_path)
     store = SqliteStore(MEMORY)
     assert up._leading(Settings(service=ServiceTable(state=state.path)), store) is None
     assert not state.signing_key.exists()
@@ -165,7 +165,7 @@ def mon(monkeypatch: pytest.MonkeyPatch) -> ClosableMon:
     texts = {name_of(drain): written(drain), "steps": "7 elder", "requests/5": "{}", "halt": "smoke"}
     texts["ended"] = sign_text(SIGNING_KEY, "ended", "osd.9-x 3 cancelled")
     made = ClosableMon({f"predrain/{name}": text.encode() for name, text in texts.items()})
-    monkeypatch.setattr("service.cli.adopt.connected", lambda _: made)
+    monkeypatch.setattr("predrain.service.cli.adopt.connected", lambda _: made)
     return made
 
 

@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
-from data.outcome import Fate, Outcome
-from service.cli import main
-from service.lifecycle.keeping import keep_lives
-from service.lifecycle.slots import find_stays
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
+from predrain.data.outcome import Fate, Outcome
+from predrain.service.cli import main
+from predrain.service.lifecycle.keeping import keep_lives
+from predrain.service.lifecycle.slots import find_stays
 from tests.service.conftest import Place, Site, smart_reading
 from tests.service.test_disk_lives import NEW, OLD, put_under_osd_0, replace_disk
 from tests.service.test_drains import World, site, world

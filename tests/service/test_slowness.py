@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.view import ClusterView
-from data.ids import HostName, OsdId
-from data.reading import LatencySummary
-from data.store.sqlite import SqliteStore
-from data.windows import Windows
-from service.slowness import READ_EVERY, SlowOsds
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.ids import HostName, OsdId
+from predrain.data.reading import LatencySummary
+from predrain.data.store.sqlite import SqliteStore
+from predrain.data.windows import Windows
+from predrain.service.slowness import READ_EVERY, SlowOsds
 from tests.actions.made import wide_spec
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

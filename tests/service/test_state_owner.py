@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import main
+from predrain.service.cli import main
 
 NOBODY = 65534
 ROOT = Path(__file__).resolve().parents[2]

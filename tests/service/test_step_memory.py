@@ -7,14 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from data.log.memory import MemoryLog
-from data.log.port import Record, Topic
-from data.store.sqlite import SqliteStore
-from service.alerts import Announcements
-from service.fleet import Fleet
-from service.scoring.bundled import BundledForecaster
-from service.scoring.sender import Sender
-from service.scoring.worker import Worker
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import Record, Topic
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.alerts import Announcements
+from predrain.service.fleet import Fleet
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.sender import Sender
+from predrain.service.scoring.worker import Worker
 from tests.bench.stage import NOW, drives, reading
 from tests.service.conftest import SetClock
 

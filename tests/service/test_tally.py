@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from actions.cluster.view import ClusterView
-from data.ids import DeviceId
-from data.outlook import Outlook, Reason, Status
-from models.explain import CODES, FACTS
-from service.fleet import Sight
-from service.tally import BACKGROUND, WITHOUT_SYMPTOM, silent, tally
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook, Reason, Status
+from predrain.models.explain import CODES, FACTS
+from predrain.service.fleet import Sight
+from predrain.service.tally import BACKGROUND, WITHOUT_SYMPTOM, silent, tally
 from tests.service.conftest import NOON, Place, Serve, shut, smart_reading, week_of
 from tests.service.lives import standing_sight
 from tests.service.test_drains import seated
@@ -106,7 +106,7 @@ def test_a_disk_is_fresh_for_two_intervals_of_the_settings(
 
 
 def test_that_a_model_has_a_rate_is_no_symptom() -> None:
-    from models.explain.base_rate import CODE
+    from predrain.models.explain.base_rate import CODE
 
     assert {CODE, "as-sata"} == BACKGROUND
     assert BACKGROUND < WITHOUT_SYMPTOM

@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 import structlog
 
-from actions.cluster.dumps.devices import device_ls, osd_metadata
-from actions.leading import Lead
-from actions.petitions import ANSWERS, REQUESTS, Petitions
-from data.ids import DeviceId, OsdId
-from data.log.port import Delivered, Topic
-from data.outside_text import CUT_MARK, TEXT_FIELDS, TextField, is_clean
-from data.reading import Attribute, Reading, Smart, Unreadable
-from data.smart import Undecodable, decode
-from data.store.sqlite import SqliteStore
-from data.wire import DeadLetter, Poison
-from data.wire import decode as opened
-from service import logs
-from service.cli import main
-from service.telling.mail import Mail
+from predrain.actions.cluster.dumps.devices import device_ls, osd_metadata
+from predrain.actions.leading import Lead
+from predrain.actions.petitions import ANSWERS, REQUESTS, Petitions
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.log.port import Delivered, Topic
+from predrain.data.outside_text import CUT_MARK, TEXT_FIELDS, TextField, is_clean
+from predrain.data.reading import Attribute, Reading, Smart, Unreadable
+from predrain.data.smart import Undecodable, decode
+from predrain.data.store.sqlite import SqliteStore
+from predrain.data.wire import DeadLetter, Poison
+from predrain.data.wire import decode as opened
+from predrain.service import logs
+from predrain.service.cli import main
+from predrain.service.telling.mail import Mail
 from tests.actions.made_keep import KeepInMemory
 from tests.service.conftest import NOON, Place, Serve, Site, envelope, shut, smart_reading, week_of
 from tests.service.telling.test_channels import Post, post_office
@@ -323,7 +323,7 @@ def test_a_log_line_steers_no_terminal_whatever_is_logged(capsys: pytest.Capture
 
 def test_readings_of_older_logs_with_unclean_text_are_taken_and_cleaned(site: Site) -> None:
     """A worker finds them in the log, past the door."""
-    from data.log.port import Record
+    from predrain.data.log.port import Record
 
     sealed = envelope(site.house, identified(model=SHORT, firmware=SHORT * 200))
     site.house.log.append(Topic.READINGS, [Record(DeviceId("ST4000DM000_Z1"), json.dumps(sealed).encode())])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from data.drain import DrainState as S
-from service.examining import ceph
-from service.examining.finding import Finding
-from service.examining.unclaimed import list_likely_ours
-from service.settings import Settings
+from predrain.data.drain import DrainState as S
+from predrain.service.examining import ceph
+from predrain.service.examining.finding import Finding
+from predrain.service.examining.unclaimed import list_likely_ours
+from predrain.service.settings import Settings
 from tests.actions.made import wide_spec
 from tests.actions.recordings import CLEAN
 from tests.actions.run import Run

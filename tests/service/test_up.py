@@ -20,19 +20,19 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from data.log.port import Record, Topic
-from data.log.sqlite import SqliteLog
-from data.store.sqlite import SqliteStore
-from models.bundle import DEFAULT
-from service.cli import main
-from service.cli.client import Answered, Client
-from service.settings import Settings
-from service.state import StateDir, StateInUse
-from service.tokens import TokenFileOpen, gather
+from predrain.data.log.port import Record, Topic
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.store.sqlite import SqliteStore
+from predrain.models.bundle import DEFAULT
+from predrain.service.cli import main
+from predrain.service.cli.client import Answered, Client
+from predrain.service.settings import Settings
+from predrain.service.state import StateDir, StateInUse
+from predrain.service.tokens import TokenFileOpen, gather
 from tests.deadlines import idle_seconds
 from tests.service.conftest import INGEST_TOKEN, smart_reading
 
-PREDRAIN = (sys.executable, "-c", "from service.cli import run; run()")
+PREDRAIN = (sys.executable, "-c", "from predrain.service.cli import run; run()")
 
 
 @contextlib.contextmanager
@@ -88,7 +88,7 @@ def test_it_answers_scores_what_comes_in_and_ends_though_somebody_listens(tmp_pa
 
 
 def _envelope(now: datetime) -> bytes:
-    from data.wire import encode
+    from predrain.data.wire import encode
 
     return encode(smart_reading("UP", now), producer="test", sequence=0, sent_at=now)
 
@@ -319,10 +319,10 @@ def test_a_drain_without_a_cluster_is_done_in_part(
 def test_dead_letters_are_listed_and_sent_again_with_the_service_down(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from data.clock import SystemClock
-    from data.log.port import Delivered
-    from data.wire import DeadLetter
-    from service.scoring.sender import Sender
+    from predrain.data.clock import SystemClock
+    from predrain.data.log.port import Delivered
+    from predrain.data.wire import DeadLetter
+    from predrain.service.scoring.sender import Sender
 
     state = StateDir(tmp_path / "state").make()
     log = SqliteLog(state.log)
@@ -355,7 +355,9 @@ def test_the_doctor_names_what_is_wrong_and_the_cure(
 @pytest.mark.slow
 def test_heavy_packages_are_not_imported_before_the_first_answer() -> None:
     heavy = "{'numpy', 'lightgbm', 'duckdb', 'pandas', 'sklearn', 'scipy', 'pyarrow'}"
-    code = f"import sys, service.up, service.cli.up; print(sorted({heavy} & set(sys.modules)))"
+    code = (
+        f"import sys, predrain.service.up, predrain.service.cli.up; print(sorted({heavy} & set(sys.modules)))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path.cwd()
     )
@@ -363,7 +365,7 @@ def test_heavy_packages_are_not_imported_before_the_first_answer() -> None:
 
 
 def test_settings_of_the_command_line_win(tmp_path: Path) -> None:
-    from service.cli.up import with_options
+    from predrain.service.cli.up import with_options
 
     settings = with_options(Settings(), host=None, port=9, state=tmp_path)
     assert (settings.service.host, settings.service.port, settings.service.state) == (

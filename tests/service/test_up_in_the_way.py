@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from data.log.port import Record, Topic
-from data.log.sqlite import SqliteLog
-from data.store.sqlite import SqliteStore
-from service.cli import main
-from service.state import StateDir
+from predrain.data.log.port import Record, Topic
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.cli import main
+from predrain.service.state import StateDir
 from tests.service.conftest import smart_reading
 
 PAGE = 4096

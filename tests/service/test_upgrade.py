@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from data.drain import DrainState
-from data.ids import DeviceId
-from data.log.port import Topic
-from data.log.sqlite import SqliteLog
-from data.outcome import Fate
-from data.outlook import Status
-from data.store import schema
-from data.store.sqlite import SqliteStore
-from service.scoring.worker import GROUP
-from service.state import StateDir
-from service.telling.teller import silences_of
+from predrain.data.drain import DrainState
+from predrain.data.ids import DeviceId
+from predrain.data.log.port import Topic
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.outcome import Fate
+from predrain.data.outlook import Status
+from predrain.data.store import schema
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.scoring.worker import GROUP
+from predrain.service.state import StateDir
+from predrain.service.telling.teller import silences_of
 from tests.conftest import ROOT
 from tests.service.conftest import NOON, Place, shut
 from tests.service.test_drains import ClusterClock, Seated, World, seated

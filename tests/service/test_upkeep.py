@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
-from models.drift import FamilyDrift, Shift
-from models.standing import Calibrated, Comparison, Standing
-from service.house import House
-from service.rest.metrics import registry_of
-from service.scoring.watch import Cause, Health, concerns_of
+from predrain.models.drift import FamilyDrift, Shift
+from predrain.models.standing import Calibrated, Comparison, Standing
+from predrain.service.house import House
+from predrain.service.rest.metrics import registry_of
+from predrain.service.scoring.watch import Cause, Health, concerns_of
 from tests.service.conftest import NOON, Place, shut
 
 RULES = Path(__file__).parents[2] / "deploy" / "prometheus" / "forecast.yml"

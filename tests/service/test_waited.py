@@ -8,8 +8,8 @@ from importlib import import_module
 
 import pytest
 
-from data.drain import DrainState
-from service.cli import main
+from predrain.data.drain import DrainState
+from predrain.service.cli import main
 from tests.service.conftest import Place, Serve, Site
 from tests.service.test_drains import World, made
 
@@ -62,6 +62,6 @@ def test_who_waits_for_a_drain_hears_what_holds_it_in_any_state(
     monkeypatch: pytest.MonkeyPatch,
     held: DrainState,
 ) -> None:
-    monkeypatch.setattr(import_module("service.cli.watching"), "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(import_module("predrain.service.cli.watching"), "PATIENCE_SECONDS", 0.2)
     assert waited(world, site, place, halted_in=held) == 3
     assert "Halted: switch maintenance" in capsys.readouterr().err

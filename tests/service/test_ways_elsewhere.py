@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import pytest
 
-from actions.petitions import Petition, Petitions, Wish, fulfilled
-from data.drain import DrainState, GivenUp, Insistence
-from data.store.port import AUDIT
-from service.draining import seals
-from service.draining.control import Control
-from service.draining.wishes import RefusedElsewhere
+from predrain.actions.petitions import Petition, Petitions, Wish, fulfilled
+from predrain.data.drain import DrainState, GivenUp, Insistence
+from predrain.data.store.port import AUDIT
+from predrain.service.draining import seals
+from predrain.service.draining.control import Control
+from predrain.service.draining.wishes import RefusedElsewhere
 from tests.actions.made import a_drain
 from tests.actions.made_keep import KeepInMemory
 from tests.service.test_requests_elsewhere import CALLER, Company

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.ids import DeviceId
-from data.log.memory import MemoryLog
-from data.log.port import Delivered, Record, Topic
-from data.outlook import Outlook, Status
-from data.store.faults import StoreBusy
-from data.store.sqlite import SqliteStore
-from data.wire import DeadLetter, decode
-from features.state import DriveState
-from service.house import House
-from service.scoring.deadletters import replay, standing
+from predrain.data.ids import DeviceId
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import Delivered, Record, Topic
+from predrain.data.outlook import Outlook, Status
+from predrain.data.store.faults import StoreBusy
+from predrain.data.store.sqlite import SqliteStore
+from predrain.data.wire import DeadLetter, decode
+from predrain.features.state import DriveState
+from predrain.service.house import House
+from predrain.service.scoring.deadletters import replay, standing
 from tests.service.conftest import NOON, Place, SetClock, shut, smart_reading, week_of
 
 
@@ -106,11 +106,11 @@ def test_outlooks_do_not_depend_on_how_readings_were_batched(sizes: list[int], p
 
 
 def _scored(readings: list, sizes: list[int]) -> object:
-    from service.alerts import Announcements
-    from service.fleet import Fleet
-    from service.scoring.bundled import BundledForecaster
-    from service.scoring.sender import Sender
-    from service.scoring.worker import Worker
+    from predrain.service.alerts import Announcements
+    from predrain.service.fleet import Fleet
+    from predrain.service.scoring.bundled import BundledForecaster
+    from predrain.service.scoring.sender import Sender
+    from predrain.service.scoring.worker import Worker
 
     clock, log, store = SetClock(), MemoryLog(), SqliteStore(":memory:")
     sender = Sender("test", clock)

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from actions.policy import Policy
-from actions.worth import HERE
-from models.calibrate import Thresholds
-from models.evaluate import Scores, Truth, read_scores, read_truth
-from service.settings import BadSettings, read_policy
-from service.worth import SIZE_BYTES, TB, replayed, sizes_of, worth_of_scores
+from predrain.actions.policy import Policy
+from predrain.actions.worth import HERE
+from predrain.models.calibrate import Thresholds
+from predrain.models.evaluate import Scores, Truth, read_scores, read_truth
+from predrain.service.settings import BadSettings, read_policy
+from predrain.service.worth import SIZE_BYTES, TB, replayed, sizes_of, worth_of_scores
 
 FIRST = date(2018, 5, 1)
 DAYS = 61

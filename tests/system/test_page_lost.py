@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Request, expect
 
-from data.clock import SystemClock
-from data.ids import DeviceId, HostName
-from data.reading import Counters, Identity, Protocol, Reading, Smart
-from service.scoring.sender import Sender
+from predrain.data.clock import SystemClock
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
+from predrain.service.scoring.sender import Sender
 from tests.deadlines import idle_seconds
 from tests.system.browsing import DESK, Opened, chromium
 

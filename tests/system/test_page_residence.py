@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from data.clock import SystemClock
-from data.ids import HostName
-from service.scoring.sender import Sender
+from predrain.data.clock import SystemClock
+from predrain.data.ids import HostName
+from predrain.service.scoring.sender import Sender
 from tests.attack.target import Target, running_service
 from tests.service.conftest import smart_reading
 from tests.system.browsing import DESK, PHONE, Opened, fits, picture, settled, violations

@@ -2,9 +2,9 @@
 sentence that says what was not understood.
 """
 
-from actions.cluster.dumps.answers import Answers, Question, asked
-from actions.cluster.dumps.decoding import NotUnderstood
-from actions.cluster.dumps.questions import QUESTIONS
-from actions.cluster.dumps.reader import Reader
+from predrain.actions.cluster.dumps.answers import Answers, Question, asked
+from predrain.actions.cluster.dumps.decoding import NotUnderstood
+from predrain.actions.cluster.dumps.questions import QUESTIONS
+from predrain.actions.cluster.dumps.reader import Reader
 
 __all__ = ["QUESTIONS", "Answers", "NotUnderstood", "Question", "Reader", "asked"]

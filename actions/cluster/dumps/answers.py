@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from actions.cluster.channel import Argument, Channel
+from predrain.actions.cluster.channel import Argument, Channel
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from actions.cluster.dumps.decoding import decoded
-from data.ids import OsdId
-from data.outside_text import CLUSTER_NAME, clean_identifier, clean_text
+from predrain.actions.cluster.dumps.decoding import decoded
+from predrain.data.ids import OsdId
+from predrain.data.outside_text import CLUSTER_NAME, clean_identifier, clean_text
 
 _VERSION = re.compile(r"ceph version (\S+) \(\S+\) (\w+) \(")
 _DAEMONS = ("mon", "mgr", "osd")

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from data.refusal import Refusal
+from predrain.data.refusal import Refusal
 
 T = TypeVar("T")
 

@@ -9,10 +9,10 @@ from datetime import datetime
 
 import msgspec
 
-from actions.cluster.dumps.decoding import decoded
-from actions.cluster.dumps.pg_dump import instant
-from data.ids import DeviceId, HostName, OsdId
-from data.outside_text import CLUSTER_NAME, clean_identifier
+from predrain.actions.cluster.dumps.decoding import decoded
+from predrain.actions.cluster.dumps.pg_dump import instant
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.outside_text import CLUSTER_NAME, clean_identifier
 
 _NEXT_ID = re.compile(r",(?=[^,=]+=)")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from actions.cluster.dumps.decoding import decoded, within
-from data.ids import OsdId
+from predrain.actions.cluster.dumps.decoding import decoded, within
+from predrain.data.ids import OsdId
 
 _NAME = "osd_df"
 _KIB = 1024

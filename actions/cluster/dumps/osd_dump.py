@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from actions.cluster.dumps.decoding import decoded, not_understood, within
-from actions.cluster.view import Pool, StretchMode
-from data.ids import OsdId, PgId
-from data.outside_text import CLUSTER_NAME, clean_identifier
+from predrain.actions.cluster.dumps.decoding import decoded, not_understood, within
+from predrain.actions.cluster.view import Pool, StretchMode
+from predrain.data.ids import OsdId, PgId
+from predrain.data.outside_text import CLUSTER_NAME, clean_identifier
 
 _NAME = "osd_dump"
 _ERASURE = 3

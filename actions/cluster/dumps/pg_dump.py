@@ -10,11 +10,11 @@ from functools import lru_cache
 
 import msgspec
 
-from actions.cluster.dumps.decoding import decoded, not_understood, within
-from actions.cluster.dumps.osd_dump import OsdDump
-from actions.cluster.view import Pg, Pool
-from actions.crush.map import ITEM_NONE
-from data.ids import PgId
+from predrain.actions.cluster.dumps.decoding import decoded, not_understood, within
+from predrain.actions.cluster.dumps.osd_dump import OsdDump
+from predrain.actions.cluster.view import Pg, Pool
+from predrain.actions.crush.map import ITEM_NONE
+from predrain.data.ids import PgId
 
 _NOBODY = frozenset({ITEM_NONE, -1})
 """What stands in a set's place where no OSD is."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from actions.cluster.channel import Argument
-from actions.cluster.dumps.answers import Question
-from data.ids import OsdId
+from predrain.actions.cluster.channel import Argument
+from predrain.actions.cluster.dumps.answers import Question
+from predrain.data.ids import OsdId
 
 _MINUTE, _TEN_MINUTES = timedelta(minutes=1), timedelta(minutes=10)
 

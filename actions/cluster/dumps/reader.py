@@ -7,20 +7,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from actions.cluster.dumps.answers import Answers, Question
-from actions.cluster.dumps.daemons import active_mgr, balancer_active, health, read_errors, running, upgrading
-from actions.cluster.dumps.decoding import Kept, not_answered, not_understood
-from actions.cluster.dumps.devices import Body, DeviceList, Parts, device_ls, osd_metadata, parts
-from actions.cluster.dumps.osd_df import Fill, osd_df
-from actions.cluster.dumps.osd_dump import OsdDump, osd_dump
-from actions.cluster.dumps.pg_dump import Heard, PgTable, heard, rows
-from actions.cluster.dumps.questions import EACH_LOOK, PG_BRIEF, PG_DUMP, PG_SUM, SELDOM
-from actions.cluster.dumps.schedule import BRIEF_ABOVE, Schedule
-from actions.cluster.dumps.settings import config_dump, scheduler, self_heal, shown_scheduler
-from actions.cluster.dumps.tree import Tree, tree
-from actions.cluster.port import Command
-from actions.cluster.view import ClusterView, Osd
-from data.ids import HostName, OsdId
+from predrain.actions.cluster.dumps.answers import Answers, Question
+from predrain.actions.cluster.dumps.daemons import (
+    active_mgr,
+    balancer_active,
+    health,
+    read_errors,
+    running,
+    upgrading,
+)
+from predrain.actions.cluster.dumps.decoding import Kept, not_answered, not_understood
+from predrain.actions.cluster.dumps.devices import Body, DeviceList, Parts, device_ls, osd_metadata, parts
+from predrain.actions.cluster.dumps.osd_df import Fill, osd_df
+from predrain.actions.cluster.dumps.osd_dump import OsdDump, osd_dump
+from predrain.actions.cluster.dumps.pg_dump import Heard, PgTable, heard, rows
+from predrain.actions.cluster.dumps.questions import EACH_LOOK, PG_BRIEF, PG_DUMP, PG_SUM, SELDOM
+from predrain.actions.cluster.dumps.schedule import BRIEF_ABOVE, Schedule
+from predrain.actions.cluster.dumps.settings import config_dump, scheduler, self_heal, shown_scheduler
+from predrain.actions.cluster.dumps.tree import Tree, tree
+from predrain.actions.cluster.port import Command
+from predrain.actions.cluster.view import ClusterView, Osd
+from predrain.data.ids import HostName, OsdId
 
 _NEVER = datetime.fromtimestamp(0, UTC)
 _CLOCK_LOOKS = 6

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from actions.cluster.dumps.answers import Answers, Question
-from actions.cluster.dumps.questions import (
+from predrain.actions.cluster.dumps.answers import Answers, Question
+from predrain.actions.cluster.dumps.questions import (
     EACH_LOOK,
     PG_BRIEF,
     PG_DUMP,
@@ -15,10 +15,17 @@ from actions.cluster.dumps.questions import (
     running_scheduler,
     whole_rows,
 )
-from actions.cluster.port import Command, CrushReweight, PrimaryAffinity, RemoveUpmap, Reweight, SetUpmap
-from actions.cluster.view import ClusterView
-from data.clock import lately
-from data.ids import OsdId
+from predrain.actions.cluster.port import (
+    Command,
+    CrushReweight,
+    PrimaryAffinity,
+    RemoveUpmap,
+    Reweight,
+    SetUpmap,
+)
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.clock import lately
+from predrain.data.ids import OsdId
 
 BRIEF_ABOVE = 2048
 """PGs. Up to here a full dump costs the mgr at most 0.13 s of processor a look (measured: 0.035 ms a PG on Reef, 0.06

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from actions.cluster.dumps.decoding import decoded
-from actions.cluster.view import BALANCER, PROPOSE_INTERVAL
-from data.ids import OsdId
+from predrain.actions.cluster.dumps.decoding import decoded
+from predrain.actions.cluster.view import BALANCER, PROPOSE_INTERVAL
+from predrain.data.ids import OsdId
 
 QUEUE = "osd_op_queue"
 _SELF_HEAL = "mgr/devicehealth/self_heal"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from actions.cluster.dumps.decoding import LARGEST, not_understood
-from actions.crush.dump import UnreadableCrushDump, crush_of_dump
-from actions.crush.map import CrushMap
-from data.ids import HostName, OsdId
+from predrain.actions.cluster.dumps.decoding import LARGEST, not_understood
+from predrain.actions.crush.dump import UnreadableCrushDump, crush_of_dump
+from predrain.actions.crush.map import CrushMap
+from predrain.data.ids import HostName, OsdId
 
 _NAME = "osd_crush_dump"
 _DEEPEST = 64

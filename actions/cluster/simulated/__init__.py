@@ -7,10 +7,10 @@ and statistics follow what was measured on real clusters, splits and merges of P
 It does not model: writes that fill the cluster, scrubs, more than one monitor.
 """
 
-from actions.cluster.simulated.client import ClientLoad
-from actions.cluster.simulated.cluster import SimulatedCluster, Truth
-from actions.cluster.simulated.pg import PgTruth
-from actions.cluster.simulated.spec import (
+from predrain.actions.cluster.simulated.client import ClientLoad
+from predrain.actions.cluster.simulated.cluster import SimulatedCluster, Truth
+from predrain.actions.cluster.simulated.pg import PgTruth
+from predrain.actions.cluster.simulated.spec import (
     ClusterSpec,
     OsdSpec,
     Physics,

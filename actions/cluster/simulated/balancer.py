@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from actions.cluster.simulated.osdmap import OsdMap
-from actions.crush.map import ITEM_NONE
-from data.ids import PgId
+from predrain.actions.cluster.simulated.osdmap import OsdMap
+from predrain.actions.crush.map import ITEM_NONE
+from predrain.data.ids import PgId
 
 _DEVIATION = 5
 _PER_ROUND = 2

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from actions.cluster.simulated.spec import Physics
+from predrain.actions.cluster.simulated.spec import Physics
 
 _SLOW_OP_SECONDS = 0.25
 _HOUR = 3600.0

@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from actions.cluster.port import Answer, Command
-from actions.cluster.simulated.client import ClientLoad, Clients
-from actions.cluster.simulated.devicehealth import DeviceHealth
-from actions.cluster.simulated.events import Timeline
-from actions.cluster.simulated.lifecycle import Lifecycle
-from actions.cluster.simulated.mgr import Mgr
-from actions.cluster.simulated.mon import Mon
-from actions.cluster.simulated.osdmap import OsdMap
-from actions.cluster.simulated.pg import PgTruth
-from actions.cluster.simulated.pools import PoolChanges
-from actions.cluster.simulated.recovery import Limits
-from actions.cluster.simulated.spec import ClusterSpec, OsdSpec
-from actions.cluster.view import ClusterView, Pg
-from actions.crush.choose import FULL_WEIGHT
-from data.ids import DeviceId, OsdId, PgId
+from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.simulated.client import ClientLoad, Clients
+from predrain.actions.cluster.simulated.devicehealth import DeviceHealth
+from predrain.actions.cluster.simulated.events import Timeline
+from predrain.actions.cluster.simulated.lifecycle import Lifecycle
+from predrain.actions.cluster.simulated.mgr import Mgr
+from predrain.actions.cluster.simulated.mon import Mon
+from predrain.actions.cluster.simulated.osdmap import OsdMap
+from predrain.actions.cluster.simulated.pg import PgTruth
+from predrain.actions.cluster.simulated.pools import PoolChanges
+from predrain.actions.cluster.simulated.recovery import Limits
+from predrain.actions.cluster.simulated.spec import ClusterSpec, OsdSpec
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.crush.choose import FULL_WEIGHT
+from predrain.data.ids import DeviceId, OsdId, PgId
 
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 

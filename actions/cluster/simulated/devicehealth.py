@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from actions.cluster.simulated.events import Timeline
-from data.ids import DeviceId, OsdId
+from predrain.actions.cluster.simulated.events import Timeline
+from predrain.data.ids import DeviceId, OsdId
 
 _LOOKS_EVERY_SECONDS = 600.0
 _OUT_BELOW = timedelta(weeks=4)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 
-from actions.cluster.simulated.client import Clients
-from actions.cluster.simulated.events import Timeline
-from actions.cluster.simulated.osdmap import OsdMap
-from actions.cluster.simulated.pg import PgTruth, PlacementGroup
-from actions.cluster.simulated.recovery import Limits, Recovery
-from actions.cluster.simulated.spec import ClusterSpec
-from actions.cluster.view import Pool
-from data.ids import PgId
+from predrain.actions.cluster.simulated.client import Clients
+from predrain.actions.cluster.simulated.events import Timeline
+from predrain.actions.cluster.simulated.osdmap import OsdMap
+from predrain.actions.cluster.simulated.pg import PgTruth, PlacementGroup
+from predrain.actions.cluster.simulated.recovery import Limits, Recovery
+from predrain.actions.cluster.simulated.spec import ClusterSpec
+from predrain.actions.cluster.view import Pool
+from predrain.data.ids import PgId
 
 
 class Lifecycle:

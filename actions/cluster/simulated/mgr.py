@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
 
-from actions.cluster.simulated.events import Timeline
-from actions.cluster.simulated.spec import Physics
-from actions.cluster.view import Pg
-from data.ids import PgId
+from predrain.actions.cluster.simulated.events import Timeline
+from predrain.actions.cluster.simulated.spec import Physics
+from predrain.actions.cluster.view import Pg
+from predrain.data.ids import PgId
 
 _CLEAN = frozenset({"active", "clean"})
 _UNKNOWN = frozenset({"unknown"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
-from actions.cluster.port import (
+from predrain.actions.cluster.port import (
     Answer,
     Balancer,
     ClusterUnreachable,
@@ -22,16 +22,16 @@ from actions.cluster.port import (
     SetUpmap,
     WithdrawLife,
 )
-from actions.cluster.simulated.balancer import refill
-from actions.cluster.simulated.devicehealth import DeviceHealth
-from actions.cluster.simulated.events import Timeline
-from actions.cluster.simulated.mgr import Mgr
-from actions.cluster.simulated.osdmap import OsdMap, fixed_reweight
-from actions.cluster.simulated.pg import PlacementGroup
-from actions.cluster.simulated.spec import ClusterSpec, OsdSpec
-from actions.cluster.view import BALANCER, PROPOSE_INTERVAL, ClusterView, Osd
-from actions.crush.choose import FULL_WEIGHT
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.simulated.balancer import refill
+from predrain.actions.cluster.simulated.devicehealth import DeviceHealth
+from predrain.actions.cluster.simulated.events import Timeline
+from predrain.actions.cluster.simulated.mgr import Mgr
+from predrain.actions.cluster.simulated.osdmap import OsdMap, fixed_reweight
+from predrain.actions.cluster.simulated.pg import PlacementGroup
+from predrain.actions.cluster.simulated.spec import ClusterSpec, OsdSpec
+from predrain.actions.cluster.view import BALANCER, PROPOSE_INTERVAL, ClusterView, Osd
+from predrain.actions.crush.choose import FULL_WEIGHT
+from predrain.data.ids import OsdId, PgId
 
 FLAGS = frozenset(
     {"pause", "noup", "nodown", "noout", "noin", "nobackfill", "norebalance", "norecover", "noscrub"}

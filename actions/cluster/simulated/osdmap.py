@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from actions.cluster.simulated.spec import ClusterSpec
-from actions.cluster.view import Pool
-from actions.crush.choose import FULL_WEIGHT, Chooser, Ints
-from actions.crush.map import ITEM_NONE, CrushMap
-from actions.crush.place import led_by_affinity, upmapped
-from actions.crush.raw_sets import compute_raw_sets, find_placement_seeds
-from actions.crush.reweigh import with_crush_weight, without_osd
-from data.ids import OsdId, PgId, pg_id
+from predrain.actions.cluster.simulated.spec import ClusterSpec
+from predrain.actions.cluster.view import Pool
+from predrain.actions.crush.choose import FULL_WEIGHT, Chooser, Ints
+from predrain.actions.crush.map import ITEM_NONE, CrushMap
+from predrain.actions.crush.place import led_by_affinity, upmapped
+from predrain.actions.crush.raw_sets import compute_raw_sets, find_placement_seeds
+from predrain.actions.crush.reweigh import with_crush_weight, without_osd
+from predrain.data.ids import OsdId, PgId, pg_id
 
 
 class OsdMap:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from actions.cluster.view import Pg, Pool
-from actions.crush.map import ITEM_NONE
-from data.ids import PgId
+from predrain.actions.cluster.view import Pg, Pool
+from predrain.actions.crush.map import ITEM_NONE
+from predrain.data.ids import PgId
 
 Alive = Callable[[int], bool]
 """Whether an OSD is up."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from actions.cluster.simulated.events import Timeline
-from actions.cluster.simulated.lifecycle import Lifecycle
-from actions.cluster.simulated.mgr import Mgr
-from actions.cluster.simulated.osdmap import OsdMap, find_parent
-from actions.cluster.view import Pg, Pool
-from data.ids import PgId, pg_id
+from predrain.actions.cluster.simulated.events import Timeline
+from predrain.actions.cluster.simulated.lifecycle import Lifecycle
+from predrain.actions.cluster.simulated.mgr import Mgr
+from predrain.actions.cluster.simulated.osdmap import OsdMap, find_parent
+from predrain.actions.cluster.view import Pg, Pool
+from predrain.data.ids import PgId, pg_id
 
 _TICK_SECONDS = 2.0
 """`mgr_tick_period`."""

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from actions.cluster.simulated.events import Timeline
-from actions.cluster.simulated.pg import PlacementGroup
+from predrain.actions.cluster.simulated.events import Timeline
+from predrain.actions.cluster.simulated.pg import PlacementGroup
 
 _HEALING_WEIGHT = 2.1
 

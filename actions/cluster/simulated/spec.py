@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from actions.cluster.view import Pool
-from actions.crush.map import Bucket, CrushMap, Rule, RuleStep
-from data.ids import DeviceId, HostName, OsdId, PgId
+from predrain.actions.cluster.view import Pool
+from predrain.actions.crush.map import Bucket, CrushMap, Rule, RuleStep
+from predrain.data.ids import DeviceId, HostName, OsdId, PgId
 
 TIB = 1 << 40
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from actions.cluster.simulated.spec import ClusterSpec
-from actions.cluster.worlds.cisco import cisco, cisco_18tb
-from actions.cluster.worlds.cnaf import cnaf_sdds, cnaf_t1
-from actions.cluster.worlds.echo import echo
-from actions.cluster.worlds.osg import osg
-from actions.cluster.worlds.shapes import GB, TB, disks, levelled
-from actions.cluster.worlds.small import ec_no_spare, ec_two_a_host, tiny
-from data.refusal import Refusal
+from predrain.actions.cluster.simulated.spec import ClusterSpec
+from predrain.actions.cluster.worlds.cisco import cisco, cisco_18tb
+from predrain.actions.cluster.worlds.cnaf import cnaf_sdds, cnaf_t1
+from predrain.actions.cluster.worlds.echo import echo
+from predrain.actions.cluster.worlds.osg import osg
+from predrain.actions.cluster.worlds.shapes import GB, TB, disks, levelled
+from predrain.actions.cluster.worlds.small import ec_no_spare, ec_two_a_host, tiny
+from predrain.data.refusal import Refusal
 
 __all__ = ["GB", "TB", "WORLDS", "UnknownWorld", "cisco", "disks", "echo", "levelled", "tiny", "world"]
 

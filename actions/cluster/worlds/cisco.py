@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from actions.cluster.simulated.spec import ClusterSpec, PoolSpec
-from actions.cluster.view import Pool
-from actions.cluster.worlds.shapes import TB, disks, levelled
+from predrain.actions.cluster.simulated.spec import ClusterSpec, PoolSpec
+from predrain.actions.cluster.view import Pool
+from predrain.actions.cluster.worlds.shapes import TB, disks, levelled
 
 
 def cisco(seed: int) -> ClusterSpec:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from actions.cluster.simulated.spec import ClusterSpec, OsdSpec, PoolSpec
-from actions.cluster.view import Pool
-from actions.cluster.worlds.shapes import TB, class_tree, disks, named, sharing
-from data.ids import DeviceId, HostName, OsdId
+from predrain.actions.cluster.simulated.spec import ClusterSpec, OsdSpec, PoolSpec
+from predrain.actions.cluster.view import Pool
+from predrain.actions.cluster.worlds.shapes import TB, class_tree, disks, named, sharing
+from predrain.data.ids import DeviceId, HostName, OsdId
 
 _HDD_COPIES, _SSD_COPIES, _HDD_SHARDS = 2, 3, 4
 """Rule ids."""

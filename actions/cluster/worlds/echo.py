@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from actions.cluster.simulated.spec import ClusterSpec, OsdSpec, Physics, PoolSpec, crush_tree
-from actions.cluster.view import Pool
-from actions.cluster.worlds.shapes import TB, disks, named, sharing
-from data.ids import HostName, OsdId
+from predrain.actions.cluster.simulated.spec import ClusterSpec, OsdSpec, Physics, PoolSpec, crush_tree
+from predrain.actions.cluster.view import Pool
+from predrain.actions.cluster.worlds.shapes import TB, disks, named, sharing
+from predrain.data.ids import HostName, OsdId
 
 _GENERATIONS = ((12, "GEN A"), (16, "GEN B"), (18, "GEN C"), (20, "GEN D"), (24, "GEN E"))
 """Size in TB and drive model. The talk names five generations in production, up to 24 TB; mean 18 TB."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from actions.cluster.simulated.spec import DEFAULT_RULES, ClusterSpec, PoolSpec, crush_tree
-from actions.cluster.view import Pool
-from actions.cluster.worlds.shapes import TB, disks, named
-from actions.crush.map import Rule, RuleStep
+from predrain.actions.cluster.simulated.spec import DEFAULT_RULES, ClusterSpec, PoolSpec, crush_tree
+from predrain.actions.cluster.view import Pool
+from predrain.actions.cluster.worlds.shapes import TB, disks, named
+from predrain.actions.crush.map import Rule, RuleStep
 
 _TRIES = 1_000
 """The default of 100 leaves holes where CRUSH must hit the one host of 14 that is left."""

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from actions.cluster.simulated.spec import DEFAULT_RULES, OsdSpec, crush_tree
-from actions.cluster.view import Pool
-from actions.crush.map import Bucket, CrushMap, Rule, RuleStep
-from actions.crush.place import place
-from data.ids import DeviceId, HostName, OsdId
+from predrain.actions.cluster.simulated.spec import DEFAULT_RULES, OsdSpec, crush_tree
+from predrain.actions.cluster.view import Pool
+from predrain.actions.crush.map import Bucket, CrushMap, Rule, RuleStep
+from predrain.actions.crush.place import place
+from predrain.data.ids import DeviceId, HostName, OsdId
 
 TB = 10**12
 GB = 10**9

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from actions.cluster.simulated.spec import ClusterSpec, PoolSpec, crush_tree
-from actions.cluster.view import Pool
-from actions.cluster.worlds.shapes import GB, disks
+from predrain.actions.cluster.simulated.spec import ClusterSpec, PoolSpec, crush_tree
+from predrain.actions.cluster.view import Pool
+from predrain.actions.cluster.worlds.shapes import GB, disks
 
 
 def tiny(seed: int) -> ClusterSpec:

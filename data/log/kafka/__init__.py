@@ -5,11 +5,18 @@ that a `Shape` each describes; `greet` says at once why a broker would not serve
 is behind.
 """
 
-from data.log.kafka.broker import Broker, BrokerAway, BrokerRefuses, RecordTooLong, Security, TopicMissing
-from data.log.kafka.greeting import greet
-from data.log.kafka.lag import Lag, lag
-from data.log.kafka.log import KafkaLog
-from data.log.kafka.topics import Shape, Standing, ensure_topics, list_topics
+from predrain.data.log.kafka.broker import (
+    Broker,
+    BrokerAway,
+    BrokerRefuses,
+    RecordTooLong,
+    Security,
+    TopicMissing,
+)
+from predrain.data.log.kafka.greeting import greet
+from predrain.data.log.kafka.lag import Lag, lag
+from predrain.data.log.kafka.log import KafkaLog
+from predrain.data.log.kafka.topics import Shape, Standing, ensure_topics, list_topics
 
 __all__ = [
     "Broker",

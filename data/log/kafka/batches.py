@@ -16,7 +16,7 @@ from kafka.consumer.fetcher import Fetcher
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.util import decode_varint
 
-from data.log.port import Delivered
+from predrain.data.log.port import Delivered
 
 LONGEST_UNPACKED = 32 << 20
 """Bytes that a batch may hold. Ours hold 128 KiB, or one record; a few bytes of zstd can hold gigabytes."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from data.log.port import LogFull, Topic
-from data.refusal import Refusal
-from data.wire import LONGEST
+from predrain.data.log.port import LogFull, Topic
+from predrain.data.refusal import Refusal
+from predrain.data.wire import LONGEST
 
 Security = Literal["plaintext", "tls", "scram"]
 

@@ -19,7 +19,7 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from data.log.kafka.broker import SCRAM, Broker, BrokerAway, BrokerRefuses
+from predrain.data.log.kafka.broker import SCRAM, Broker, BrokerAway, BrokerRefuses
 
 SECONDS = 3.0
 """A broker that takes longer for one answer is called away."""

@@ -9,10 +9,10 @@ from typing import Any
 from kafka import KafkaConsumer, errors
 from kafka.structs import TopicPartition
 
-from data.log.kafka.batches import AT_ONCE, bounded
-from data.log.kafka.broker import LONGEST_BATCH, Broker, BrokerAway, TopicMissing, making_none
-from data.log.kafka.greeting import greet
-from data.log.port import Delivered
+from predrain.data.log.kafka.batches import AT_ONCE, bounded
+from predrain.data.log.kafka.broker import LONGEST_BATCH, Broker, BrokerAway, TopicMissing, making_none
+from predrain.data.log.kafka.greeting import greet
+from predrain.data.log.port import Delivered
 
 WAIT_MS = 100
 

@@ -11,10 +11,10 @@ from kafka import errors
 from kafka.protocol.consumer.offsets import OffsetSpec
 from kafka.structs import TopicPartition
 
-from data.log.kafka.broker import Broker, TopicMissing
-from data.log.kafka.greeting import greet
-from data.log.kafka.topics import Administration
-from data.log.port import Topic
+from predrain.data.log.kafka.broker import Broker, TopicMissing
+from predrain.data.log.kafka.greeting import greet
+from predrain.data.log.kafka.topics import Administration
+from predrain.data.log.port import Topic
 
 PAUSE_SECONDS = 0.2
 

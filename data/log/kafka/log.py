@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Lock
 
-from data.log.kafka.broker import Broker
-from data.log.kafka.greeting import greet
-from data.log.kafka.hindsight import newest
-from data.log.kafka.pile import Pile
-from data.log.kafka.reader import Reader
-from data.log.kafka.writer import Writer
-from data.log.port import Delivered, Record, Topic
+from predrain.data.log.kafka.broker import Broker
+from predrain.data.log.kafka.greeting import greet
+from predrain.data.log.kafka.hindsight import newest
+from predrain.data.log.kafka.pile import Pile
+from predrain.data.log.kafka.reader import Reader
+from predrain.data.log.kafka.writer import Writer
+from predrain.data.log.port import Delivered, Record, Topic
 
 
 class KafkaLog:

@@ -10,10 +10,10 @@ from typing import Any
 from kafka import errors
 from kafka.structs import TopicPartition
 
-from data.log.kafka.broker import Broker, BrokerRefuses
-from data.log.kafka.hindsight import oldest
-from data.log.kafka.topics import Administration
-from data.log.port import Delivered
+from predrain.data.log.kafka.broker import Broker, BrokerRefuses
+from predrain.data.log.kafka.hindsight import oldest
+from predrain.data.log.kafka.topics import Administration
+from predrain.data.log.port import Delivered
 
 
 class Pile:

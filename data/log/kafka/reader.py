@@ -13,10 +13,10 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer, errors
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from data.log.kafka.batches import AT_ONCE, bounded
-from data.log.kafka.broker import LONGEST_BATCH, Broker, BrokerAway, TopicMissing, making_none
-from data.log.kafka.greeting import greet
-from data.log.port import Delivered
+from predrain.data.log.kafka.batches import AT_ONCE, bounded
+from predrain.data.log.kafka.broker import LONGEST_BATCH, Broker, BrokerAway, TopicMissing, making_none
+from predrain.data.log.kafka.greeting import greet
+from predrain.data.log.port import Delivered
 
 STABLE = "<stable>"
 """What kafka-python calls a member of a group that is not being shared out anew."""

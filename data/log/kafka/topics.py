@@ -9,9 +9,9 @@ from typing import Any
 
 from kafka import KafkaAdminClient, errors
 
-from data.log.kafka.broker import LONGEST_BATCH, Broker, BrokerAway, BrokerRefuses
-from data.log.kafka.greeting import greet
-from data.log.port import Topic
+from predrain.data.log.kafka.broker import LONGEST_BATCH, Broker, BrokerAway, BrokerRefuses
+from predrain.data.log.kafka.greeting import greet
+from predrain.data.log.port import Topic
 
 _WEEK_MS = 7 * 86_400_000
 """When brokers close a segment of themselves."""

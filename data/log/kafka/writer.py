@@ -12,7 +12,7 @@ from typing import Any
 from kafka import KafkaProducer, errors
 from kafka.partitioner.default import murmur2
 
-from data.log.kafka.broker import (
+from predrain.data.log.kafka.broker import (
     LONGEST_BATCH,
     LONGEST_RECORD,
     Broker,
@@ -23,8 +23,8 @@ from data.log.kafka.broker import (
     making_none,
     said,
 )
-from data.log.kafka.greeting import greet
-from data.log.port import Record, Topic
+from predrain.data.log.kafka.greeting import greet
+from predrain.data.log.port import Record, Topic
 
 ROOM = 32 << 20
 """Bytes that are on their way at once, over all threads; kafka-python itself would take any number."""

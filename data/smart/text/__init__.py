@@ -6,7 +6,7 @@ the same either way. One file a protocol (ata, scsi, nvme), `logs` for all three
 `numbers` reads figures in any locale, `zones` the printed time.
 """
 
-from data.smart.text.lines import is_text, runs
-from data.smart.text.transcript import NotTextError, stops, transcript
+from predrain.data.smart.text.lines import is_text, runs
+from predrain.data.smart.text.transcript import NotTextError, stops, transcript
 
 __all__ = ["NotTextError", "is_text", "runs", "stops", "transcript"]

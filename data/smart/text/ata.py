@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from data.smart.text.numbers import signed, sized, whole
+from predrain.data.smart.text.numbers import signed, sized, whole
 
 _BYTE = r"\d{1,3}|0x[0-9a-f]{2}"  # in hexadecimal with `-f hex`
 _ROW = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from data.smart.text.numbers import signed, sized, whole
+from predrain.data.smart.text.numbers import signed, sized, whole
 
 _DATA_UNIT_BYTES = 512_000
 _NAMESPACE = re.compile(r"namespace (\d+) (size/capacity|size|capacity|ieee eui-64|nguid)")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from data.smart import background_scan
-from data.smart.text.ata import rotation
-from data.smart.text.numbers import fraction, signed, sized, whole
+from predrain.data.smart import background_scan
+from predrain.data.smart.text.ata import rotation
+from predrain.data.smart.text.numbers import fraction, signed, sized, whole
 
 _ONE_LINE = re.compile(r"Device: +(\S.*?) +Version: *(\S.*)?")
 _PAGE = re.compile(r"(read|write|verify): +(\S.*)")

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from data.smart.text import ata, logs, nvme, scsi
-from data.smart.text.lines import lines, version
-from data.smart.text.zones import instant, local_time
-from data.smart.values import JsonObject
+from predrain.data.smart.text import ata, logs, nvme, scsi
+from predrain.data.smart.text.lines import lines, version
+from predrain.data.smart.text.zones import instant, local_time
+from predrain.data.smart.values import JsonObject
 
 _LABEL = re.compile(r"([A-Za-z][A-Za-z0-9 /._()-]{1,60}?) ?: *(.*)")
 _VERDICT = re.compile(r"SMART overall-health self-assessment test result: *(\w+)")

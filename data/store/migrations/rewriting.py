@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from data.store.documents import unpacked
+from predrain.data.store.documents import unpacked
 
 _PAGE = 5_000
 _HISTORIES = (("readings", ("device", "taken_at")), ("outlooks", ("device", "as_of")), ("drains", ("id",)))

@@ -6,10 +6,10 @@ device; which labels there are, and how many series they make at the most, stand
 
 from __future__ import annotations
 
-from service.rest.metrics.alone import create_metrics
-from service.rest.metrics.catalogue import CATALOGUE
-from service.rest.metrics.family import Family
-from service.rest.metrics.process import Process
-from service.rest.metrics.service import registry_of, told
+from predrain.service.rest.metrics.alone import create_metrics
+from predrain.service.rest.metrics.catalogue import CATALOGUE
+from predrain.service.rest.metrics.family import Family
+from predrain.service.rest.metrics.process import Process
+from predrain.service.rest.metrics.service import registry_of, told
 
 __all__ = ["CATALOGUE", "Family", "Process", "create_metrics", "registry_of", "told"]

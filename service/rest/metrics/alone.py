@@ -8,11 +8,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from service.rest.door import Door
-from service.rest.forwarding import Forwarding
-from service.rest.metrics.process import Process
-from service.rest.metrics.service import told
-from service.settings import Settings
+from predrain.service.rest.door import Door
+from predrain.service.rest.forwarding import Forwarding
+from predrain.service.rest.metrics.process import Process
+from predrain.service.rest.metrics.service import told
+from predrain.service.settings import Settings
 
 
 def create_metrics(process: Process, settings: Settings) -> ASGIApp:

@@ -8,11 +8,11 @@ from datetime import datetime
 
 from prometheus_client.core import Metric
 
-from actions.cluster.view import ClusterView
-from data.drain import Drain, DrainState
-from service.draining.timeline import RUNNING, sample
-from service.fleet import OVER, Sight
-from service.rest.metrics import catalogue as c
+from predrain.actions.cluster.view import ClusterView
+from predrain.data.drain import Drain, DrainState
+from predrain.service.draining.timeline import RUNNING, sample
+from predrain.service.fleet import OVER, Sight
+from predrain.service.rest.metrics import catalogue as c
 
 
 def drains(sight: Sight, view: ClusterView | None, now: datetime) -> Iterator[Metric]:
@@ -26,7 +26,7 @@ def drains(sight: Sight, view: ClusterView | None, now: datetime) -> Iterator[Me
         return
     yield c.OSDS.one(len(view.osds))
     yield c.VIEW_AGE.one((now - view.as_of).total_seconds())
-    from actions.interval_claims import describe_left  # late, as the controller is
+    from predrain.actions.interval_claims import describe_left  # late, as the controller is
 
     yield c.FAST_MAPS.one(float(bool(describe_left(view, sight.drains, moving=True))))
     yield c.FAST_MAPS_LEFT.one(float(bool(describe_left(view, sight.drains))))
@@ -43,8 +43,10 @@ def _under_way(running: Sequence[Drain], view: ClusterView | None, now: datetime
     yield c.BYTES_MOVED.one(sum(one.moved_bytes for one in progress))
     if view is None or not running:
         return
-    from actions.flight import at_work
-    from actions.throttle import unheld  # late, as the controller is: a start without a cluster does not wait
+    from predrain.actions.flight import at_work
+    from predrain.actions.throttle import (
+        unheld,  # late, as the controller is: a start without a cluster does not wait
+    )
 
     ratios = [ratio for drain in running if (ratio := sample(drain, view, now).latency_ratio) is not None]
     if ratios:

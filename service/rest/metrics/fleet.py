@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 
 from prometheus_client.core import Metric
 
-from data.ids import DeviceId, HostName
-from data.life_cycle import LifeState
-from data.outlook import Status
-from data.reading import Smart, Unreadable
-from service.fleet import Sight
-from service.rest.metrics import catalogue as c
-from service.rest.metrics.family import MOST, OTHER
-from service.tally import UNHEARD, tally
-from service.telling.heat import is_hot
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.life_cycle import LifeState
+from predrain.data.outlook import Status
+from predrain.data.reading import Smart, Unreadable
+from predrain.service.fleet import Sight
+from predrain.service.rest.metrics import catalogue as c
+from predrain.service.rest.metrics.family import MOST, OTHER
+from predrain.service.tally import UNHEARD, tally
+from predrain.service.telling.heat import is_hot
 
 
 @dataclass(slots=True)

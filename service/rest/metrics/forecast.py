@@ -10,12 +10,12 @@ from datetime import datetime
 
 from prometheus_client.core import Metric
 
-from data.outlook import Status
-from service.house import House
-from service.rest.metrics import catalogue as c
-from service.rest.metrics.family import OTHER, Family
-from service.rest.metrics.process import Process
-from service.scoring import succession
+from predrain.data.outlook import Status
+from predrain.service.house import House
+from predrain.service.rest.metrics import catalogue as c
+from predrain.service.rest.metrics.family import OTHER, Family
+from predrain.service.rest.metrics.process import Process
+from predrain.service.scoring import succession
 
 ROLES = ("champion", "challenger")
 CAUSES = ("drift", "calibration", "challenger")

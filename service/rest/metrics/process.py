@@ -9,12 +9,12 @@ from typing import Protocol
 
 from prometheus_client.core import Metric
 
-from data.clock import Clock
-from data.store.port import Store
-from service.parts import Parts
-from service.rest.metrics import catalogue as c
-from service.scoring.lineup import Lineup
-from service.telling.channel import Deliveries
+from predrain.data.clock import Clock
+from predrain.data.store.port import Store
+from predrain.service.parts import Parts
+from predrain.service.rest.metrics import catalogue as c
+from predrain.service.scoring.lineup import Lineup
+from predrain.service.telling.channel import Deliveries
 
 PARTS = ("worker", "latency", "controller", "retention", "watch", "bundle", "scorebook", "telling")
 COUNTED = {

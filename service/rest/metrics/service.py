@@ -10,13 +10,13 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
-from data.refusal import Refusal
-from service.house import House
-from service.rest.metrics import catalogue as c
-from service.rest.metrics.drains import drains
-from service.rest.metrics.fleet import fleet
-from service.rest.metrics.forecast import bundles, forecast
-from service.rest.metrics.process import Process, itself
+from predrain.data.refusal import Refusal
+from predrain.service.house import House
+from predrain.service.rest.metrics import catalogue as c
+from predrain.service.rest.metrics.drains import drains
+from predrain.service.rest.metrics.fleet import fleet
+from predrain.service.rest.metrics.forecast import bundles, forecast
+from predrain.service.rest.metrics.process import Process, itself
 
 
 class Known(Collector):

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from actions.ceph_mgr.predrain.asking import Declined, Service, Unanswered, ask, clean
+from predrain.actions.ceph_mgr.predrain.asking import Declined, Service, Unanswered, ask, clean
 from tests.actions.ceph_mgr.peer import http, saying
 from tests.deadlines import idle_seconds
 

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from actions.ceph_mgr.predrain import errands
-from actions.ceph_mgr.predrain.clerk import Clerk, Late
-from actions.ceph_mgr.predrain.errands import Errand, Errands, TooMany
+from predrain.actions.ceph_mgr.predrain import errands
+from predrain.actions.ceph_mgr.predrain.clerk import Clerk, Late
+from predrain.actions.ceph_mgr.predrain.errands import Errand, Errands, TooMany
 from tests.deadlines import idle_seconds
 
 

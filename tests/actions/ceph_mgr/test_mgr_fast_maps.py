@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from actions.ceph_mgr.predrain.fast_maps import KEY, LEFT_AFTER_SECONDS, NAME, OPTION, LeftFastMaps
-from actions.ceph_mgr.predrain.signing import sign_text
-from actions.fast_maps import RECORD
+from predrain.actions.ceph_mgr.predrain.fast_maps import KEY, LEFT_AFTER_SECONDS, NAME, OPTION, LeftFastMaps
+from predrain.actions.ceph_mgr.predrain.signing import sign_text
+from predrain.actions.fast_maps import RECORD
 
 HAND_KEY = "a key that service and mgr share, long enough"
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions import knobs
-from actions.ceph_mgr.predrain.cluster import Mgr
-from actions.ceph_mgr.predrain.hand import UNKNOWN, Answer, Hand
-from actions.ceph_mgr.predrain.orders import FLAGS, OPTIONS, NotOnTheList, mon_commands, order
-from actions.ceph_mgr.predrain.steps import NotOurs, Step, opened, seal, text_of
-from actions.cluster.live import words
-from actions.cluster.port import (
+from predrain.actions import knobs
+from predrain.actions.ceph_mgr.predrain.cluster import Mgr
+from predrain.actions.ceph_mgr.predrain.hand import UNKNOWN, Answer, Hand
+from predrain.actions.ceph_mgr.predrain.orders import FLAGS, OPTIONS, NotOnTheList, mon_commands, order
+from predrain.actions.ceph_mgr.predrain.steps import NotOurs, Step, opened, seal, text_of
+from predrain.actions.cluster.live import words
+from predrain.actions.cluster.port import (
     Balancer,
     Command,
     CrushReweight,
@@ -31,10 +31,10 @@ from actions.cluster.port import (
     SetUpmap,
     WithdrawLife,
 )
-from actions.ledger import key_of, value_of
-from actions.mechanics import retire
-from actions.mechanics.weight import GRAIN
-from data.ids import OsdId, PgId
+from predrain.actions.ledger import key_of, value_of
+from predrain.actions.mechanics import retire
+from predrain.actions.mechanics.weight import GRAIN
+from predrain.data.ids import OsdId, PgId
 
 KEY = "k" * 44
 NOW = 1_800_000_000.0

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from actions.ceph_mgr.predrain.hand import REMEMBERED_SECONDS, STORE, UNKNOWN, Answer, Hand
-from actions.ceph_mgr.predrain.kept_texts import NO_KEY, KeptText, read_kept, write_kept
-from actions.ceph_mgr.predrain.signing import sign_text
+from predrain.actions.ceph_mgr.predrain.hand import REMEMBERED_SECONDS, STORE, UNKNOWN, Answer, Hand
+from predrain.actions.ceph_mgr.predrain.kept_texts import NO_KEY, KeptText, read_kept, write_kept
+from predrain.actions.ceph_mgr.predrain.signing import sign_text
 from tests.actions.ceph_mgr.test_mgr_hand import KEY, NOW, STEP, FakeMgr, consider
 
 OTHER = "o" * 44

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from actions.ceph_mgr.predrain.asking import Unanswered
-from actions.ceph_mgr.predrain.kept_texts import write_kept
-from actions.ceph_mgr.predrain.known import Known, kept
+from predrain.actions.ceph_mgr.predrain.asking import Unanswered
+from predrain.actions.ceph_mgr.predrain.kept_texts import write_kept
+from predrain.actions.ceph_mgr.predrain.known import Known, kept
 from tests.actions.ceph_mgr.test_mgr_told import drain, osd, told
 
-PACKAGE = "actions.ceph_mgr.predrain"
+PACKAGE = "predrain.actions.ceph_mgr.predrain"
 HALT = "predrain/halt"
 
 

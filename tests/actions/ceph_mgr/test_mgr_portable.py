@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import actions.ceph_mgr.predrain as module
+import predrain.actions.ceph_mgr.predrain as module
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted(Path(str(module.__file__)).parent.glob("*.py"))
@@ -54,3 +55,28 @@ def test_the_reference_tells_of_everything_that_is_there(file: str, named: str, 
         if name in ("set", "unset", "config", "crush", "rm-pg-upmap-items"):
             continue  # told in other words
         assert re.search(shown.format(name), text), name
+
+
+def test_ceph_mgr_loads_the_module_beside_an_installed_package_of_the_same_name(tmp_path: Path) -> None:
+    """ceph-mgr puts its folder of modules before the packages of its interpreter (PyModule::load)."""
+    modules = tmp_path / "mgr"
+    modules.mkdir()
+    (modules / "predrain").symlink_to(FILES[0].parent, target_is_directory=True)
+    (modules / "mgr_module.py").write_text(
+        "class MgrModule: pass\n"
+        "def HandleCommandResult(*args, **kwargs): pass\n"
+        "def Option(**kwargs): return kwargs\n"
+        "def CLICommand(*args, **kwargs): return lambda function: function\n"
+        "CLIReadCommand = CLIWriteCommand = CLICommand\n"
+    )
+    told = "import sys, predrain; print(predrain.__file__, predrain.Module.__name__, *sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", told],
+        cwd=tmp_path,  # an empty folder: -c puts the current one first
+        env={"PYTHONPATH": f"{modules}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert loaded[:2] == [str(modules / "predrain" / "__init__.py"), "Module"]
+    assert not {"predrain.service", "predrain.actions", "predrain.data"} & set(loaded)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from actions.ceph_mgr.predrain import signing
+from predrain.actions.ceph_mgr.predrain import signing
 
 VECTORS = Path(__file__).with_name("signing_vectors.json")
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.ceph_mgr.predrain.checks import checks
-from actions.ceph_mgr.predrain.known import KEPT_BYTES, Known, ago, kept, remembered
-from actions.ceph_mgr.predrain.reading import NotBelieved
-from actions.ceph_mgr.predrain.told import Told, drains_of, osds_of, packed, state_of, unpacked
-from actions.ceph_mgr.predrain.words import NotKnown, listing, plan, show, status
+from predrain.actions.ceph_mgr.predrain.checks import checks
+from predrain.actions.ceph_mgr.predrain.known import KEPT_BYTES, Known, ago, kept, remembered
+from predrain.actions.ceph_mgr.predrain.reading import NotBelieved
+from predrain.actions.ceph_mgr.predrain.told import Told, drains_of, osds_of, packed, state_of, unpacked
+from predrain.actions.ceph_mgr.predrain.words import NotKnown, listing, plan, show, status
 
 NOW = 1_800_000_000.0
 STATE: dict[str, Any] = {

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from actions.cluster.live import LiveCluster
-from actions.cluster.port import Cluster, SetUpmap
-from actions.cluster.rados import Rados
-from actions.mechanics.batch import in_turn
-from data.ids import PgId
+from predrain.actions.cluster.live import LiveCluster
+from predrain.actions.cluster.port import Cluster, SetUpmap
+from predrain.actions.cluster.rados import Rados
+from predrain.actions.mechanics.batch import in_turn
+from predrain.data.ids import PgId
 from tests.bench.curves.load import Clients
 from tests.system.ceph.minicluster import MiniCluster
 

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from actions.cluster.keep import ConfigKeys
-from actions.cluster.live import LiveCluster
-from actions.cluster.rados import Rados
-from actions.cluster.senses import Senses
-from actions.cluster.signed_keys import SignedKeys
-from actions.controller import Controller, TickReport
-from actions.flight import watched
-from actions.policy import Policy
-from data.drain import Drain, DrainState
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.live import LiveCluster
+from predrain.actions.cluster.rados import Rados
+from predrain.actions.cluster.senses import Senses
+from predrain.actions.cluster.signed_keys import SignedKeys
+from predrain.actions.controller import Controller, TickReport
+from predrain.actions.flight import watched
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState
+from predrain.data.store.sqlite import SqliteStore
 from tests.bench.curves.felt import Window, by_second, window
 from tests.bench.curves.load import Clients, settled
 from tests.system.ceph.minicluster import CommandError, MiniCluster

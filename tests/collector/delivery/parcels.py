@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from collector.delivery import Answer, Away, Later
-from data.ids import DeviceId, HostName, OsdId
-from data.log.port import Record, Topic
-from data.reading import Counters, Identity, LatencyBatch, LatencySummary, Protocol, Reading, Smart
-from data.wire import decode
+from predrain.collector.delivery import Answer, Away, Later
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.log.port import Record, Topic
+from predrain.data.reading import Counters, Identity, LatencyBatch, LatencySummary, Protocol, Reading, Smart
+from predrain.data.wire import decode
 
 HOST = HostName("ceph-17")
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -10,11 +10,11 @@ from random import Random
 import pytest
 from structlog.testing import capture_logs
 
-from collector.delivery import Answer, Away, Courier, LogSink, Pace, Spool
-from data.clock import SystemClock
-from data.log.memory import MemoryLog
-from data.log.port import LogFull, Topic
-from data.refusal import Refusal
+from predrain.collector.delivery import Answer, Away, Courier, LogSink, Pace, Spool
+from predrain.data.clock import SystemClock
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import LogFull, Topic
+from predrain.data.refusal import Refusal
 from tests.collector.delivery.parcels import HOST, NOON, RecordingSink, reading, reading_of, summary
 
 

@@ -11,16 +11,16 @@ from random import Random
 
 import pytest
 
-from collector.delivery import Courier, LogSink, Spool
-from data.clock import SystemClock
-from data.log.port import Topic
+from predrain.collector.delivery import Courier, LogSink, Spool
+from predrain.data.clock import SystemClock
+from predrain.data.log.port import Topic
 from tests.collector.delivery.parcels import HOST, NOON, reading
 from tests.system.kafka import jars
 from tests.system.kafka.broker import Broker as Process
 
 with warnings.catch_warnings():  # of how kafka-python reads its own schemas, once, while it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
-    from data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+    from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.delivery import Room, Spool, SpoolUnusable, Standing, look
-from collector.delivery.spool import Batch
-from data.ids import HostName
-from data.log.port import Topic
-from data.reading import LatencyBatch, Reading
-from data.wire import decode
+from predrain.collector.delivery import Room, Spool, SpoolUnusable, Standing, look
+from predrain.collector.delivery.spool import Batch
+from predrain.data.ids import HostName
+from predrain.data.log.port import Topic
+from predrain.data.reading import LatencyBatch, Reading
+from predrain.data.wire import decode
 from tests.collector.delivery.parcels import HOST, NOON, batch_of, reading, reading_of, summary
 
 READING_BYTES = 700  # of an entry, above what one of these readings takes

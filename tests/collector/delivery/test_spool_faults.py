@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from collector.delivery import Spool
-from data.log.port import Record, Topic
-from data.reading import LatencyBatch, Reading
-from data.wire import decode
+from predrain.collector.delivery import Spool
+from predrain.data.log.port import Record, Topic
+from predrain.data.reading import LatencyBatch, Reading
+from predrain.data.wire import decode
 from tests.collector.delivery.parcels import HOST, NOON, batch_of, reading, reading_of, summary
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,9 +27,9 @@ import json, os, resource, sys
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from collector.delivery import Answer, Courier, Pace, Room, Spool
+from predrain.collector.delivery import Answer, Courier, Pace, Room, Spool
 from tests.collector.delivery.parcels import HOST, NOON, reading, summary
-from data.clock import SystemClock
+from predrain.data.clock import SystemClock
 place = Path(sys.argv[1])
 def say(*words):
     os.write(1, (json.dumps(words) + "\\n").encode())

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import trustme
 
-from collector.delivery import Answer, Away, BadAddress, WebSink
-from data.log.port import Record, Topic
+from predrain.collector.delivery import Answer, Away, BadAddress, WebSink
+from predrain.data.log.port import Record, Topic
 
 RECORDS = tuple(Record(f"disk-{n}", b'{"n":%d}' % n) for n in range(8))
 Reply = tuple[int, dict[str, str], Any]

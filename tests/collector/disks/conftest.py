@@ -10,9 +10,9 @@ from random import Random
 
 import pytest
 
-from collector.disks import DiskWatch, Limits, Smartctl
-from data.ids import HostName
-from data.reading import Reading, Seat, Smart, Unreadable
+from predrain.collector.disks import DiskWatch, Limits, Smartctl
+from predrain.data.ids import HostName
+from predrain.data.reading import Reading, Seat, Smart, Unreadable
 from tests.collector.fake_smartctl import Disk, FakeSmartctl
 
 

@@ -11,10 +11,10 @@ from random import Random
 
 import pytest
 
-from collector.disks import DiskWatch, Limits, Smartctl, SmartctlMisnamed, Spot
-from collector.disks.kernel import slots
-from data.clock import SystemClock
-from data.ids import HostName
+from predrain.collector.disks import DiskWatch, Limits, Smartctl, SmartctlMisnamed, Spot
+from predrain.collector.disks.kernel import slots
+from predrain.data.clock import SystemClock
+from predrain.data.ids import HostName
 from tests.collector.disks.conftest import ALPHA, BETA, Host, by_device
 from tests.collector.fake_smartctl import Disk, plant_controllers, plant_vendor
 
@@ -122,7 +122,7 @@ def test_without_pysmart_the_lists_of_smartctl_are_used_and_it_is_told(
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nshift\nexec {os.path.realpath(sys.executable)} -I -S "$@"\n')
     bare.chmod(0o755)
-    monkeypatch.setattr("collector.disks.discovery.sys.executable", str(bare))
+    monkeypatch.setattr("predrain.collector.disks.discovery.sys.executable", str(bare))
     scan = host([ALPHA]).watch().rescan()
     assert scan.found == (Spot("/dev/sda", "sat"),)
     assert scan.trouble == (
@@ -163,7 +163,7 @@ def test_a_controller_that_takes_too_long_makes_no_disk_of_its_gone(
     plant_controllers(made.root)
     watch = made.watch()
     assert len(by_device(watch)) == 1
-    monkeypatch.setattr("collector.disks.discovery._SLOTS_SECONDS", 0)
+    monkeypatch.setattr("predrain.collector.disks.discovery._SLOTS_SECONDS", 0)
     scan = watch.rescan()
     assert scan.gone == ()
     assert any("were not all asked" in said for said in scan.trouble)
@@ -173,7 +173,7 @@ def test_a_controller_that_takes_too_long_makes_no_disk_of_its_gone(
 def test_more_disks_than_a_host_can_have_are_cut_and_told(
     host: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collector.disks.discovery._MOST_DISKS", 1)
+    monkeypatch.setattr("predrain.collector.disks.discovery._MOST_DISKS", 1)
     scan = host([ALPHA, BETA]).watch().rescan()
     assert len(scan.found) == 1
     assert scan.trouble[0].startswith("2 disks are listed and 1 are read")

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from collector.disks.look import Asleep, Failed, look, taken_at
-from collector.disks.process import Ended
-from data.smart import SmartDocument
-from data.unreadable import UnreadableCause
+from predrain.collector.disks.look import Asleep, Failed, look, taken_at
+from predrain.collector.disks.process import Ended
+from predrain.data.smart import SmartDocument
+from predrain.data.unreadable import UnreadableCause
 from tests.collector.fake_smartctl import SAMPLES
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 500_000, tzinfo=UTC)

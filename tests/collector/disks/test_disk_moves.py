@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from data.ids import OsdId
-from data.reading import Role, Seat
+from predrain.data.ids import OsdId
+from predrain.data.reading import Role, Seat
 from tests.collector.disks.conftest import ALPHA, BETA, A, B, Host, by_device, smart_of, unreadable_of
 from tests.collector.fake_smartctl import Disk, plant_wwid
 

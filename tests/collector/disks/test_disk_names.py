@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.disks.names import Known, Names
-from data.ids import DeviceId
+from predrain.collector.disks.names import Known, Names
+from predrain.data.ids import DeviceId
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALPHA = Known(DeviceId("WDC_ALPHA"), "5000c500a", "naa.a")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.disks.process import KEPT_WORDS, Ended, Job, Programs
-from data.smart import LARGEST_DOCUMENT
+from predrain.collector.disks.process import KEPT_WORDS, Ended, Job, Programs
+from predrain.data.smart import LARGEST_DOCUMENT
 from tests.processes import ends
 
 

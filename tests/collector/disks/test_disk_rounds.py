@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.reading import Unreadable
+from predrain.data.reading import Unreadable
 from tests.collector.disks.conftest import Host, by_device
 from tests.collector.fake_smartctl import Disk, FakeSmartctl, How
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from data.reading import Reading
+from predrain.data.reading import Reading
 from tests.collector.disks.conftest import Host
 from tests.collector.fake_smartctl import Disk, plant_wwid
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from data.ids import OsdId
-from data.reading import Protocol, Role, Seat
-from data.unreadable import UnreadableCause
+from predrain.data.ids import OsdId
+from predrain.data.reading import Protocol, Role, Seat
+from predrain.data.unreadable import UnreadableCause
 from tests.collector.disks.conftest import ALPHA, BETA, A, B, Host, by_device, smart_of, unreadable_of
 from tests.collector.fake_smartctl import Disk, How, every_kind, plant_controllers, plant_wwid
 
@@ -313,7 +313,7 @@ def test_a_process_that_cannot_be_killed_holds_up_no_round_and_is_not_doubled(
     stuck: list[int] = []
     kill = os.killpg
     with monkeypatch.context() as unkillable:
-        unkillable.setattr("collector.disks.process.os.killpg", refused)
+        unkillable.setattr("predrain.collector.disks.process.os.killpg", refused)
         first = unreadable_of(by_device(watch)[A])
         looks = _looks_at(made, "/dev/sda")
         again = unreadable_of(by_device(watch)[A])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.latency import SocketsUnreadable, admin_sockets
-from data.ids import OsdId
+from predrain.collector.latency import SocketsUnreadable, admin_sockets
+from predrain.data.ids import OsdId
 
 FSID = "a1b2c3d4-0000-11ee-9f00-0123456789ab"
 

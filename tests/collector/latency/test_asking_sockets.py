@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.latency.asking import Question, Silent, ask_all
-from data.ids import OsdId
+from predrain.collector.latency.asking import Question, Silent, ask_all
+from predrain.data.ids import OsdId
 from tests.collector.latency.fake_osd import FakeOsd, cut, garbage, huge
 
 HELLO, AGAIN = b'{"prefix":"hello"}', b'{"prefix":"again"}'

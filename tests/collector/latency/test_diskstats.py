@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.latency.diskstats import DiskUse, disk_use
+from predrain.collector.latency.diskstats import DiskUse, disk_use
 
 KERNEL_6 = """\
    8       0 sda 1200 3 96000 4000 500 20 64000 6000 0 3000 10000 0 0 0 0 5 40

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.latency.counters import NotCounted, Timed, counted, unknown_command
-from collector.latency.histogram import Histogram
+from predrain.collector.latency.counters import NotCounted, Timed, counted, unknown_command
+from predrain.collector.latency.histogram import Histogram
 from tests.collector.latency.fake_osd import RELEASES, answers_of, looks
 
 NAMES = ("perf histogram dump:osd", "perf dump:osd", "perf dump:bluestore", "dump_recovery_reservations",

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.latency import LatencyWatch, Limits, SocketsUnreadable
-from data.ids import HostName, OsdId
-from data.reading import LatencySummary
-from data.wire import accept_latency
+from predrain.collector.latency import LatencyWatch, Limits, SocketsUnreadable
+from predrain.data.ids import HostName, OsdId
+from predrain.data.reading import LatencySummary
+from predrain.data.wire import accept_latency
 from tests.collector.latency.fake_osd import RELEASES, FakeOsd, answers_of, garbage, looks
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)

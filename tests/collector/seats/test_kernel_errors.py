@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.seats import KernelErrors
-from collector.seats.kmsg import Kmsg
-from collector.seats.loglines import Kind, logged
-from collector.seats.tally import Tally
+from predrain.collector.seats import KernelErrors
+from predrain.collector.seats.kmsg import Kmsg
+from predrain.collector.seats.loglines import Kind, logged
+from predrain.collector.seats.tally import Tally
 from tests.collector.seats.fake_host import FakeHost
 from tests.collector.seats.fake_log import Log
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.seats import seat_map
-from data.ids import OsdId
-from data.reading import Role, Seat
+from predrain.collector.seats import seat_map
+from predrain.data.ids import OsdId
+from predrain.data.reading import Role, Seat
 from tests.collector.seats.fake_host import FakeHost
 from tests.collector.seats.told import FSID, data, metadata, volume
 

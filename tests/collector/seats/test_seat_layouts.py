@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from collector.seats import seat_map
-from data.ids import OsdId
-from data.reading import Role, Seat
+from predrain.collector.seats import seat_map
+from predrain.data.ids import OsdId
+from predrain.data.reading import Role, Seat
 from tests.collector.seats.fake_host import FakeHost
 from tests.collector.seats.told import FSID, OTHER, data, disks
 

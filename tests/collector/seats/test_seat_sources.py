@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from collector.seats import seat_map
-from data.ids import OsdId
-from data.reading import Role
+from predrain.collector.seats import seat_map
+from predrain.data.ids import OsdId
+from predrain.data.reading import Role
 from tests.collector.seats.fake_host import FakeHost
 from tests.collector.seats.told import FSID, OTHER, data, disks, metadata, volume
 

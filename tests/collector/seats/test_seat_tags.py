@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.seats import VolumeTags, seat_map
-from collector.seats.volumes import ASKED, LVS
-from data.ids import OsdId
-from data.reading import Role
+from predrain.collector.seats import VolumeTags, seat_map
+from predrain.collector.seats.volumes import ASKED, LVS
+from predrain.data.ids import OsdId
+from predrain.data.reading import Role
 from tests.collector.seats.fake_host import FakeHost
 from tests.collector.seats.told import FSID, data, disks
 
@@ -97,7 +97,7 @@ def test_a_refusal_of_sudo_is_told_with_the_cure_and_not_provoked_again(lvs: Lvs
 def test_an_lvm_that_hangs_costs_its_deadline_and_is_not_doubled(
     lvs: Lvs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collector.seats.volumes.SECONDS", 0.3)
+    monkeypatch.setattr("predrain.collector.seats.volumes.SECONDS", 0.3)
     lvs.answer("exec sleep 1000")
     tags = VolumeTags(None, str(lvs.program))
     assert tags.told(DOUBT) is None

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.seats import Patience, seat_map
-from data.reading import Role
+from predrain.collector.seats import Patience, seat_map
+from predrain.data.reading import Role
 from tests.collector.seats.fake_host import FakeHost
 from tests.collector.seats.told import data, disks
 from tests.deadlines import idle_seconds

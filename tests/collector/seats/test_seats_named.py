@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.seats import named_disks, seat_map
-from data.ids import OsdId
+from predrain.collector.seats import named_disks, seat_map
+from predrain.data.ids import OsdId
 from tests.collector.latency.fake_osd import FakeOsd, garbage
 from tests.collector.seats.fake_host import FakeHost
 from tests.collector.seats.told import data

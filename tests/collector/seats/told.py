@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from collector.seats import SeatMap
-from data.ids import OsdId
-from data.reading import Role, Seat
+from predrain.collector.seats import SeatMap
+from predrain.data.ids import OsdId
+from predrain.data.reading import Role, Seat
 
 FSID = "4bfe8b72-5e69-4330-b6c0-4d914db8ab89"
 OTHER = "451267e6-883f-4936-8dff-080d781c67d5"

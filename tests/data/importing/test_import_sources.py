@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.history import UnreadableHistory
-from data.ids import DeviceId, HostName
-from data.importing import Item, NoScrape, Unusable, backblaze, ceph, files_below, smartctl, sql
-from data.importing.port import NothingToImport
-from data.outcome import Fate, Outcome
-from data.reading import Reading, Smart
+from predrain.data.history import UnreadableHistory
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.importing import Item, NoScrape, Unusable, backblaze, ceph, files_below, smartctl, sql
+from predrain.data.importing.port import NothingToImport
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.reading import Reading, Smart
 
 HOST = HostName("dc1")
 SAMPLES = Path(__file__).parent / "samples"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from data.smart import SmartDocument, decode
+from predrain.data.smart import SmartDocument, decode
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from data.reading import Counters
-from data.smart import decode
+from predrain.data.reading import Counters
+from predrain.data.smart import decode
 
 SCANNED = """smartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.10.0] (local build)
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.reading import Smart
-from data.smart import decode
-from data.smart.cross_checks import choose_power_on_hours, choose_temperature
+from predrain.data.reading import Smart
+from predrain.data.smart import decode
+from predrain.data.smart.cross_checks import choose_power_on_hours, choose_temperature
 
 _HEADER = """smartctl 7.3 2022-02-28 r5338 [x86_64-linux-5.10.0] (local build)
 === START OF INFORMATION SECTION ===

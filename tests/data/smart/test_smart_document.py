@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.outside_text import is_clean
-from data.reading import Protocol
-from data.smart import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
+from predrain.data.outside_text import is_clean
+from predrain.data.reading import Protocol
+from predrain.data.smart import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
 
 Sample = Callable[[str], SmartDocument]
 Altered = Callable[..., SmartDocument]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from data.smart import SmartDocument, Undecodable, decode
+from predrain.data.smart import SmartDocument, Undecodable, decode
 
 UNREADABLE = {"ata-033", "broken-001", "broken-003", "broken-004", "broken-006", "broken-007", "broken-009"}
 MASKED = {"REDACTED", "XXXXXXXXXXXX", "9RK1XXXX", "Z1Z5DWJK0000XXXXXXXX"}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from data.smart import SmartDocument, Undecodable, decode
-from data.smart.exit_status import MEANING, exit_bits, read_failed
+from predrain.data.smart import SmartDocument, Undecodable, decode
+from predrain.data.smart.exit_status import MEANING, exit_bits, read_failed
 
 Sample = Callable[[str], SmartDocument]
 Altered = Callable[..., SmartDocument]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from data.reading import Logs
-from data.smart import SmartDocument, decode
-from data.smart.text import transcript
+from predrain.data.reading import Logs
+from predrain.data.smart import SmartDocument, decode
+from predrain.data.smart.text import transcript
 
 SAMPLES = Path(__file__).parent / "samples"
 Altered = Callable[..., SmartDocument]

@@ -6,8 +6,8 @@ import quopri
 
 import pytest
 
-from data.smart import SmartDocument, Undecodable, decode
-from data.smart.text import runs
+from predrain.data.smart import SmartDocument, Undecodable, decode
+from predrain.data.smart.text import runs
 
 # linux-raid, September 2019; linux-kernel, April 2005
 QUOTED = """On Friday you wrote:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from data.reading import Protocol
-from data.smart import SmartDocument, decode
+from predrain.data.reading import Protocol
+from predrain.data.smart import SmartDocument, decode
 
 Sample = Callable[[str], SmartDocument]
 Altered = Callable[..., SmartDocument]

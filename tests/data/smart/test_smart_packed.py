@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.reading import Identity
-from data.smart.packed import decoded, packs_rates, unpacked
+from predrain.data.reading import Identity
+from predrain.data.smart.packed import decoded, packs_rates, unpacked
 
 # attribute, raw.value, raw.string, meaning; from the files named
 PRINTED = [

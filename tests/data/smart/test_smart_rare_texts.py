@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from data.smart import SmartDocument, Undecodable, decode
-from data.smart.json_text import documents
+from predrain.data.smart import SmartDocument, Undecodable, decode
+from predrain.data.smart.json_text import documents
 
 FUJITSU = """smartctl 6.2 2013-07-26 r3841 [x86_64-linux-3.13.0-37-generic] (local build)
 Device Model:     FUJITSU MJA2500BH G2

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from data.reading import Protocol
-from data.smart import SmartDocument
+from predrain.data.reading import Protocol
+from predrain.data.smart import SmartDocument
 
 Sample = Callable[[str], SmartDocument]
 Altered = Callable[..., SmartDocument]

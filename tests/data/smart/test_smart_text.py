@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.reading import Protocol
-from data.smart import SmartDocument, Undecodable, decode
-from data.smart.text import runs
-from data.smart.text.numbers import fraction, sized, whole
+from predrain.data.reading import Protocol
+from predrain.data.smart import SmartDocument, Undecodable, decode
+from predrain.data.smart.text import runs
+from predrain.data.smart.text.numbers import fraction, sized, whole
 
 TEXTS = {path.stem: path.read_bytes() for path in (Path(__file__).parent / "samples").glob("*.txt")}
 

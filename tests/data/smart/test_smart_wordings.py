@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from data.reading import Protocol, Smart
-from data.smart import Undecodable, decode
+from predrain.data.reading import Protocol, Smart
+from predrain.data.smart import Undecodable, decode
 
 FARM = """
 Seagate Field Access Reliability Metrics log (FARM) (GP Log 0xa6)

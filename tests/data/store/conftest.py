@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from data.store.port import Store
-from data.store.postgres import PostgresStore, migrated
-from data.store.sqlite import MEMORY, SqliteStore
+from predrain.data.store.port import Store
+from predrain.data.store.postgres import PostgresStore, migrated
+from predrain.data.store.sqlite import MEMORY, SqliteStore
 from tests.system.postgres.server import Server, running
 
 

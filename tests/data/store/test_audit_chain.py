@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, insert, select, update
 
-from data.drain import JournalEntry
-from data.store import schema
-from data.store.port import AUDIT, ChainBreak, Store
-from data.store.sql import SqlStore
-from data.store.sqlite import SqliteStore
+from predrain.data.drain import JournalEntry
+from predrain.data.store import schema
+from predrain.data.store.port import AUDIT, ChainBreak, Store
+from predrain.data.store.sql import SqlStore
+from predrain.data.store.sqlite import SqliteStore
 from tests.data.store.test_migrations import _old_file
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -148,7 +148,7 @@ def test_lines_of_before_the_chain_are_chained_as_they_stand(tmp_path: Path) -> 
     from contextlib import closing
     from sqlite3 import connect
 
-    from data.wire import bodies
+    from predrain.data.wire import bodies
 
     with closing(connect(path)) as connection, connection:
         for n, line in enumerate(lines(3)):

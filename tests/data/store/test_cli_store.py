@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from data.store import schema
-from data.store.opening import open_store
-from data.store.sqlite import SqliteStore
-from service.cli import main
-from service.state import StateDir
+from predrain.data.store import schema
+from predrain.data.store.opening import open_store
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.cli import main
+from predrain.service.state import StateDir
 from tests.data.store import written
 from tests.system.postgres.server import Server
 

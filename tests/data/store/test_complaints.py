@@ -12,10 +12,17 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from data.ids import HostName
-from data.store import postgres
-from data.store.faults import StoreAway, StoreBusy, StoreDenied, StoreFull, StoreOutdated, StoreUnreadable
-from data.store.postgres import PostgresStore
+from predrain.data.ids import HostName
+from predrain.data.store import postgres
+from predrain.data.store.faults import (
+    StoreAway,
+    StoreBusy,
+    StoreDenied,
+    StoreFull,
+    StoreOutdated,
+    StoreUnreadable,
+)
+from predrain.data.store.postgres import PostgresStore
 from tests.data.store import written
 from tests.system.postgres.server import Server
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from data.drain import JournalEntry
-from data.store import schema
-from data.store.faults import StoreFull, StoreUnreadable
-from data.store.sqlite import SqliteStore
+from predrain.data.drain import JournalEntry
+from predrain.data.store import schema
+from predrain.data.store.faults import StoreFull, StoreUnreadable
+from predrain.data.store.sqlite import SqliteStore
 from tests.data.store.test_store import NOON, _reading
 
 

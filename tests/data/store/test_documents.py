@@ -14,11 +14,11 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.outlook import GRID_DAYS
-from data.store import documents
-from data.store.postgres import PostgresStore
-from data.wire import bodies
-from data.wire.shape import Misshapen
+from predrain.data.outlook import GRID_DAYS
+from predrain.data.store import documents
+from predrain.data.store.postgres import PostgresStore
+from predrain.data.wire import bodies
+from predrain.data.wire.shape import Misshapen
 from tests.data.store import written
 
 READING = written.READINGS[0]

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from data.history import EPOCH, HistoryFiles
-from data.history.export import ExportFailed, Month, export
-from data.ids import DeviceId, HostName
-from data.lifespan import sources_of
-from data.outcome import Fate, Outcome
-from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
-from data.store.port import Store
-from data.store.sqlite import MEMORY, SqliteStore
-from features.state import values_of
+from predrain.data.history import EPOCH, HistoryFiles
+from predrain.data.history.export import ExportFailed, Month, export
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.lifespan import sources_of
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
+from predrain.data.store.port import Store
+from predrain.data.store.sqlite import MEMORY, SqliteStore
+from predrain.features.state import values_of
 
 NOON = datetime(2026, 1, 30, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 
-from data.ids import HostName, OsdId
-from data.outlook import Status
-from data.reading import Logs, Role, Seat, Smart
-from data.store import migrations, schema
-from data.store.documents import unpacked
-from data.store.faults import StoreFull, StoreOutdated, StoreUnreadable
-from data.store.migrations import rewriting
-from data.store.port import Store
-from data.store.postgres import PostgresStore, migrated, version
-from data.store.sqlite import SqliteStore
-from data.windows import Windows
+from predrain.data.ids import HostName, OsdId
+from predrain.data.outlook import Status
+from predrain.data.reading import Logs, Role, Seat, Smart
+from predrain.data.store import migrations, schema
+from predrain.data.store.documents import unpacked
+from predrain.data.store.faults import StoreFull, StoreOutdated, StoreUnreadable
+from predrain.data.store.migrations import rewriting
+from predrain.data.store.port import Store
+from predrain.data.store.postgres import PostgresStore, migrated, version
+from predrain.data.store.sqlite import SqliteStore
+from predrain.data.windows import Windows
 from tests.data.store import written
 from tests.system.postgres.server import Server
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from data.drain import Drain, DrainState, Intent, JournalEntry, Mechanic, Move, Plan, Progress
-from data.ids import DeviceId, HostName, OsdId, PgId
-from data.outcome import Fate, Outcome
-from data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
-from data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
-from data.refusal import Refusal
-from data.store.port import Checkpoint, Store
-from data.store.sqlite import SqliteStore
-from data.windows import Windows
+from predrain.data.drain import Drain, DrainState, Intent, JournalEntry, Mechanic, Move, Plan, Progress
+from predrain.data.ids import DeviceId, HostName, OsdId, PgId
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
+from predrain.data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
+from predrain.data.refusal import Refusal
+from predrain.data.store.port import Checkpoint, Store
+from predrain.data.store.sqlite import SqliteStore
+from predrain.data.windows import Windows
 from tests.settings_by_text import by_setting
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

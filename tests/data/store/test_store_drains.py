@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from data.drain import DrainState
-from data.store.port import RevisionConflict, Store
+from predrain.data.drain import DrainState
+from predrain.data.store.port import RevisionConflict, Store
 from tests.data.store.test_store import DRAIN, HOUR, NOON
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from data.cluster_event import ClusterEvent, ClusterEventKind, tell_outlook
-from data.drain import Drain, DrainState, Intent
-from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState
-from data.outcome import Fate, Outcome
-from data.outlook import GRID_DAYS, Outlook, Reason, Status
-from data.store.port import Store
+from predrain.data.cluster_event import ClusterEvent, ClusterEventKind, tell_outlook
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.outlook import GRID_DAYS, Outlook, Reason, Status
+from predrain.data.store.port import Store
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

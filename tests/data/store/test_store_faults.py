@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from data.drain import DrainState
-from data.store.sqlite import SqliteStore
+from predrain.data.drain import DrainState
+from predrain.data.store.sqlite import SqliteStore
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -24,11 +24,11 @@ import json, resource, sys, time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from data.drain import Drain, DrainState, Intent, JournalEntry
-from data.log.sqlite import SqliteLog
-from data.refusal import Refusal
-from data.store.port import RevisionConflict
-from data.store.sqlite import SqliteStore
+from predrain.data.drain import Drain, DrainState, Intent, JournalEntry
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.refusal import Refusal
+from predrain.data.store.port import RevisionConflict
+from predrain.data.store.sqlite import SqliteStore
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DRAIN = Drain("d-1", None, (3,), DrainState.DRAINING, Intent.REPLACE, "me", "why", NOON, NOON)
 path = Path(sys.argv[1])

@@ -11,12 +11,12 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from data.drain import DrainState
-from data.ids import DeviceId
-from data.outlook import Status
-from data.reading import Reading
-from data.store.port import News, Store
-from data.store.postgres import PostgresStore
+from predrain.data.drain import DrainState
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Status
+from predrain.data.reading import Reading
+from predrain.data.store.port import News, Store
+from predrain.data.store.postgres import PostgresStore
 from tests.data.store import written
 from tests.system.postgres.server import Server
 

@@ -13,17 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Row
 
-from data.ids import DeviceId, HostName, OsdId
-from data.outlook import Outlook, Status
-from data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
-from data.store import latencies
-from data.store.coarse import coarse
-from data.store.columns import pack, unpack
-from data.store.database import Database
-from data.store.port import Store
-from data.store.postgres import PostgresStore
-from data.windows import Windows
-from data.wire.shape import Misshapen
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.outlook import Outlook, Status
+from predrain.data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
+from predrain.data.store import latencies
+from predrain.data.store.coarse import coarse
+from predrain.data.store.columns import pack, unpack
+from predrain.data.store.database import Database
+from predrain.data.store.port import Store
+from predrain.data.store.postgres import PostgresStore
+from predrain.data.windows import Windows
+from predrain.data.wire.shape import Misshapen
 
 DAY_1 = datetime(2026, 3, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -201,7 +201,7 @@ def test_upkeep_that_was_stopped_goes_on(store: Store, monkeypatch: pytest.Monke
             raise KeyboardInterrupt
         return coarse(windows, start)
 
-    monkeypatch.setattr("data.store.coarse.coarse", dying)
+    monkeypatch.setattr("predrain.data.store.coarse.coarse", dying)
     with pytest.raises(KeyboardInterrupt):
         store.coarsen(DAY_1 + HOUR)
     monkeypatch.undo()

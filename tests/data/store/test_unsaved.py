@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from data.ids import DeviceId
-from data.store.port import Checkpoint, Store
+from predrain.data.ids import DeviceId
+from predrain.data.store.port import Checkpoint, Store
 from tests.data.store.written import DEVICE, HOUR, NO_ANSWER, NOON, READINGS, SILENT
 
 TIMES = tuple(reading.taken_at for reading in READINGS)

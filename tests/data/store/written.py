@@ -5,15 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from data.cluster_event import ClusterEvent, ClusterEventKind, tell_drain, tell_outlook
-from data.drain import Drain, DrainState, Intent, JournalEntry, Mechanic, Move, Plan, Progress
-from data.ids import DeviceId, HostName, OsdId, PgId
-from data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState
-from data.outcome import Fate, Outcome
-from data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
-from data.reading import Attribute, Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
-from data.store.port import AUDIT, Checkpoint, Store
-from data.windows import Windows
+from predrain.data.cluster_event import ClusterEvent, ClusterEventKind, tell_drain, tell_outlook
+from predrain.data.drain import Drain, DrainState, Intent, JournalEntry, Mechanic, Move, Plan, Progress
+from predrain.data.ids import DeviceId, HostName, OsdId, PgId
+from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
+from predrain.data.reading import (
+    Attribute,
+    Counters,
+    Identity,
+    LatencySummary,
+    Protocol,
+    Reading,
+    Smart,
+    Unreadable,
+)
+from predrain.data.store.port import AUDIT, Checkpoint, Store
+from predrain.data.windows import Windows
 from tests.settings_by_text import by_setting
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from data.history import EPOCH, History, HistoryFiles
+from predrain.data.history import EPOCH, History, HistoryFiles
 
 FIRST = date(2020, 1, 1)
 DAYS = 240

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.challengers.blend import Blend, blended
-from models.landmarks import Landmarks
+from predrain.models.challengers.blend import Blend, blended
+from predrain.models.landmarks import Landmarks
 
 COUNT = 4000
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from data.history import EPOCH
-from models.challengers import NAMES, UnknownChallenger, challenger_scores, members_of
-from models.challengers.sequence import NoNeuralNetworks
-from models.train import TooLittleHistory
+from predrain.data.history import EPOCH
+from predrain.models.challengers import NAMES, UnknownChallenger, challenger_scores, members_of
+from predrain.models.challengers.sequence import NoNeuralNetworks
+from predrain.models.train import TooLittleHistory
 from tests.models.challengers.planted import LANDMARKS, UNTIL, Fleet, fleet, history_of, stored
 
 QUICK = ("forest", "logistic_hazard")

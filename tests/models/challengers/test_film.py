@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.history import History
-from features.ledger import COUNTERS, ledger_of
-from models.challengers.film import AGO, CHANNELS, STEPS, films
+from predrain.data.history import History
+from predrain.features.ledger import COUNTERS, ledger_of
+from predrain.models.challengers.film import AGO, CHANNELS, STEPS, films
 
 DAY = 1000
 PENDING = 4 * COUNTERS.index(197)

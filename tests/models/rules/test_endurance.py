@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.ids import DeviceId, HostName
-from data.outlook import Status
-from data.reading import Counters, Identity, Protocol, Reading, Smart
-from features.state import replay
-from models.rules import Verdict, judge
-from models.rules.endurance import rated_life
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.outlook import Status
+from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
+from predrain.features.state import replay
+from predrain.models.rules import Verdict, judge
+from predrain.models.rules.endurance import rated_life
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

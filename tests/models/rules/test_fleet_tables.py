@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from models.rules.fleet import TABLE, Kind
+from predrain.models.rules.fleet import TABLE, Kind
 from tests.bench.fleet_tables import make_standings
 
 

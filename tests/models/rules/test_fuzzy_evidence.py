@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.outlook import Advice, Reason, Status
-from models.rules import CODES
-from models.rules.evidence import BAD, SUPPORT, WARNING, Sign, score_of, status_of
-from models.rules.fleet import LEVELS, Kind, get_worst_limit
-from models.rules.ramps import RAMPS, Ramp
+from predrain.data.outlook import Advice, Reason, Status
+from predrain.models.rules import CODES
+from predrain.models.rules.evidence import BAD, SUPPORT, WARNING, Sign, score_of, status_of
+from predrain.models.rules.fleet import LEVELS, Kind, get_worst_limit
+from predrain.models.rules.ramps import RAMPS, Ramp
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "rules.md"
 

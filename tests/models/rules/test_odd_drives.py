@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from data.ids import DeviceId, HostName
-from data.outlook import Advice, Status
-from data.reading import Reading
-from data.smart import decode
-from data.wire import accept
-from features.state import observe
-from models.rules import Verdict, judge
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.outlook import Advice, Status
+from predrain.data.reading import Reading
+from predrain.data.smart import decode
+from predrain.data.wire import accept
+from predrain.features.state import observe
+from predrain.models.rules import Verdict, judge
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DRIVES: dict[str, dict[str, Any]] = {

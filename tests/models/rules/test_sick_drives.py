@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from data.ids import DeviceId, HostName
-from data.outlook import Advice, Outlook, Status
-from data.reading import Reading, Smart
-from data.smart import decode
-from data.smart.document import Undecodable
-from features.state import observe
-from models.bundle import Bundle
-from models.outlooks import outlooks
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.outlook import Advice, Outlook, Status
+from predrain.data.reading import Reading, Smart
+from predrain.data.smart import decode
+from predrain.data.smart.document import Undecodable
+from predrain.features.state import observe
+from predrain.models.bundle import Bundle
+from predrain.models.outlooks import outlooks
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DRIVES = {

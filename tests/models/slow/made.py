@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from models.slow.history import LatencyFiles, scores
+from predrain.models.slow.history import LatencyFiles, scores
 
 DAY = 86_400
 BEGINNING = 1_767_225_600  # 2026-01-01

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.history.tables import UnreadableHistory
-from models.slow.history import LatencyFiles
-from models.slow.ratios import Roster, compared
+from predrain.data.history.tables import UnreadableHistory
+from predrain.models.slow.history import LatencyFiles
+from predrain.models.slow.ratios import Roster, compared
 from tests.models.slow.made import BEGINNING, DAY, ever_slow, fleet, scored
 
 

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from data.ids import HostName, OsdId
-from data.reading import LatencySummary
-from data.slow import Slowness
-from data.windows import Windows
-from models.slow.live import LiveWatch
+from predrain.data.ids import HostName, OsdId
+from predrain.data.reading import LatencySummary
+from predrain.data.slow import Slowness
+from predrain.data.windows import Windows
+from predrain.models.slow.live import LiveWatch
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 HOSTS, A_HOST = 5, 6

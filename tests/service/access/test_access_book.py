@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.store.sqlite import SqliteStore
-from service.access.book import (
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.access.book import (
     LOOK_SECONDS,
     MOST_SESSIONS_EACH,
     REMEMBERED,
@@ -24,9 +24,9 @@ from service.access.book import (
     NoSuchCredential,
     WrongHost,
 )
-from service.access.limits import Buckets
-from service.access.sessions import Sessions
-from service.tokens import Caller, Scope, Tokens
+from predrain.service.access.limits import Buckets
+from predrain.service.access.sessions import Sessions
+from predrain.service.tokens import Caller, Scope, Tokens
 from tests.service.conftest import SetClock
 
 READ = (Scope.READ,)

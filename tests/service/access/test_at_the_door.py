@@ -16,11 +16,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from service.connections import bounded
-from service.listening import Server, bind, url_of
-from service.rest.admission import Admission
-from service.settings import ServiceTable
-from service.tables.access import AccessTable
+from predrain.service.connections import bounded
+from predrain.service.listening import Server, bind, url_of
+from predrain.service.rest.admission import Admission
+from predrain.service.settings import ServiceTable
+from predrain.service.tables.access import AccessTable
 from tests.service.conftest import Place, Serve, Site, envelope, shut, smart_reading, with_service
 from tests.service.test_worker import work
 
@@ -86,7 +86,7 @@ def test_a_packed_body_is_refused_however_small(site: Site, packing: str) -> Non
 @contextmanager
 def impatient(house: Any, token: str, *, rest: float = 15, **bounds: Any) -> Iterator[httpx2.Client]:
     """A server whose patience ends while a test can wait for it."""
-    from service.tokens import Caller, Scope, Tokens
+    from predrain.service.tokens import Caller, Scope, Tokens
 
     listener = bind(house.settings.service)
     up = threading.Event()
@@ -385,7 +385,7 @@ def test_beyond_a_proxy_reading_needs_a_token_though_we_listen_on_loopback(
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "predrain.example.org"])
 def test_beyond_loopback_without_tls_it_does_not_start_and_says_what_to_set(host: str) -> None:
-    from service.listening import InTheClear
+    from predrain.service.listening import InTheClear
 
     with pytest.raises(InTheClear, match="set tls_certificate and tls_key"):
         bind(ServiceTable(host=host, port=0))

@@ -21,10 +21,10 @@ SERVING = """
 import asyncio, resource, sys
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files}))
-from data.clock import SystemClock
-from service import connections
-from service.listening import Answering, bind, url_of
-from service.settings import ServiceTable
+from predrain.data.clock import SystemClock
+from predrain.service import connections
+from predrain.service.listening import Answering, bind, url_of
+from predrain.service.settings import ServiceTable
 
 connections.SHAKE_SECONDS = {seconds}
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from collector.delivery import Away, Courier, Spool, WebSink
-from collector.delivery.web import LONGEST_ANSWER
-from data.ids import HostName
-from data.log.port import Record, Topic
-from data.refusal import Refusal
-from service.rest.problems import LONGEST_FAULT, LONGEST_PLACE, MOST_FAULTS
-from service.rest.readings import MOST_REASONS, NO_REASON, answer_delivery
+from predrain.collector.delivery import Away, Courier, Spool, WebSink
+from predrain.collector.delivery.web import LONGEST_ANSWER
+from predrain.data.ids import HostName
+from predrain.data.log.port import Record, Topic
+from predrain.data.refusal import Refusal
+from predrain.service.rest.problems import LONGEST_FAULT, LONGEST_PLACE, MOST_FAULTS
+from predrain.service.rest.readings import MOST_REASONS, NO_REASON, answer_delivery
 from tests.service.access.test_at_the_door import connect
 from tests.service.conftest import (
     INGEST_TOKEN,

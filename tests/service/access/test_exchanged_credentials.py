@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.ids import HostName
-from data.reading import LatencyBatch
-from data.store.sqlite import SqliteStore
-from service.access.book import ROOM, Book, Credential, Ended, Kind, digest
-from service.access.sessions import Sessions
-from service.tokens import Caller, ForeignHost, Grant, Scope, Tokens
+from predrain.data.ids import HostName
+from predrain.data.reading import LatencyBatch
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.access.book import ROOM, Book, Credential, Ended, Kind, digest
+from predrain.service.access.sessions import Sessions
+from predrain.service.tokens import Caller, ForeignHost, Grant, Scope, Tokens
 from tests.attack.access import deliver_for_other_hosts_by_cookie
 from tests.service.conftest import NOON, Place, SetClock, Site, envelope, smart_reading
 

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from service.access.audit import AUDIT, NOBODY
-from service.house import House
-from service.listening import Server, bind, url_of
-from service.rest.forwarding import Forwarding, is_forwarded
-from service.settings import ServiceTable
-from service.tokens import gather
+from predrain.service.access.audit import AUDIT, NOBODY
+from predrain.service.house import House
+from predrain.service.listening import Server, bind, url_of
+from predrain.service.rest.forwarding import Forwarding, is_forwarded
+from predrain.service.settings import ServiceTable
+from predrain.service.tokens import gather
 from tests.attack.access import act_without_credential, read_as_this_machine
 from tests.service.conftest import Place, Serve, Site, shut, with_service
 
@@ -30,7 +30,7 @@ HALT = "/api/v1/halt"
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """The window of refused requests is short."""
-    monkeypatch.setattr("service.rest.recording.WINDOW_SECONDS", 0.2)
+    monkeypatch.setattr("predrain.service.rest.recording.WINDOW_SECONDS", 0.2)
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from service.rest.guarding import WORD_HEADER
+from predrain.service.rest.guarding import WORD_HEADER
 from tests.service.conftest import Place, Serve, Site, shut, with_service
 
 HALT = "/api/v1/halt"
@@ -72,7 +72,7 @@ def test_signed_out_the_cookie_opens_nothing_even_where_it_was_copied(site: Site
 def test_a_stream_of_events_ends_with_the_session_that_it_began_with(
     place: Place, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.rest.events.HEARTBEAT_SECONDS", 0.5)
+    monkeypatch.setattr("predrain.service.rest.events.HEARTBEAT_SECONDS", 0.5)
     house = with_service(place, host="0.0.0.0", insecure_without_tls=True).house()
     site = serve(house)
     sign_in(site)

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from data.ids import HostName
-from data.reading import LatencyBatch
-from data.store.port import AUDIT
-from service import collecting
-from service.access.audit import NOBODY
-from service.access.book import Book, Kind
-from service.cli import main
-from service.rest.guarding import WORD_HEADER
-from service.tables.collector import CollectorSettings, CollectorTable, KafkaTable
-from service.tokens import Scope, read
+from predrain.data.ids import HostName
+from predrain.data.reading import LatencyBatch
+from predrain.data.store.port import AUDIT
+from predrain.service import collecting
+from predrain.service.access.audit import NOBODY
+from predrain.service.access.book import Book, Kind
+from predrain.service.cli import main
+from predrain.service.rest.guarding import WORD_HEADER
+from predrain.service.tables.collector import CollectorSettings, CollectorTable, KafkaTable
+from predrain.service.tokens import Scope, read
 from tests.service.conftest import Place, Serve, SetClock, Site, envelope, shut, smart_reading
 
 HALT = "/api/v1/halt"
@@ -27,7 +27,7 @@ HALT = "/api/v1/halt"
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What strangers ask is on record within a moment."""
-    monkeypatch.setattr("service.rest.recording.WINDOW_SECONDS", 0.2)
+    monkeypatch.setattr("predrain.service.rest.recording.WINDOW_SECONDS", 0.2)
 
 
 def record(site: Site) -> list[tuple[str, str, str]]:
@@ -79,7 +79,7 @@ def test_deliveries_are_not_on_record_unless_they_are_refused(site: Site) -> Non
 def test_acts_of_a_known_caller_that_are_refused_for_their_size_or_number_stand_in_one_line_of_theirs(
     place: Place, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.rest.recording.WINDOW_SECONDS", 2.0)
+    monkeypatch.setattr("predrain.service.rest.recording.WINDOW_SECONDS", 2.0)
     access = place.settings.access.model_copy(update={"requests_per_second": 1.0})
     house = replace(place, settings=place.settings.model_copy(update={"access": access})).house()
     house.start()

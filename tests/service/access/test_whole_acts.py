@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import update
 
-from data.clock import SystemClock
-from data.store import schema
-from data.store.port import AUDIT
-from data.store.sqlite import SqliteStore
-from service.access.acts import BLANK, canonical_body, canonical_json, canonical_request
-from service.access.book import Book, Kind
-from service.cli import main
-from service.examining import here
-from service.settings import ServiceTable, Settings
-from service.tokens import Scope
+from predrain.data.clock import SystemClock
+from predrain.data.store import schema
+from predrain.data.store.port import AUDIT
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.access.acts import BLANK, canonical_body, canonical_json, canonical_request
+from predrain.service.access.book import Book, Kind
+from predrain.service.cli import main
+from predrain.service.examining import here
+from predrain.service.settings import ServiceTable, Settings
+from predrain.service.tokens import Scope
 from tests.service.conftest import Place, Site
 
 JSON = st.recursive(
@@ -90,7 +90,7 @@ def test_a_token_is_on_record_even_where_nobody_could_read_what_was_printed(site
     command = [
         sys.executable,
         "-c",
-        "from service.cli import main; raise SystemExit(main())",
+        "from predrain.service.cli import main; raise SystemExit(main())",
         "token",
         "make",
     ]

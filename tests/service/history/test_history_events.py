@@ -7,20 +7,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from data.cluster_event import ClusterEvent, ClusterEventKind, tell_halt
-from data.drain import DrainState, Intent
-from data.ids import DeviceId, HostName, OsdId
-from data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
-from data.outcome import Fate, Outcome
-from data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
-from data.store.sqlite import SqliteStore
-from service.alerts import Alert, Why, tell_alert
-from service.history import query
-from service.history.event import CurrentPlaces, HistoryEvent
-from service.history.events import make_event
-from service.history.kinds import HistoryGroup, HistoryKind, group_of
-from service.history.query import HistoryCursor, HistoryPage, HistoryQuery, read_history
-from service.history.sentences import describe_event, link_event
+from predrain.data.cluster_event import ClusterEvent, ClusterEventKind, tell_halt
+from predrain.data.drain import DrainState, Intent
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.alerts import Alert, Why, tell_alert
+from predrain.service.history import query
+from predrain.service.history.event import CurrentPlaces, HistoryEvent
+from predrain.service.history.events import make_event
+from predrain.service.history.kinds import HistoryGroup, HistoryKind, group_of
+from predrain.service.history.query import HistoryCursor, HistoryPage, HistoryQuery, read_history
+from predrain.service.history.sentences import describe_event, link_event
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from actions.policy import Mode, Policy
-from data.drain import Drain
-from data.ids import DeviceId, HostName
-from data.outcome import Fate, Outcome
-from data.outlook import Outlook, Reason, Status
-from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
-from service.fleet import Sight
-from service.lifecycle.book import LifeBook
-from service.telling.cause import Scene, Worry
+from predrain.actions.policy import Mode, Policy
+from predrain.data.drain import Drain
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.outcome import Fate, Outcome
+from predrain.data.outlook import Outlook, Reason, Status
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
+from predrain.service.fleet import Sight
+from predrain.service.lifecycle.book import LifeBook
+from predrain.service.telling.cause import Scene, Worry
 from tests.service.lives import hearing_book, standing_sight
 
 NOW = datetime(2026, 11, 21, 3, 14, tzinfo=UTC)

@@ -7,17 +7,17 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from actions.cluster.simulated import SimulatedCluster
-from actions.policy import Mode
-from data.drain import Drain, DrainState, Intent, Progress
-from data.ids import HostName, OsdId
-from data.outlook import Reason, Status
-from data.reading import Unreadable
-from data.unreadable import UnreadableCause
-from service.telling import causes
-from service.telling.cause import CLUSTER_KEYS, Severity, Worry
-from service.telling.disks import doing
-from service.telling.silence import Silence
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.policy import Mode
+from predrain.data.drain import Drain, DrainState, Intent, Progress
+from predrain.data.ids import HostName, OsdId
+from predrain.data.outlook import Reason, Status
+from predrain.data.reading import Unreadable
+from predrain.data.unreadable import UnreadableCause
+from predrain.service.telling import causes
+from predrain.service.telling.cause import CLUSTER_KEYS, Severity, Worry
+from predrain.service.telling.disks import doing
+from predrain.service.telling.silence import Silence
 from tests.actions.made import calm_view, changed_osd, wide_spec
 from tests.service.telling.scenes import NOW, Fleet, device
 

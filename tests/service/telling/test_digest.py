@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.reading import Unreadable
-from service.telling.cause import Cause, Point, Severity
-from service.telling.channel import NotTold
-from service.telling.daily import Daily
-from service.telling.digest import Digest, Hour
-from service.telling.silence import Silence
-from service.telling.teller import Teller
+from predrain.data.reading import Unreadable
+from predrain.service.telling.cause import Cause, Point, Severity
+from predrain.service.telling.channel import NotTold
+from predrain.service.telling.daily import Daily
+from predrain.service.telling.digest import Digest, Hour
+from predrain.service.telling.silence import Silence
+from predrain.service.telling.teller import Teller
 from tests.service.telling.scenes import NOW, Fleet, device, host_of
 from tests.service.telling.test_channels import Post, a_mail, post_office
 from tests.service.telling.test_teller import Kept, live

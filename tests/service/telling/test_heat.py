@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.cluster.simulated import SimulatedCluster
-from data.ids import HostName
-from data.reading import Reading, Smart
-from service.telling.cause import Cause, Scene, Severity
-from service.telling.heat import HOT_C, hot_disks
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.data.ids import HostName
+from predrain.data.reading import Reading, Smart
+from predrain.service.telling.cause import Cause, Scene, Severity
+from predrain.service.telling.heat import HOT_C, hot_disks
 from tests.actions.made import wide_spec
 from tests.service.telling.scenes import NOW, Fleet, device
 

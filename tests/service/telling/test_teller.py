@@ -8,13 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from data.outlook import Reason
-from data.reading import Unreadable
-from service.telling.cause import Severity
-from service.telling.channel import NotTold
-from service.telling.ledger import Message
-from service.telling.silence import Silence
-from service.telling.teller import Teller, lift, silence, silences_of
+from predrain.data.outlook import Reason
+from predrain.data.reading import Unreadable
+from predrain.service.telling.cause import Severity
+from predrain.service.telling.channel import NotTold
+from predrain.service.telling.ledger import Message
+from predrain.service.telling.silence import Silence
+from predrain.service.telling.teller import Teller, lift, silence, silences_of
 from tests.service.telling.scenes import NOW, Fleet, device, host_of
 
 MINUTE = timedelta(minutes=1)

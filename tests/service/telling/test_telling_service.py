@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from data.clock import SystemClock
-from service.cli import main
-from service.house import House
-from service.scoring.watch import Cause as Doubt
-from service.scoring.watch import Concern, Health
-from service.settings import Settings, load
-from service.tables.secret import NoAuthority, NoSecret
-from service.up import _channels
+from predrain.data.clock import SystemClock
+from predrain.service.cli import main
+from predrain.service.house import House
+from predrain.service.scoring.watch import Cause as Doubt
+from predrain.service.scoring.watch import Concern, Health
+from predrain.service.settings import Settings, load
+from predrain.service.tables.secret import NoAuthority, NoSecret
+from predrain.service.up import _channels
 from tests.service.conftest import Place, Serve, Site, shut, smart_reading, week_of
 from tests.service.telling.test_channels import Post, post_office
 from tests.service.telling.test_teller import Ear
@@ -216,7 +216,7 @@ def test_settings_make_the_channels(tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_cannot_work_are_refused_at_the_start(tmp_path: Path, text: str, why: str) -> None:
-    from service.settings import BadSettings
+    from predrain.service.settings import BadSettings
 
     with pytest.raises(BadSettings, match=why):
         settings_of(tmp_path, text)

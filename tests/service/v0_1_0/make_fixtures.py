@@ -18,24 +18,24 @@ from random import Random
 
 sys.path.insert(0, str(Path.cwd()))
 
-from actions.cluster.keep import ConfigKeys
-from actions.policy import Policy
-from collector.delivery import Spool
-from data.drain import DrainState
-from data.ids import HostName
-from data.log.sqlite import SqliteLog
-from data.reading import LatencySummary
-from data.scorebook import Scorebook
-from data.store.sqlite import SqliteStore
-from models.bundle import DEFAULT
-from models.shelf import Shelf
-from service.access.book import Book, Kind
-from service.house import House, Ports
-from service.live import Live
-from service.scoring.bundled import BundledForecaster
-from service.settings import ServiceTable, Settings
-from service.state import StateDir
-from service.tokens import Scope, gather
+from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.policy import Policy
+from predrain.collector.delivery import Spool
+from predrain.data.drain import DrainState
+from predrain.data.ids import HostName
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.reading import LatencySummary
+from predrain.data.scorebook import Scorebook
+from predrain.data.store.sqlite import SqliteStore
+from predrain.models.bundle import DEFAULT
+from predrain.models.shelf import Shelf
+from predrain.service.access.book import Book, Kind
+from predrain.service.house import House, Ports
+from predrain.service.live import Live
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.settings import ServiceTable, Settings
+from predrain.service.state import StateDir
+from predrain.service.tokens import Scope, gather
 from tests.actions.made_channel import MonInMemory
 from tests.actions.made_keep import LeaseInHand
 from tests.collector.delivery.parcels import reading, summary

@@ -11,23 +11,23 @@ from random import Random
 
 import pytest
 
-from actions.cluster.keep import ConfigKeys
-from actions.cluster.signed_keys import SignedKeys, compute_digest
-from collector.delivery import Spool
-from data.drain import DrainState
-from data.ids import HostName
-from data.log.port import Topic
-from data.log.sqlite import SqliteLog
-from data.reading import LatencyBatch, Reading
-from data.store.sqlite import SqliteStore
-from data.wire import decode
-from models.bundle import Bundle
-from models.shelf import Shelf
-from service.access.book import Book, Kind
-from service.house import House, Ports
-from service.live import Live
-from service.state import StateDir
-from service.tokens import Scope
+from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.signed_keys import SignedKeys, compute_digest
+from predrain.collector.delivery import Spool
+from predrain.data.drain import DrainState
+from predrain.data.ids import HostName
+from predrain.data.log.port import Topic
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.reading import LatencyBatch, Reading
+from predrain.data.store.sqlite import SqliteStore
+from predrain.data.wire import decode
+from predrain.models.bundle import Bundle
+from predrain.models.shelf import Shelf
+from predrain.service.access.book import Book, Kind
+from predrain.service.house import House, Ports
+from predrain.service.live import Live
+from predrain.service.state import StateDir
+from predrain.service.tokens import Scope
 from tests.actions.made_channel import MonInMemory
 from tests.actions.made_keep import SIGNING_KEY, LeaseInHand
 from tests.service.conftest import Place, SetClock, shut

@@ -15,21 +15,21 @@ import httpx2
 import pytest
 from joserfc.jwk import RSAKey
 
-from actions.policy import Policy
-from data.clock import SystemClock
-from data.log.sqlite import SqliteLog
-from data.store.sqlite import SqliteStore
-from service.access.audit import NOBODY
-from service.access.oidc import ProviderAway, local
-from service.examining import away
-from service.house import House, Ports
-from service.listening import Server, bind
-from service.rest import recording
-from service.rest.guarding import WORD_HEADER
-from service.settings import BadSettings, ServiceTable, Settings, load
-from service.state import StateDir
-from service.tables.access import OidcTable
-from service.tokens import gather
+from predrain.actions.policy import Policy
+from predrain.data.clock import SystemClock
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.access.audit import NOBODY
+from predrain.service.access.oidc import ProviderAway, local
+from predrain.service.examining import away
+from predrain.service.house import House, Ports
+from predrain.service.listening import Server, bind
+from predrain.service.rest import recording
+from predrain.service.rest.guarding import WORD_HEADER
+from predrain.service.settings import BadSettings, ServiceTable, Settings, load
+from predrain.service.state import StateDir
+from predrain.service.tables.access import OidcTable
+from predrain.service.tokens import gather
 from tests.deadlines import idle_seconds
 from tests.system.access.provider import CLIENT, SECRET, LocalProvider, local_provider
 

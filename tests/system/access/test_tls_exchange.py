@@ -18,7 +18,7 @@ import httpx2
 import pytest
 import trustme
 
-from service.access.certificate import Certificate, CertificateUnusable, complaint
+from predrain.service.access.certificate import Certificate, CertificateUnusable, complaint
 
 PREDRAIN = Path(sys.executable).with_name("predrain")
 pytestmark = pytest.mark.system

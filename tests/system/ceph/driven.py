@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from actions.cluster.live import LiveCluster
-from actions.cluster.port import Answer, Command
-from actions.cluster.rados import Rados
-from actions.cluster.view import ClusterView
-from actions.controller import Controller
-from actions.policy import Policy
-from data.drain import Drain, DrainState
-from data.ids import PgId
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.live import LiveCluster
+from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.rados import Rados
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.controller import Controller
+from predrain.actions.policy import Policy
+from predrain.data.drain import Drain, DrainState
+from predrain.data.ids import PgId
+from predrain.data.store.sqlite import SqliteStore
 from tests.deadlines import idle_seconds
 from tests.system.ceph.minicluster import MiniCluster
 

@@ -10,20 +10,20 @@ from typing import Any
 
 import httpx2
 
-from actions.cluster.port import Cluster
-from actions.policy import Policy
-from data.clock import SystemClock
-from data.ids import DeviceId
-from data.log.sqlite import SqliteLog
-from data.outlook import Outlook, Reason, Status
-from data.store.sqlite import SqliteStore
-from service.changes import Kind
-from service.house import House, Ports
-from service.listening import Server, bind, url_of
-from service.live import Live
-from service.settings import ServiceTable, Settings
-from service.state import StateDir
-from service.tokens import gather
+from predrain.actions.cluster.port import Cluster
+from predrain.actions.policy import Policy
+from predrain.data.clock import SystemClock
+from predrain.data.ids import DeviceId
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.outlook import Outlook, Reason, Status
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.changes import Kind
+from predrain.service.house import House, Ports
+from predrain.service.listening import Server, bind, url_of
+from predrain.service.live import Live
+from predrain.service.settings import ServiceTable, Settings
+from predrain.service.state import StateDir
+from predrain.service.tokens import gather
 
 
 class MgrHouse:

@@ -23,16 +23,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from actions.cluster.keep import ConfigKeys
-from actions.cluster.lease import RadosLease
-from actions.cluster.live import LiveCluster
-from actions.cluster.port import Answer, Command
-from actions.cluster.rados import Connection, Rados
-from actions.cluster.signed_keys import SignedKeys
-from actions.cluster.view import ClusterView
-from actions.controller import Controller
-from actions.policy import Policy
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.lease import RadosLease
+from predrain.actions.cluster.live import LiveCluster
+from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.rados import Connection, Rados
+from predrain.actions.cluster.signed_keys import SignedKeys
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.controller import Controller
+from predrain.actions.policy import Policy
+from predrain.data.store.sqlite import SqliteStore
 from tests.actions.made_keep import SIGNING_KEY
 from tests.deadlines import idle_seconds
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 
-from actions.cluster.dumps.osd_dump import osd_dump
-from actions.cluster.view import StretchMode
+from predrain.actions.cluster.dumps.osd_dump import osd_dump
+from predrain.actions.cluster.view import StretchMode
 from tests.system.ceph.minicluster import MiniCluster
 from tests.system.ceph.ports import reserve_port
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from actions.cluster.keep import ConfigKeys
-from actions.cluster.live import LiveCluster
-from actions.cluster.rados import Rados
-from actions.controller import Controller
-from data.drain import Drain
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.live import LiveCluster
+from predrain.actions.cluster.rados import Rados
+from predrain.actions.controller import Controller
+from predrain.data.drain import Drain
+from predrain.data.store.sqlite import SqliteStore
 from tests.deadlines import idle_seconds
 from tests.system.ceph.minicluster import MiniCluster
 from tests.system.ceph.runner import POLICY, as_given

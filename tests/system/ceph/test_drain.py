@@ -17,19 +17,19 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.caps import User, caps
-from actions.policy import Mode, Policy
-from data.clock import SystemClock
-from data.drain import DrainState
-from data.ids import DeviceId, HostName
-from data.log.sqlite import SqliteLog
-from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from data.store.sqlite import SqliteStore
-from service.draining.seals import seal
-from service.house import House, Ports
-from service.live import make_live_cluster
-from service.settings import CephTable, ServiceTable, Settings
-from service.up import forecaster_of
+from predrain.actions.cluster.caps import User, caps
+from predrain.actions.policy import Mode, Policy
+from predrain.data.clock import SystemClock
+from predrain.data.drain import DrainState
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.draining.seals import seal
+from predrain.service.house import House, Ports
+from predrain.service.live import make_live_cluster
+from predrain.service.settings import CephTable, ServiceTable, Settings
+from predrain.service.up import forecaster_of
 from tests.actions.made_keep import SIGNING_KEY
 from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.keep import ConfigKeys
-from actions.cluster.lease_owner import parse_owner
-from actions.cluster.signed_keys import SignedKeys
-from actions.petitions import ANSWERS, REQUESTS
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.lease_owner import parse_owner
+from predrain.actions.cluster.signed_keys import SignedKeys
+from predrain.actions.petitions import ANSWERS, REQUESTS
+from predrain.data.store.sqlite import SqliteStore
 from tests.actions.made_keep import SIGNING_KEY
 from tests.system.ceph.minicluster import MiniCluster
 from tests.system.ceph.surviving import World, small

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.rados import Rados
-from collector.latency import LatencyWatch, Limits, admin_sockets
-from data.ids import HostName
-from data.reading import LatencySummary
-from data.wire import accept_latency
+from predrain.actions.cluster.rados import Rados
+from predrain.collector.latency import LatencyWatch, Limits, admin_sockets
+from predrain.data.ids import HostName
+from predrain.data.reading import LatencySummary
+from predrain.data.wire import accept_latency
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster
 

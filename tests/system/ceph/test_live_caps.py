@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.caps import User, caps, hands
-from actions.cluster.dumps.questions import PG_BRIEF, QUESTIONS, running_scheduler, whole_rows
-from actions.cluster.keep import PIECE_BYTES, ConfigKeys
-from actions.cluster.lease import RadosLease
-from actions.cluster.live import LiveCluster, words
-from actions.cluster.port import (
+from predrain.actions.cluster.caps import User, caps, hands
+from predrain.actions.cluster.dumps.questions import PG_BRIEF, QUESTIONS, running_scheduler, whole_rows
+from predrain.actions.cluster.keep import PIECE_BYTES, ConfigKeys
+from predrain.actions.cluster.lease import RadosLease
+from predrain.actions.cluster.live import LiveCluster, words
+from predrain.actions.cluster.port import (
     Balancer,
     ClusterUnreachable,
     Command,
@@ -29,11 +29,11 @@ from actions.cluster.port import (
     SetUpmap,
     WithdrawLife,
 )
-from actions.cluster.rados import Rados
-from actions.cluster.view import PROPOSE_INTERVAL
-from actions.knobs import OPTIONS, PROFILE
-from actions.mechanics.retire import FLAGS
-from data.ids import DeviceId, OsdId, PgId
+from predrain.actions.cluster.rados import Rados
+from predrain.actions.cluster.view import PROPOSE_INTERVAL
+from predrain.actions.knobs import OPTIONS, PROFILE
+from predrain.actions.mechanics.retire import FLAGS
+from predrain.data.ids import DeviceId, OsdId, PgId
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster
 

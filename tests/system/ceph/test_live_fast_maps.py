@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.keep import ConfigKeys
-from actions.cluster.signed_keys import SignedKeys
-from actions.cluster.view import PROPOSE_INTERVAL, ClusterView
-from actions.controller import Controller
-from actions.fast_maps import RECORD
-from actions.ledger import FAST_MAPS
-from data.drain import Drain, DrainState
-from data.setting import Yielded
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.signed_keys import SignedKeys
+from predrain.actions.cluster.view import PROPOSE_INTERVAL, ClusterView
+from predrain.actions.controller import Controller
+from predrain.actions.fast_maps import RECORD
+from predrain.actions.ledger import FAST_MAPS
+from predrain.data.drain import Drain, DrainState
+from predrain.data.setting import Yielded
+from predrain.data.store.sqlite import SqliteStore
 from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import POLICY, QUICK, Driven

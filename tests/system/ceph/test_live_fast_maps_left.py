@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from actions.ceph_mgr.predrain.fast_maps import KEY, LEFT_AFTER_SECONDS, NAME, OPTION
-from actions.ceph_mgr.predrain.signing import sign_text
+from predrain.actions.ceph_mgr.predrain.fast_maps import KEY, LEFT_AFTER_SECONDS, NAME, OPTION
+from predrain.actions.ceph_mgr.predrain.signing import sign_text
 from tests.system.ceph.mgr_driver import Mgr, calm, the_mgr  # noqa: F401
 
 HAND_KEY = "a key that service and mgr share, long enough"

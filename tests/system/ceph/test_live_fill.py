@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from datetime import UTC, datetime
 
-from data.drain import DrainState
+from predrain.data.drain import DrainState
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven, places
 from tests.system.ceph.minicluster import MiniCluster

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.live import LiveCluster
-from actions.cluster.port import (
+from predrain.actions.cluster.live import LiveCluster
+from predrain.actions.cluster.port import (
     Balancer,
     ClusterUnreachable,
     Command,
@@ -22,13 +22,13 @@ from actions.cluster.port import (
     SetOption,
     SetUpmap,
 )
-from actions.cluster.rados import Rados
-from actions.cluster.view import ClusterView
-from actions.ledger import found, key_of, same, value_of
-from actions.policy import Policy
-from data.clock import SystemClock
-from data.ids import OsdId
-from service.draining.hand import Hand, HandCluster
+from predrain.actions.cluster.rados import Rados
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.ledger import found, key_of, same, value_of
+from predrain.actions.policy import Policy
+from predrain.data.clock import SystemClock
+from predrain.data.ids import OsdId
+from predrain.service.draining.hand import Hand, HandCluster
 from tests.deadlines import idle_seconds
 from tests.system.ceph.mgr_driver import Mgr, calm, the_mgr  # noqa: F401
 from tests.system.ceph.mgr_house import MgrHouse

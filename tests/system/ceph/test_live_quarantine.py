@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from actions.cluster.port import PrimaryAffinity
-from actions.cluster.view import ClusterView
-from actions.mechanics.affinity import leaders, led
-from data.drain import DrainState, Mechanic
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.port import PrimaryAffinity
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.mechanics.affinity import leaders, led
+from predrain.data.drain import DrainState, Mechanic
+from predrain.data.ids import OsdId, PgId
 from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import POLICY, QUICK, Driven, places

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.caps import User, caps
-from actions.cluster.held import held
-from actions.cluster.rados import Rados
-from service.cli import main
+from predrain.actions.cluster.caps import User, caps
+from predrain.actions.cluster.held import held
+from predrain.actions.cluster.rados import Rados
+from predrain.service.cli import main
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster
 

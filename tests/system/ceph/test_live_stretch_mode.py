@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from actions.cluster.view import ClusterView, StretchMode
-from actions.foresight import placed
-from data.drain import DrainState, Mechanic
+from predrain.actions.cluster.view import ClusterView, StretchMode
+from predrain.actions.foresight import placed
+from predrain.data.drain import DrainState, Mechanic
 from tests.actions.make_crush_goldens import map_pgs
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from actions.foresight import placed, weighed
-from data.drain import DrainState, Mechanic
-from data.ids import OsdId
+from predrain.actions.foresight import placed, weighed
+from predrain.data.drain import DrainState, Mechanic
+from predrain.data.ids import OsdId
 from tests.actions.make_crush_goldens import add_weight_sets, map_pgs
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven

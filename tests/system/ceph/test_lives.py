@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.keep import ConfigKeys
-from actions.cluster.live import LiveCluster
-from actions.cluster.port import DeviceLight, PublishLife
-from actions.cluster.rados import Rados
-from actions.cluster.signed_keys import SignedKeys
-from actions.controller import Controller, TickReport
-from actions.handover import Orchestrator, orchestrator
-from data.ids import DeviceId
-from data.outlook import Outlook, Status
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.live import LiveCluster
+from predrain.actions.cluster.port import DeviceLight, PublishLife
+from predrain.actions.cluster.rados import Rados
+from predrain.actions.cluster.signed_keys import SignedKeys
+from predrain.actions.controller import Controller, TickReport
+from predrain.actions.handover import Orchestrator, orchestrator
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook, Status
+from predrain.data.store.sqlite import SqliteStore
 from tests.actions.made import bad_outlook
 from tests.actions.made_keep import SIGNING_KEY
 from tests.system.ceph.minicluster import MiniCluster

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.simulated import SimulatedCluster
-from data.drain import DrainState
-from data.outlook import Status
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.data.drain import DrainState
+from predrain.data.outlook import Status
 from tests.actions.ceph_mgr.peer import http, saying
 from tests.actions.made import a_drain, device, tiny_spec
 from tests.deadlines import idle_seconds

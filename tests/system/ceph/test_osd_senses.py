@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from actions.cluster.channel import Channel
-from actions.cluster.live import LiveCluster
-from actions.cluster.probing import Probes
-from actions.cluster.rados import Connection, Rados
-from actions.cluster.senses import Senses
-from actions.cluster.view import ClusterView
-from actions.crush.naming import name_hash, names_of
-from data.ids import OsdId
+from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.live import LiveCluster
+from predrain.actions.cluster.probing import Probes
+from predrain.actions.cluster.rados import Connection, Rados
+from predrain.actions.cluster.senses import Senses
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.crush.naming import name_hash, names_of
+from predrain.data.ids import OsdId
 from tests.system.ceph.minicluster import MiniCluster
 
 POOL = "predrain"

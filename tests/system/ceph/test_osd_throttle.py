@@ -9,15 +9,15 @@ from functools import cache
 
 import pytest
 
-from actions.cluster.dumps.settings import config_dump
-from actions.cluster.port import SetOption
-from actions.cluster.view import ClusterView
-from actions.knobs import BACKFILLS, OVERRIDE, PROFILE, Grip, grip
-from actions.ledger import booked, command_for
-from actions.throttle import to_give_back, unheld, wanted
-from data.drain import Drain
-from data.ids import OsdId
-from data.setting import ConfigOption
+from predrain.actions.cluster.dumps.settings import config_dump
+from predrain.actions.cluster.port import SetOption
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.knobs import BACKFILLS, OVERRIDE, PROFILE, Grip, grip
+from predrain.actions.ledger import booked, command_for
+from predrain.actions.throttle import to_give_back, unheld, wanted
+from predrain.data.drain import Drain
+from predrain.data.ids import OsdId
+from predrain.data.setting import ConfigOption
 from tests.actions.made import a_context, a_drain, calm_view
 from tests.system.ceph.minicluster import MiniCluster
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.live import LiveCluster
-from actions.cluster.port import RemoveUpmap, Reweight, SetUpmap
-from actions.cluster.rados import Rados
-from actions.flight import allowance
-from actions.mechanics import override
-from actions.space import room
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.live import LiveCluster
+from predrain.actions.cluster.port import RemoveUpmap, Reweight, SetUpmap
+from predrain.actions.cluster.rados import Rados
+from predrain.actions.flight import allowance
+from predrain.actions.mechanics import override
+from predrain.actions.space import room
+from predrain.data.ids import OsdId, PgId
 from tests.actions.made import POLICY, a_context, a_drain
 from tests.bench.curves.load import Clients
 from tests.bench.curves.peering import SHORT_LOGS, Cost, count_intervals, laboratory, move, untouched

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from actions.cluster.view import ClusterView
-from actions.crush.map import ITEM_NONE
-from actions.foresight import placed, weighed
-from actions.topology import pairs_for
-from data.ids import OsdId, PgId
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.crush.map import ITEM_NONE
+from predrain.actions.foresight import placed, weighed
+from predrain.actions.topology import pairs_for
+from predrain.data.ids import OsdId, PgId
 from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven

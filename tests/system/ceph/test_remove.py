@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from data.drain import DrainState
-from data.ids import OsdId
+from predrain.data.drain import DrainState
+from predrain.data.ids import OsdId
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven, places
 

@@ -18,18 +18,18 @@ from typing import Any
 import httpx2
 import pytest
 
-from collector.disks import Spot
-from data.ids import DeviceId, OsdId
-from data.outlook import Status
-from data.reading import LatencySummary, Reading, Role, Seat, Smart, Unreadable
-from data.store.sqlite import SqliteStore
+from predrain.collector.disks import Spot
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.outlook import Status
+from predrain.data.reading import LatencySummary, Reading, Role, Seat, Smart, Unreadable
+from predrain.data.store.sqlite import SqliteStore
 from tests.collector.fake_smartctl import Disk, FakeSmartctl, How, every_kind
 from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster
 
 ROOT = Path(__file__).resolve().parents[3]
-PREDRAIN = (sys.executable, "-c", "from service.cli import run; run()")
+PREDRAIN = (sys.executable, "-c", "from predrain.service.cli import run; run()")
 pytestmark = pytest.mark.slow
 PATIENCE = 240.0
 RISK = ("bad", "warning", "unknown", "good")

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.senses import Senses
-from actions.controller import Controller
-from actions.flight import watched
-from actions.knobs import BACKFILLS, OVERRIDE
-from data.drain import Drain, DrainState
-from data.store.sqlite import SqliteStore
+from predrain.actions.cluster.senses import Senses
+from predrain.actions.controller import Controller
+from predrain.actions.flight import watched
+from predrain.actions.knobs import BACKFILLS, OVERRIDE
+from predrain.data.drain import Drain, DrainState
+from predrain.data.store.sqlite import SqliteStore
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import POLICY, QUICK, Driven
 from tests.system.ceph.minicluster import MiniCluster

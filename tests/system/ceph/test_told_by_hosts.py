@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from actions.cluster.port import SetUpmap
-from actions.cluster.senses import Senses
-from actions.cluster.view import ClusterView
-from actions.flight import watched
-from data.drain import DrainState
-from data.ids import HostName, OsdId
-from data.reading import LatencySummary
-from data.windows import Windows
+from predrain.actions.cluster.port import SetUpmap
+from predrain.actions.cluster.senses import Senses
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.flight import watched
+from predrain.data.drain import DrainState
+from predrain.data.ids import HostName, OsdId
+from predrain.data.reading import LatencySummary
+from predrain.data.windows import Windows
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven
 from tests.system.ceph.minicluster import MiniCluster

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from actions.cluster.port import Reweight, SetUpmap
-from actions.cluster.rados import Rados
-from actions.cluster.senses import Senses
-from actions.cluster.view import ClusterView
-from actions.flight import watched
-from data.drain import DrainState
+from predrain.actions.cluster.port import Reweight, SetUpmap
+from predrain.actions.cluster.rados import Rados
+from predrain.actions.cluster.senses import Senses
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.flight import watched
+from predrain.data.drain import DrainState
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from actions.cluster.caps import User, caps
-from actions.cluster.dumps import Reader
-from actions.cluster.live import LiveCluster
-from actions.cluster.port import RemoveUpmap, SetUpmap
-from actions.cluster.rados import Rados
-from actions.cluster.recorded import RecordedCluster, read, record, write
-from actions.cluster.view import ClusterView
-from actions.survey import survey
-from data.ids import OsdId
+from predrain.actions.cluster.caps import User, caps
+from predrain.actions.cluster.dumps import Reader
+from predrain.actions.cluster.live import LiveCluster
+from predrain.actions.cluster.port import RemoveUpmap, SetUpmap
+from predrain.actions.cluster.rados import Rados
+from predrain.actions.cluster.recorded import RecordedCluster, read, record, write
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.survey import survey
+from predrain.data.ids import OsdId
 from tests.deadlines import idle_seconds
 from tests.system.ceph.minicluster import MiniCluster
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from service.cli import app
-from service.cli.topics import IN_PART
-from service.settings import load
-from service.tables.collector import load as load_collector
+from predrain.service.cli import app
+from predrain.service.cli.topics import IN_PART
+from predrain.service.settings import load
+from predrain.service.tables.collector import load as load_collector
 from tests.system.install.test_units import UNITS, program, said
 
 DEPLOY = Path(__file__).parents[3] / "deploy"

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from data.log.port import Topic
+from predrain.data.log.port import Topic
 from tests.system.kafka import jars
 from tests.system.kafka.broker import Broker as Process
 
 with warnings.catch_warnings():  # of how kafka-python reads its own schemas, once, while it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
-    from data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+    from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
 
 Make = Callable[..., Broker]
 """A client's view of a broker with new topics, `partitions` each; further words are Broker's."""

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from data.clock import SystemClock
-from data.log.kafka import Broker, KafkaLog
-from data.log.port import Record, Topic
-from data.refusal import Refusal
-from service.cli.options import Where
-from service.cli.topics import create
-from service.examining.away import kafka
-from service.examining.finding import Finding
-from service.settings import load
+from predrain.data.clock import SystemClock
+from predrain.data.log.kafka import Broker, KafkaLog
+from predrain.data.log.port import Record, Topic
+from predrain.data.refusal import Refusal
+from predrain.service.cli.options import Where
+from predrain.service.cli.topics import create
+from predrain.service.examining.away import kafka
+from predrain.service.examining.finding import Finding
+from predrain.service.settings import load
 from tests.system.kafka.broker import PASSWORD, USER, free_ports
 from tests.system.kafka.broker import Broker as Process
 

@@ -14,8 +14,8 @@ from threading import Event
 
 import pytest
 
-from data.log.kafka import BrokerAway, KafkaLog
-from data.log.port import LogFull, Record, Topic
+from predrain.data.log.kafka import BrokerAway, KafkaLog
+from predrain.data.log.port import LogFull, Record, Topic
 from tests.system.kafka.broker import Broker as Process
 from tests.system.kafka.conftest import Make
 
@@ -121,8 +121,8 @@ def test_a_broker_that_stands_still_does_not_hold_up_who_appends(mortal: Process
 
 WORKER = """
 import sys
-from data.log.kafka import Broker, KafkaLog
-from data.log.port import Topic
+from predrain.data.log.kafka import Broker, KafkaLog
+from predrain.data.log.port import Topic
 log = KafkaLog(Broker((sys.argv[1],), prefix=sys.argv[2]))
 while len(given := log.read(Topic.READINGS, "worker", 100)) < 4:
     pass

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from data.log.kafka import Broker, BrokerAway, BrokerRefuses, KafkaLog, greet
-from data.log.port import LogFull, Record, Topic
-from data.refusal import Refusal
+from predrain.data.log.kafka import Broker, BrokerAway, BrokerRefuses, KafkaLog, greet
+from predrain.data.log.port import LogFull, Record, Topic
+from predrain.data.refusal import Refusal
 from tests.system.kafka.broker import PASSWORD, USER
 from tests.system.kafka.broker import Broker as Process
 from tests.system.kafka.conftest import Make

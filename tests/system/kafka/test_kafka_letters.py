@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from kafka import KafkaAdminClient
 
-from data.log.kafka import Broker, KafkaLog
-from data.log.port import Delivered, Record, Topic
-from data.wire import DeadLetter, encode
-from service.scoring.deadletters import REPLAYING, replay, standing
+from predrain.data.log.kafka import Broker, KafkaLog
+from predrain.data.log.port import Delivered, Record, Topic
+from predrain.data.wire import DeadLetter, encode
+from predrain.service.scoring.deadletters import REPLAYING, replay, standing
 from tests.system.kafka.conftest import Make
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -87,7 +87,7 @@ def test_two_replays_at_once_leave_no_letter_and_lose_none_that_came_meanwhile(
 def test_more_letters_than_are_read_at_once_are_all_sent_again(
     shared: Broker, log: KafkaLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.scoring.deadletters.BATCH", 7)
+    monkeypatch.setattr("predrain.service.scoring.deadletters.BATCH", 7)
     log.append(Topic.DEAD_LETTERS, [letter(number) for number in range(LETTERS)])
     assert replay(log).sent == LETTERS
     assert keys(log) == []

@@ -13,10 +13,10 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from data.log.kafka import BrokerRefuses, KafkaLog, RecordTooLong, TopicMissing
-from data.log.kafka.broker import LONGEST_BATCH
-from data.log.port import Record, Topic
-from data.wire import LONGEST
+from predrain.data.log.kafka import BrokerRefuses, KafkaLog, RecordTooLong, TopicMissing
+from predrain.data.log.kafka.broker import LONGEST_BATCH
+from predrain.data.log.port import Record, Topic
+from predrain.data.wire import LONGEST
 from tests.data.log_contract import LogContract
 from tests.system.kafka.conftest import Make
 

@@ -11,8 +11,8 @@ from kafka import KafkaAdminClient
 from kafka.structs import TopicPartition
 from structlog.testing import capture_logs
 
-from data.log.kafka import Broker, KafkaLog, lag
-from data.log.port import Record, Topic
+from predrain.data.log.kafka import Broker, KafkaLog, lag
+from predrain.data.log.port import Record, Topic
 from tests.system.kafka.conftest import Make
 
 

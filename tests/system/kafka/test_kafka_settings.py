@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from data.log.port import Topic
-from service.cli.options import Where
-from service.cli.topics import NoBroker, create, listing
-from service.tables.kafka import KafkaTable
-from service.tables.secret import NoSecret
+from predrain.data.log.port import Topic
+from predrain.service.cli.options import Where
+from predrain.service.cli.topics import NoBroker, create, listing
+from predrain.service.tables.kafka import KafkaTable
+from predrain.service.tables.secret import NoSecret
 from tests.system.kafka.broker import PASSWORD, USER
 from tests.system.kafka.broker import Broker as Process
 

@@ -14,8 +14,8 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from data.log.kafka import Broker, BrokerAway, KafkaLog, Shape, TopicMissing, ensure_topics, greet
-from data.log.port import Delivered, LogFull, Record, Topic
+from predrain.data.log.kafka import Broker, BrokerAway, KafkaLog, Shape, TopicMissing, ensure_topics, greet
+from predrain.data.log.port import Delivered, LogFull, Record, Topic
 from tests.deadlines import idle_seconds
 from tests.system.kafka.broker import Broker as Process
 from tests.system.kafka.broker import free_ports

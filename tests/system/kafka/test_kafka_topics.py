@@ -11,8 +11,8 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from data.log.kafka import Broker, BrokerRefuses, Shape, ensure_topics, list_topics
-from data.log.port import Topic
+from predrain.data.log.kafka import Broker, BrokerRefuses, Shape, ensure_topics, list_topics
+from predrain.data.log.port import Topic
 from tests.system.kafka.broker import Broker as Process
 
 SHAPES = {Topic.READINGS: Shape(3, timedelta(days=2)), Topic.ACTIONS: Shape(1, timedelta(days=400))}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from data.store.postgres import migrated
+from predrain.data.store.postgres import migrated
 from tests.system.postgres.server import Server, running
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from data.clock import SystemClock
-from data.store import schema
-from data.store.postgres import migrated
-from service.examining import examination
-from service.examining.away import postgresql
-from service.examining.examination import examine
-from service.examining.finding import Finding
-from service.settings import load
+from predrain.data.clock import SystemClock
+from predrain.data.store import schema
+from predrain.data.store.postgres import migrated
+from predrain.service.examining import examination
+from predrain.service.examining.away import postgresql
+from predrain.service.examining.examination import examine
+from predrain.service.examining.finding import Finding
+from predrain.service.settings import load
 from tests.system.postgres.server import Server
 
 Told = Callable[[str], dict[str, Finding]]

@@ -15,28 +15,28 @@ from typing import Any
 import psycopg
 import pytest
 
-from data.clock import SystemClock
-from data.ids import HostName
-from data.importing import backblaze
-from data.log.port import Topic
-from data.reading import Reading
-from data.store import patience, postgres
-from data.store.faults import StoreAway
-from data.store.postgres import PostgresStore, migrated
-from data.wire import decode
-from service.importing import BATCH, Importer
+from predrain.data.clock import SystemClock
+from predrain.data.ids import HostName
+from predrain.data.importing import backblaze
+from predrain.data.log.port import Topic
+from predrain.data.reading import Reading
+from predrain.data.store import patience, postgres
+from predrain.data.store.faults import StoreAway
+from predrain.data.store.postgres import PostgresStore, migrated
+from predrain.data.wire import decode
+from predrain.service.importing import BATCH, Importer
 from tests.system.kafka.broker import Broker as KafkaServer
 from tests.system.postgres.server import Server
 from tests.system.stream.conftest import kafka as kafka
 
 with warnings.catch_warnings():  # of how kafka-python reads its own schemas, once, while it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
-    from data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+    from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 HOST = HostName("dc1")
 DRIVES, DAYS = 60, 200
-RUN = [sys.executable, "-c", "from service.cli import run; run()", "data", "import", "backblaze"]
+RUN = [sys.executable, "-c", "from predrain.service.cli import run; run()", "data", "import", "backblaze"]
 
 
 @pytest.fixture(scope="module")

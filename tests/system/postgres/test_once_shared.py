@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from actions.policy import Policy
-from data.log.memory import MemoryLog
-from data.store.postgres import PostgresStore
-from service.house import House, Ports
-from service.rest.once import Answers
-from service.rest.problems import Problem
-from service.settings import ServiceTable, Settings
+from predrain.actions.policy import Policy
+from predrain.data.log.memory import MemoryLog
+from predrain.data.store.postgres import PostgresStore
+from predrain.service.house import House, Ports
+from predrain.service.rest.once import Answers
+from predrain.service.rest.problems import Problem
+from predrain.service.settings import ServiceTable, Settings
 from tests.service.conftest import SetClock
 
 pytestmark = pytest.mark.system

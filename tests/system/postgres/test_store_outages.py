@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from data.drain import Drain, DrainState, Intent, JournalEntry
-from data.ids import DeviceId, HostName
-from data.reading import Counters, Identity, Protocol, Reading, Smart
-from data.store import schema
-from data.store.faults import StoreAway
-from data.store.port import RevisionConflict
-from data.store.postgres import PostgresStore, migrated
+from predrain.data.drain import Drain, DrainState, Intent, JournalEntry
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
+from predrain.data.store import schema
+from predrain.data.store.faults import StoreAway
+from predrain.data.store.port import RevisionConflict
+from predrain.data.store.postgres import PostgresStore, migrated
 from tests.system.postgres.server import Server
 
 pytestmark = pytest.mark.system

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from data.reading import Unreadable
-from service.telling import causes
+from predrain.data.reading import Unreadable
+from predrain.service.telling import causes
 from tests.deadlines import idle_seconds
 from tests.service.telling.scenes import NOW, Fleet, device, host_of
 from tests.system.prometheus.server import DEPLOY, program

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from collector.delivery.contents import Standing
-from collector.delivery.selfmetrics import Tally, exposition
-from service.rest.metrics import CATALOGUE
+from predrain.collector.delivery.contents import Standing
+from predrain.collector.delivery.selfmetrics import Tally, exposition
+from predrain.service.rest.metrics import CATALOGUE
 from tests.deadlines import idle_seconds
 from tests.system.conftest import PREDRAIN, demo
 from tests.system.prometheus.server import DEPLOY, RULES, Prometheus, program, prometheus

@@ -15,8 +15,8 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import negative_data_rejection, positive_data_acceptance
 
-from data.wire import encode
-from service.client import Predrain, Unreachable
+from predrain.data.wire import encode
+from predrain.service.client import Predrain, Unreachable
 from tests.deadlines import idle_seconds
 from tests.service.conftest import smart_reading
 from tests.system.conftest import PREDRAIN

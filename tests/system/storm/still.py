@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from actions.cluster.port import Answer, Command
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.view import ClusterView
-from actions.cluster.worlds import world
-from data.ids import DeviceId, OsdId
-from service import turning, up
-from service.live import Live
-from service.settings import load
+from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.worlds import world
+from predrain.data.ids import DeviceId, OsdId
+from predrain.service import turning, up
+from predrain.service.live import Live
+from predrain.service.settings import load
 
 LOOK_SECONDS = 0.1
 """Between two looks for what is to be told; of the clock on the wall, which is not the test's."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from data.reading import Reading
+from predrain.data.reading import Reading
 from tests.system.storm.town import ALIKE, BARRACUDA, DESKSTAR, MINUTE, Disk, Town, town
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.timeout(1200)]

@@ -21,11 +21,11 @@ from typing import Any
 
 import httpx2
 
-from actions.cluster.worlds import world
-from data.clock import SystemClock
-from data.ids import DeviceId, HostName
-from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from service.scoring.sender import Sender
+from predrain.actions.cluster.worlds import world
+from predrain.data.clock import SystemClock
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
+from predrain.service.scoring.sender import Sender
 from tests.deadlines import idle_seconds
 from tests.service.telling.test_channels import Post, post_office
 

@@ -9,13 +9,13 @@ from itertools import groupby
 
 from sqlalchemy import Table, create_engine, make_url, select
 
-from data.ids import DeviceId
-from data.log.port import Log, Topic
-from data.outlook import Outlook, Status
-from data.reading import Reading
-from data.store import schema
-from data.wire import decode
-from service.storage.identity import MARK_KEY
+from predrain.data.ids import DeviceId
+from predrain.data.log.port import Log, Topic
+from predrain.data.outlook import Outlook, Status
+from predrain.data.reading import Reading
+from predrain.data.store import schema
+from predrain.data.wire import decode
+from predrain.service.storage.identity import MARK_KEY
 
 ROWS_AT_ONCE = 2_000
 HELD = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from data.store.postgres import migrated
+from predrain.data.store.postgres import migrated
 from tests.system.kafka import jars
 from tests.system.kafka.broker import Broker as KafkaServer
 from tests.system.postgres.server import Server, running

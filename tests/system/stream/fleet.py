@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from data.ids import DeviceId, HostName
-from data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
+from predrain.data.ids import DeviceId, HostName
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DRIVES_A_HOST = 24

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
-from data.log.port import Delivered, Record, Topic
-from data.store.postgres import PostgresStore
-from data.wire import DeadLetter, encode
-from service.cli import main
+from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+from predrain.data.log.port import Delivered, Record, Topic
+from predrain.data.store.postgres import PostgresStore
+from predrain.data.wire import DeadLetter, encode
+from predrain.service.cli import main
 from tests.service.conftest import NOON
 from tests.system.kafka.broker import Broker as KafkaServer
 

@@ -16,20 +16,20 @@ from typing import Any
 import httpx2
 import pytest
 
-from actions.cluster.simulated import SimulatedCluster
-from actions.cluster.worlds import tiny
-from actions.policy import Policy
-from data.clock import SystemClock
-from data.ids import DeviceId
-from data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
-from data.log.port import Topic
-from data.reading import Reading
-from data.store.postgres import PostgresStore
-from service.house import House, Ports
-from service.live import Live
-from service.parts import CONTROLLING
-from service.scoring.sender import Sender
-from service.settings import Settings
+from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.cluster.worlds import tiny
+from predrain.actions.policy import Policy
+from predrain.data.clock import SystemClock
+from predrain.data.ids import DeviceId
+from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+from predrain.data.log.port import Topic
+from predrain.data.reading import Reading
+from predrain.data.store.postgres import PostgresStore
+from predrain.service.house import House, Ports
+from predrain.service.live import Live
+from predrain.service.parts import CONTROLLING
+from predrain.service.scoring.sender import Sender
+from predrain.service.settings import Settings
 from tests.deadlines import idle_seconds
 from tests.service.conftest import smart_reading, week_of
 from tests.service.test_drains import ClusterClock

@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from data.clock import SystemClock
-from data.ids import DeviceId
-from data.log.port import Record, Topic
-from data.reading import Reading, Smart
-from data.store.postgres import PostgresStore
-from service.scoring.sender import Sender
+from predrain.data.clock import SystemClock
+from predrain.data.ids import DeviceId
+from predrain.data.log.port import Record, Topic
+from predrain.data.reading import Reading, Smart
+from predrain.data.store.postgres import PostgresStore
+from predrain.service.scoring.sender import Sender
 from tests.deadlines import idle_seconds
 from tests.system.kafka.broker import Broker as KafkaServer
 from tests.system.stream.fleet import readings
@@ -32,7 +32,7 @@ with warnings.catch_warnings():  # of how kafka-python reads its own schemas, on
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaProducer
 
-    from data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+    from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 PATIENCE = 240.0
@@ -40,11 +40,11 @@ MEGABYTE = 1 << 20
 BOMB = 192 * MEGABYTE
 ROOM = 160 * MEGABYTE
 """What reading the poison may cost a worker beside what it takes anyway: less than the bomb alone."""
-RUN = "from service.cli import run; run()"
+RUN = "from predrain.service.cli import run; run()"
 OF_TOMORROW = """
 from dataclasses import replace
-from data.reading import Reading
-from data.wire import bodies, envelope
+from predrain.data.reading import Reading
+from predrain.data.wire import bodies, envelope
 today = envelope._SCHEMAS[Reading]
 envelope._SCHEMAS[Reading] = replace(today, version=99, readers={**today.readers, 99: bodies.READING})
 """

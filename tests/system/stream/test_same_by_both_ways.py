@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from actions.policy import Policy
-from data.clock import SystemClock
-from data.ids import HostName
-from data.importing import backblaze, smartctl
-from data.log.sqlite import SqliteLog
-from data.reading import Reading, Unreadable
-from data.store.sqlite import SqliteStore
-from service.house import House, Ports
-from service.scoring.bundled import BundledForecaster
-from service.settings import Settings
+from predrain.actions.policy import Policy
+from predrain.data.clock import SystemClock
+from predrain.data.ids import HostName
+from predrain.data.importing import backblaze, smartctl
+from predrain.data.log.sqlite import SqliteLog
+from predrain.data.reading import Reading, Unreadable
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.house import House, Ports
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.settings import Settings
 from tests.system.kafka.broker import Broker as KafkaServer
 from tests.system.stream.alike import Told, announced, differing, disordered
 from tests.system.stream.crew import Crew

@@ -14,10 +14,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from data.clock import SystemClock
-from data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
-from data.log.port import Record, Topic
-from service.scoring.sender import Sender
+from predrain.data.clock import SystemClock
+from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+from predrain.data.log.port import Record, Topic
+from predrain.service.scoring.sender import Sender
 from tests.deadlines import idle_seconds
 from tests.service.conftest import week_of
 from tests.system.kafka.broker import Broker as KafkaServer

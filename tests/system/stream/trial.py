@@ -14,18 +14,18 @@ from random import Random
 
 import psycopg
 
-from data.clock import SystemClock
-from data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
-from data.log.memory import MemoryLog
-from data.log.port import Log, Record, Topic
-from data.reading import Reading
-from data.store.port import Store
-from data.store.sqlite import SqliteStore
-from service.alerts import Announcements
-from service.fleet import Fleet
-from service.scoring.bundled import BundledForecaster
-from service.scoring.sender import Sender
-from service.scoring.worker import Worker
+from predrain.data.clock import SystemClock
+from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+from predrain.data.log.memory import MemoryLog
+from predrain.data.log.port import Log, Record, Topic
+from predrain.data.reading import Reading
+from predrain.data.store.port import Store
+from predrain.data.store.sqlite import SqliteStore
+from predrain.service.alerts import Announcements
+from predrain.service.fleet import Fleet
+from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.scoring.sender import Sender
+from predrain.service.scoring.worker import Worker
 from tests.system.kafka.broker import Broker as KafkaServer
 from tests.system.stream.alike import Told, announced, differing, disordered
 from tests.system.stream.crew import Crew

@@ -15,7 +15,7 @@ import msgspec
 import sqlalchemy as sa
 from alembic import op
 
-from data.store.migrations.rewriting import rewrite
+from predrain.data.store.migrations.rewriting import rewrite
 
 revision = "0003"
 down_revision = "0002"

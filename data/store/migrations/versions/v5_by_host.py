@@ -15,7 +15,7 @@ import msgspec
 import sqlalchemy as sa
 from alembic import op
 
-from data.store.migrations.rewriting import older_documents, pages
+from predrain.data.store.migrations.rewriting import older_documents, pages
 
 revision = "0005"
 down_revision = "0004"

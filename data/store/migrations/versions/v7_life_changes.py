@@ -8,8 +8,8 @@ import msgspec
 import sqlalchemy as sa
 from alembic import op
 
-from data.store.documents import packed, unpacked
-from data.store.migrations.rewriting import rewrite
+from predrain.data.store.documents import packed, unpacked
+from predrain.data.store.migrations.rewriting import rewrite
 
 revision = "0007"
 down_revision = "0006"

@@ -12,10 +12,10 @@ import msgspec
 import sqlalchemy as sa
 from alembic import op
 
-from data.store.documents import unpacked
-from data.store.migrations.rewriting import pages
-from data.store.schema import microseconds
-from data.wire.shape import Misshapen
+from predrain.data.store.documents import unpacked
+from predrain.data.store.migrations.rewriting import pages
+from predrain.data.store.schema import microseconds
+from predrain.data.wire.shape import Misshapen
 
 revision = "0008"
 down_revision = "0007"

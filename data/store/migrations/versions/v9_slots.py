@@ -10,7 +10,7 @@ import msgspec
 import sqlalchemy as sa
 from alembic import op
 
-from data.store.migrations.rewriting import rewrite
+from predrain.data.store.migrations.rewriting import rewrite
 
 revision = "0009"
 down_revision = "0008"
