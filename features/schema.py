@@ -200,7 +200,18 @@ def _schema() -> tuple[Feature, ...]:
         made.append(
             Feature(f"smart_{n}_up_30d", "count", f"sum of increases of {NAMES[n]} in 30 days", _risen(n, 30))
         )
-    made += [
+    made += [*_symptom_features(), *_age_features(), *_workload_features()]
+    for n, what in ((193, "loads"), (241, "written"), (242, "read")):
+        made.append(
+            Feature(
+                f"{what}_sudden", "ratio", f"{what} a day, 3 days over 30 days, 10 at most", _change(n, 3)
+            )
+        )
+    return (*made, *_change_features())
+
+
+def _symptom_features() -> list[Feature]:
+    return [
         Feature(
             "symptoms",
             "count",
@@ -228,12 +239,22 @@ def _schema() -> tuple[Feature, ...]:
             "pending sectors below their highest so far",
             lambda h: np.maximum(h.now("most_197") - h.now("level_197"), 0.0),
         ),
+    ]
+
+
+def _age_features() -> list[Feature]:
+    return [
         Feature("hours", "hours", "power-on hours on the landmark day", _hours),
         Feature("celsius", "degrees Celsius", "temperature, last known", _level(194)),
         Feature("celsius_7d", "degrees Celsius", "mean of the daily temperatures of 7 days", _mean_heat(7)),
         Feature(
             "celsius_30d", "degrees Celsius", "mean of the daily temperatures of 30 days", _mean_heat(30)
         ),
+    ]
+
+
+def _workload_features() -> list[Feature]:
+    return [
         Feature("loads_30d", "1/day", "load cycles a day over 30 days", _per_day(193, 30, 1.0)),
         Feature(
             "loads_change", "ratio", "load cycles a day, 7 days over 30 days, 10 at most", _change(193, 7)
@@ -260,13 +281,10 @@ def _schema() -> tuple[Feature, ...]:
             _per_hour(242, SECTORS_PER_GIB),
         ),
     ]
-    for n, what in ((193, "loads"), (241, "written"), (242, "read")):
-        made.append(
-            Feature(
-                f"{what}_sudden", "ratio", f"{what} a day, 3 days over 30 days, 10 at most", _change(n, 3)
-            )
-        )
-    made += [
+
+
+def _change_features() -> list[Feature]:
+    return [
         Feature(
             "celsius_change",
             "degrees Celsius",
@@ -283,7 +301,6 @@ def _schema() -> tuple[Feature, ...]:
             _longest_since_first,
         ),
     ]
-    return tuple(made)
 
 
 SCHEMA: Final = _schema()

@@ -149,12 +149,7 @@ def train(
         drawn.append(onto.landmarks)
         recent_weight.append(onto.landmarks.aged(recipe.half_life))
     landmarks = joined(drawn)
-    deaths = len(np.unique(landmarks.serial[landmarks.died & (landmarks.follow <= 30)].astype(str)))
-    if deaths < 20:
-        raise TooLittleHistory(
-            f"Only {deaths} deaths have readings in the 30 days before; give a history with 20 or more, or continue "
-            "from a bundle (--onto)."
-        )
+    deaths = _count_deaths(landmarks)
     if until is None:
         rates = rates_of(landmarks, WEEKLY.step, whole_lives(), load_public_counts().counts)
     else:
@@ -193,18 +188,7 @@ def train(
         rates=rates,
         lately=lately,
         fading=fading,
-        counts={
-            "drives": len(np.unique(landmarks.serial.astype(str))),
-            "deaths": deaths,
-            "landmarks": len(landmarks),
-            "models": len({normalize_model(str(name)) for name in np.unique(landmarks.model.astype(str))}),
-            "excluded": len(exclude),
-            **(
-                {}
-                if onto is None
-                else {"continued_drives": len(np.unique(onto.landmarks.serial.astype(str)))}
-            ),
-        },
+        counts=_count_lessons(landmarks, deaths, exclude, onto),
         shares=told,
         window=((EPOCH + timedelta(days=first)).isoformat(), (EPOCH + timedelta(days=last)).isoformat()),
     )
@@ -212,6 +196,33 @@ def train(
     own = np.arange(len(landmarks)) < len(landmarks) - (0 if onto is None else len(onto.landmarks))
     looked = reference_of(landmarks.only(own), p_30d[own], COLUMNS)
     return Trained(facts, booster, looked, figures, encode_landmarks(landmarks))
+
+
+def _count_deaths(landmarks: Landmarks) -> int:
+    """Drives that died within 30 days of a landmark. Raises TooLittleHistory where they are fewer than 20."""
+    deaths = len(np.unique(landmarks.serial[landmarks.died & (landmarks.follow <= 30)].astype(str)))
+    if deaths < 20:
+        raise TooLittleHistory(
+            f"Only {deaths} deaths have readings in the 30 days before; give a history with 20 or more, or continue "
+            "from a bundle (--onto)."
+        )
+    return deaths
+
+
+def _count_lessons(
+    landmarks: Landmarks, deaths: int, exclude: frozenset[str], onto: Foundation | None
+) -> dict[str, int]:
+    """What a bundle says that it was learned from."""
+    counts = {
+        "drives": len(np.unique(landmarks.serial.astype(str))),
+        "deaths": deaths,
+        "landmarks": len(landmarks),
+        "models": len({normalize_model(str(name)) for name in np.unique(landmarks.model.astype(str))}),
+        "excluded": len(exclude),
+    }
+    if onto is not None:
+        counts["continued_drives"] = len(np.unique(onto.landmarks.serial.astype(str)))
+    return counts
 
 
 def _check_past(onto: Foundation, until: date | None) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.clock import Clock
 from predrain.data.drain import Drain, Intent
 from predrain.data.ids import DeviceId

@@ -8,8 +8,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from predrain.actions.cost import COST_MAX, DEFAULT_FAILURE_COST, DEFAULT_LOSS_COST, BadCost, check_cost
-from predrain.actions.policy import Mode, Policy
+from predrain.actions.core.drain_cost import (
+    COST_MAX,
+    DEFAULT_FAILURE_COST,
+    DEFAULT_LOSS_COST,
+    BadCost,
+    check_cost,
+)
+from predrain.actions.core.policy import Mode, Policy
 
 DURATIONS = frozenset(field.name for field in fields(Policy) if isinstance(field.default, timedelta))
 

@@ -91,7 +91,7 @@ def make_live_cluster(ceph: CephTable, store: Store, signing_key: Callable[[], s
     from predrain.actions.cluster.live import LiveCluster
     from predrain.actions.cluster.senses import Senses
     from predrain.actions.cluster.signed_keys import SignedKeys
-    from predrain.actions.flight import watched
+    from predrain.actions.core.in_flight import watched
     from predrain.service.draining.onlooking import PlansOnly
 
     owner = name_this_process()

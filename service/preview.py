@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from predrain.actions.policy import Policy
-from predrain.actions.worth import HERE, Fates, Forecasts, Layout, Notch, NothingToReplay, Rung, ladder
+from predrain.actions.core.policy import Policy
+from predrain.actions.cost_benefit import HERE, Fates, Forecasts, Layout, Notch, NothingToReplay, Rung, ladder
 from predrain.data.ids import DeviceId
 from predrain.data.reading import Reading, Smart
 from predrain.service.worth import SIZE_BYTES

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.refusal import Refusal
 from predrain.data.scorebook import Forecasts, Scorebook
 from predrain.data.store.port import Store

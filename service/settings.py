@@ -27,7 +27,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.refusal import Refusal
 from predrain.data.residence import ResidenceLimits
 from predrain.service.limits import PolicyTable

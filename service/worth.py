@@ -6,8 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from predrain.actions.policy import Policy
-from predrain.actions.worth import Fates, Forecasts, Layout, Notch, NothingToReplay, Rung, ladder, laid_out
+from predrain.actions.core.policy import Policy
+from predrain.actions.cost_benefit import (
+    Fates,
+    Forecasts,
+    Layout,
+    Notch,
+    NothingToReplay,
+    Rung,
+    ladder,
+    laid_out,
+)
 
 if TYPE_CHECKING:
     import numpy as np

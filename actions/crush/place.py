@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from predrain.actions.cluster.view import Pool
 from predrain.actions.crush.choose import FULL_WEIGHT
 from predrain.actions.crush.hashing import hash2
 from predrain.actions.crush.map import ITEM_NONE, CrushMap
+from predrain.actions.crush.pool import Pool
 from predrain.actions.crush.raw_sets import RawSets, find_placement_seeds
 from predrain.data.ids import OsdId, PgId, pg_id, pg_seed
 

@@ -14,10 +14,10 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from predrain.actions.cluster.view import Pool
 from predrain.actions.crush.choose import CannotPlace, Chooser, Ints
 from predrain.actions.crush.hashing import hash2
 from predrain.actions.crush.map import CrushMap
+from predrain.actions.crush.pool import Pool
 
 _Key = tuple[int, int, int, int, int, int | None, bool, frozenset[tuple[int, int]]]
 

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from predrain.actions.cluster.view import Pool
 from predrain.actions.crush.choose import FULL_WEIGHT, Chooser, Ints
 from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, CrushMap, Rule
+from predrain.actions.crush.pool import Pool
 from predrain.actions.crush.raw_sets import compute_raw_sets, find_placement_seeds
 from predrain.actions.crush.straws import weigh_straws
 from predrain.data.ids import OsdId, PgId, pg_id

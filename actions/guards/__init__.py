@@ -7,7 +7,9 @@ In: view, drain, policy, context. Out: Pass or Refuse (code, sentence, numbers).
 from __future__ import annotations
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context
+from predrain.actions.core.verdicts import ANY, BEFORE, MOVING, Guard, Pass, Refuse
 from predrain.actions.guards.belief import AUTOMATIC, mass_suspicion, trust
 from predrain.actions.guards.cluster import (
     autoscale,
@@ -24,8 +26,6 @@ from predrain.actions.guards.cluster import (
 from predrain.actions.guards.hands import balancer, conflict, lease, window
 from predrain.actions.guards.safety import budget, redundancy, safe_to_destroy, space
 from predrain.actions.guards.torrent import throttle
-from predrain.actions.guards.verdict import ANY, BEFORE, MOVING, Guard, Pass, Refuse
-from predrain.actions.policy import Policy
 from predrain.data.drain import Drain, DrainState
 
 __all__ = ["AUTOMATIC", "GUARDS", "HALT_ENDS", "INSISTABLE", "Guard", "Pass", "Refuse", "judge", "refusals"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.confirmation import READINGS_MIN
-from predrain.actions.context import Context
-from predrain.actions.guards.verdict import Pass, Refuse, count
-from predrain.actions.policy import Policy
-from predrain.actions.weighing import weigh_one
+from predrain.actions.core.cost_assessment import weigh_one
+from predrain.actions.core.forecast_confirmation import READINGS_MIN
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context
+from predrain.actions.core.verdicts import Pass, Refuse, count
 from predrain.data.drain import Drain
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Advice, Outlook, Status

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from predrain.actions.cluster.view import ClusterView, Pg, StretchMode
-from predrain.actions.context import Context
-from predrain.actions.flight import list_own_pgs, list_ready_pgs, list_touched_pgs
-from predrain.actions.guards.verdict import Pass, Refuse, count
-from predrain.actions.interval_claims import describe_left
-from predrain.actions.policy import Policy
-from predrain.actions.survey import at_rest, is_recovering, serving_whole
+from predrain.actions.core.in_flight import list_own_pgs, list_ready_pgs, list_touched_pgs
+from predrain.actions.core.interval_claims import describe_left
+from predrain.actions.core.pg_survey import at_rest, is_recovering, serving_whole
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context
+from predrain.actions.core.verdicts import Pass, Refuse, count
 from predrain.data.drain import Drain
 from predrain.data.ids import OsdId
 from predrain.data.setting import OsdFlag

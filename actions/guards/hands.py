@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context
-from predrain.actions.guards.verdict import Pass, Refuse, count
-from predrain.actions.ledger import found, is_ours
-from predrain.actions.policy import Policy
-from predrain.actions.throttle import shared
+from predrain.actions.core.claimed_settings import found, is_ours
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context
+from predrain.actions.core.throttles import shared
+from predrain.actions.core.verdicts import Pass, Refuse, count
 from predrain.data.drain import Drain
 from predrain.data.setting import Before, OsdFlag, OsdOverride, UpmapItem
 

@@ -6,13 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context, engaged
-from predrain.actions.fate import doomed
-from predrain.actions.flight import list_own_pgs, list_touched_pgs
-from predrain.actions.guards.verdict import Pass, Refuse, count
-from predrain.actions.messages import WORDS, describe_limit
-from predrain.actions.policy import Policy
-from predrain.actions.space import (
+from predrain.actions.core.capacity import (
     cluster_after,
     list_leaving_osds,
     promised_by_others,
@@ -20,7 +14,13 @@ from predrain.actions.space import (
     room,
     waiting,
 )
-from predrain.actions.survey import serving_whole
+from predrain.actions.core.in_flight import list_own_pgs, list_touched_pgs
+from predrain.actions.core.messages import WORDS, describe_limit
+from predrain.actions.core.pg_survey import serving_whole
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context, engaged
+from predrain.actions.core.verdicts import Pass, Refuse, count
+from predrain.actions.placement.shared_failure import doomed
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import PgId
 

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context
-from predrain.actions.flight import at_work
-from predrain.actions.guards.verdict import Pass, Refuse
-from predrain.actions.knobs import Grip, grip
-from predrain.actions.policy import Policy
-from predrain.actions.throttle import unheld
+from predrain.actions.core.in_flight import at_work
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context
+from predrain.actions.core.throttle_options import Grip, grip
+from predrain.actions.core.throttles import unheld
+from predrain.actions.core.verdicts import Pass, Refuse
 from predrain.data.drain import Drain, Mechanic
 
 _LADDERS = frozenset({Mechanic.OVERRIDE_LADDER, Mechanic.CRUSH_LADDER})

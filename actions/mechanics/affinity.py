@@ -13,13 +13,13 @@ import numpy as np
 
 from predrain.actions.cluster.port import PrimaryAffinity
 from predrain.actions.cluster.view import ClusterView
+from predrain.actions.core.in_flight import Allowance
+from predrain.actions.core.verdicts import count
 from predrain.actions.crush.choose import FULL_WEIGHT, CannotPlace
 from predrain.actions.crush.hashing import hash2
 from predrain.actions.crush.map import ITEM_NONE
 from predrain.actions.crush.place import place
 from predrain.actions.crush.raw_sets import find_placement_seeds
-from predrain.actions.flight import Allowance
-from predrain.actions.guards.verdict import count
 from predrain.actions.mechanics.batch import Batch
 from predrain.actions.mechanics.override import rung_down, rung_up
 from predrain.data.drain import Drain

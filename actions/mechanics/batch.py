@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from predrain.actions.cluster.port import Command, RemoveUpmap, Servers, SetUpmap
 from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.ledger import Pairs, command_for
-from predrain.actions.topology import comers
+from predrain.actions.core.claimed_settings import Pairs, command_for
+from predrain.actions.placement.failure_domains import comers
 from predrain.data.ids import OsdId, PgId
 from predrain.data.setting import Setting
 

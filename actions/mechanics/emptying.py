@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context
-from predrain.actions.desired import find_stray_upmaps
-from predrain.actions.flight import Allowance, stirrable
+from predrain.actions.core.capacity import remaining
+from predrain.actions.core.in_flight import Allowance, stirrable
+from predrain.actions.core.pacing import Pace
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context
 from predrain.actions.mechanics import override, retire, walk, weight
 from predrain.actions.mechanics.batch import Batch
+from predrain.actions.mechanics.desired_upmaps import find_stray_upmaps
 from predrain.actions.mechanics.restore import release_strays
-from predrain.actions.pacing import Pace
-from predrain.actions.policy import Policy
-from predrain.actions.space import remaining
 from predrain.data.drain import Drain, Mechanic, Plan
 from predrain.data.ids import OsdId
 

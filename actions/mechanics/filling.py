@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context
-from predrain.actions.flight import Allowance, in_flight
+from predrain.actions.core.capacity import remaining
+from predrain.actions.core.in_flight import Allowance, in_flight
+from predrain.actions.core.pacing import Pace
+from predrain.actions.core.situation import Context
 from predrain.actions.mechanics import override
 from predrain.actions.mechanics.batch import Batch
-from predrain.actions.pacing import Pace
-from predrain.actions.planning.filling import FULL
-from predrain.actions.space import remaining
 from predrain.data.drain import Drain, Plan
 from predrain.data.ids import OsdId
+
+FULL = 1.0
+"""The override at which an OSD has its whole share."""
 
 
 def find_osd_to_fill(view: ClusterView, drain: Drain, context: Context) -> OsdId | None:

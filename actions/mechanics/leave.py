@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context
-from predrain.actions.flight import Allowance
-from predrain.actions.guards.verdict import Refuse
-from predrain.actions.ledger import found, is_in_map, is_ours, same
+from predrain.actions.core.claimed_settings import found, is_in_map, is_ours, same
+from predrain.actions.core.in_flight import Allowance
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context
+from predrain.actions.core.throttles import shared, to_give_back
+from predrain.actions.core.verdicts import Refuse
 from predrain.actions.mechanics import affinity
 from predrain.actions.mechanics.batch import Batch, back
 from predrain.actions.mechanics.restore import Return
-from predrain.actions.policy import Policy
-from predrain.actions.throttle import shared, to_give_back
 from predrain.data.drain import Drain
 from predrain.data.setting import Before, OsdAffinity, OsdFlag, Setting, UpmapItem, Yielded
 

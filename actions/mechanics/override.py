@@ -14,18 +14,18 @@ import numpy as np
 
 from predrain.actions.cluster.port import Command, RemoveUpmap, Reweight
 from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.context import Context
+from predrain.actions.core.claimed_settings import found, pinned, same
+from predrain.actions.core.in_flight import Allowance
+from predrain.actions.core.pg_survey import whole
+from predrain.actions.core.situation import Context
+from predrain.actions.core.verdicts import count
 from predrain.actions.crush.choose import CannotPlace
 from predrain.actions.crush.hashing import hash2
 from predrain.actions.crush.raw_sets import find_placement_seeds
-from predrain.actions.flight import Allowance
-from predrain.actions.foresight import can_upmap, compute_present_up, placed
-from predrain.actions.guards.verdict import count
-from predrain.actions.ledger import found, pinned, same
 from predrain.actions.mechanics.batch import Batch, Bound, bound_for, list_servers, pin, serving
 from predrain.actions.mechanics.void import void
-from predrain.actions.survey import whole
-from predrain.actions.topology import domains, pairs_for
+from predrain.actions.placement.failure_domains import domains, pairs_for
+from predrain.actions.placement.what_if import can_upmap, compute_present_up, placed
 from predrain.data.drain import Drain, Move
 from predrain.data.ids import OsdId, PgId, pg_seed
 from predrain.data.setting import UpmapItem

@@ -12,19 +12,28 @@ from dataclasses import dataclass, replace
 
 from predrain.actions.cluster.port import Command
 from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.context import Context
-from predrain.actions.desired import find_desired_upmaps, find_stray_upmaps
-from predrain.actions.flight import Allowance, in_flight
-from predrain.actions.ledger import Pairs, found, is_in_map, is_ours, pinned, read_pairs, same, write_pairs
+from predrain.actions.core.claimed_settings import (
+    Pairs,
+    found,
+    is_in_map,
+    is_ours,
+    pinned,
+    read_pairs,
+    same,
+    write_pairs,
+)
+from predrain.actions.core.in_flight import Allowance, in_flight
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context
+from predrain.actions.core.throttles import foreign, shared, to_give_back
 from predrain.actions.mechanics import affinity
 from predrain.actions.mechanics.batch import Batch, back, bound_for, pin, serving
+from predrain.actions.mechanics.desired_upmaps import find_desired_upmaps, find_stray_upmaps
 from predrain.actions.mechanics.override import give_back
 from predrain.actions.mechanics.override import next_rung as override_down
 from predrain.actions.mechanics.void import find_kept_pairs
 from predrain.actions.mechanics.weight import next_rung
-from predrain.actions.policy import Policy
-from predrain.actions.throttle import foreign, shared, to_give_back
-from predrain.actions.topology import applied, has_both_osds
+from predrain.actions.placement.failure_domains import applied, has_both_osds
 from predrain.data.drain import Drain
 from predrain.data.ids import OsdId, PgId
 from predrain.data.setting import Before, OsdAffinity, OsdCrushWeight, OsdOverride, Setting, UpmapItem

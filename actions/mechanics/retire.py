@@ -11,9 +11,15 @@ from collections.abc import Iterable, Iterator
 
 from predrain.actions.cluster.port import Command, CrushReweight, RemoveUpmap, SetFlag
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context
-from predrain.actions.flight import Allowance, stirrable
-from predrain.actions.foresight import (
+from predrain.actions.core.claimed_settings import Pairs, command_for, found, pinned, same, write_pairs
+from predrain.actions.core.in_flight import Allowance, stirrable
+from predrain.actions.core.pg_survey import Survey, whole
+from predrain.actions.core.situation import Context
+from predrain.actions.core.verdicts import count
+from predrain.actions.mechanics.batch import Batch, Bound, bound_for, pin
+from predrain.actions.mechanics.weight import GRAIN
+from predrain.actions.placement.failure_domains import applied, domains, pairs_for
+from predrain.actions.placement.what_if import (
     Placement,
     compute_present_up,
     placed,
@@ -21,12 +27,6 @@ from predrain.actions.foresight import (
     weighed,
     why_no_crush_weight,
 )
-from predrain.actions.guards.verdict import count
-from predrain.actions.ledger import Pairs, command_for, found, pinned, same, write_pairs
-from predrain.actions.mechanics.batch import Batch, Bound, bound_for, pin
-from predrain.actions.mechanics.weight import GRAIN
-from predrain.actions.survey import Survey, whole
-from predrain.actions.topology import applied, domains, pairs_for
 from predrain.data.drain import Drain, Mechanic
 from predrain.data.ids import OsdId, PgId
 from predrain.data.setting import UpmapItem

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from predrain.actions.cluster.view import ClusterView
+from predrain.actions.core.claimed_settings import Pairs
 from predrain.actions.crush.choose import CannotPlace
-from predrain.actions.foresight import Placement, placed
-from predrain.actions.ledger import Pairs
-from predrain.actions.topology import applied, domains
+from predrain.actions.placement.failure_domains import applied, domains
+from predrain.actions.placement.what_if import Placement, placed
 from predrain.data.ids import PgId
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context
+from predrain.actions.core.capacity import remaining
+from predrain.actions.core.in_flight import Allowance, in_flight
+from predrain.actions.core.situation import Context
 from predrain.actions.crush.map import ITEM_NONE
-from predrain.actions.flight import Allowance, in_flight
-from predrain.actions.foresight import placed
 from predrain.actions.mechanics.batch import Batch, pin, serving
-from predrain.actions.space import remaining
-from predrain.actions.topology import applied, domains, pairs_for
+from predrain.actions.placement.failure_domains import applied, domains, pairs_for
+from predrain.actions.placement.what_if import placed
 from predrain.data.drain import Drain, Move
 from predrain.data.ids import OsdId, PgId
 

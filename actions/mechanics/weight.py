@@ -11,12 +11,18 @@ from collections.abc import Collection, Mapping
 
 from predrain.actions.cluster.port import Command, CrushReweight, RemoveUpmap
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.flight import Allowance
-from predrain.actions.foresight import compute_present_up, placed, stirred_by, weighed, why_no_crush_weight
-from predrain.actions.guards.verdict import count
+from predrain.actions.core.in_flight import Allowance
+from predrain.actions.core.pg_survey import whole
+from predrain.actions.core.verdicts import count
 from predrain.actions.mechanics.batch import Batch, bound_for, list_servers
 from predrain.actions.mechanics.void import void
-from predrain.actions.survey import whole
+from predrain.actions.placement.what_if import (
+    compute_present_up,
+    placed,
+    stirred_by,
+    weighed,
+    why_no_crush_weight,
+)
 from predrain.data.ids import OsdId, PgId
 
 GRAIN = 1 / 65536

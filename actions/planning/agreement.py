@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.foresight import placed
-from predrain.actions.guards.verdict import count
-from predrain.actions.survey import Survey
+from predrain.actions.core.pg_survey import Survey
+from predrain.actions.core.verdicts import count
+from predrain.actions.placement.what_if import placed
 from predrain.data.ids import OsdId
 
 

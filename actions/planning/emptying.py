@@ -7,18 +7,18 @@ suspect's PGs change. A target that would pass its limit gives way to a less ful
 from __future__ import annotations
 
 from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.context import Context
-from predrain.actions.foresight import placed, stirred_by, why_no_crush_weight, why_no_upmap
-from predrain.actions.guards.verdict import count
+from predrain.actions.core.capacity import Room, promised_by_others, room
+from predrain.actions.core.pg_survey import whole
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.priority import by_risk
+from predrain.actions.core.situation import Context
+from predrain.actions.core.verdicts import count
+from predrain.actions.placement.what_if import placed, stirred_by, why_no_crush_weight, why_no_upmap
 from predrain.actions.planning.agreement import disagreement
 from predrain.actions.planning.figures import Draft, sealed, unplaceable
 from predrain.actions.planning.inside import inside_host
 from predrain.actions.planning.routes import moves_between, routes
 from predrain.actions.planning.sickness import hurts, may_stop
-from predrain.actions.policy import Policy
-from predrain.actions.risk import by_risk
-from predrain.actions.space import Room, promised_by_others, room
-from predrain.actions.survey import whole
 from predrain.data.drain import Drain, Mechanic, Move, Plan
 from predrain.data.ids import OsdId, PgId
 

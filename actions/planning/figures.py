@@ -11,14 +11,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context
-from predrain.actions.foresight import placed
-from predrain.actions.guards.verdict import count
-from predrain.actions.messages import describe_estimate, describe_limit
+from predrain.actions.core.capacity import Room, waiting, when_done
+from predrain.actions.core.cost_assessment import weigh_one
+from predrain.actions.core.messages import describe_estimate, describe_limit
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context
+from predrain.actions.core.verdicts import count
+from predrain.actions.placement.what_if import placed
 from predrain.actions.planning.diff import in_units
-from predrain.actions.policy import Policy
-from predrain.actions.space import Room, waiting, when_done
-from predrain.actions.weighing import weigh_one
 from predrain.data.drain import (
     AFTER,
     AFTER_OVERRIDE,

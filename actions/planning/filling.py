@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from predrain.actions.cluster.view import ClusterView, Osd
-from predrain.actions.context import Context
-from predrain.actions.foresight import placed, stirred_by
+from predrain.actions.core.capacity import Room, promised_by_others, room
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context
+from predrain.actions.mechanics.filling import FULL
+from predrain.actions.placement.what_if import placed, stirred_by
 from predrain.actions.planning.figures import Draft, sealed
 from predrain.actions.planning.routes import moves_between
-from predrain.actions.policy import Policy
-from predrain.actions.space import Room, promised_by_others, room
 from predrain.data.drain import Drain, DrainState, Mechanic, Move, Plan
 from predrain.data.ids import OsdId, PgId
 
-FULL = 1.0
-"""The override at which an OSD has its whole share."""
 _BEFORE = frozenset({DrainState.PROPOSED, DrainState.APPROVED})
 
 

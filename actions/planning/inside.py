@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.foresight import placed, stirred_by, weighed, why_no_crush_weight
-from predrain.actions.guards.verdict import count
+from predrain.actions.core.pg_survey import whole
+from predrain.actions.core.verdicts import count
+from predrain.actions.placement.what_if import placed, stirred_by, weighed, why_no_crush_weight
 from predrain.actions.planning.routes import moves_between
-from predrain.actions.survey import whole
 from predrain.data.drain import Drain, Move
 from predrain.data.ids import OsdId, PgId
 

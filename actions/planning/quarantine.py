@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context
+from predrain.actions.core.verdicts import count
 from predrain.actions.crush.choose import CannotPlace
-from predrain.actions.guards.verdict import count
 from predrain.actions.mechanics.affinity import led
 from predrain.actions.planning.figures import steps_seconds
-from predrain.actions.policy import Policy
 from predrain.data.drain import Drain, Mechanic, Plan
 
 

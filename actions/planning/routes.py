@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.core.capacity import Room
+from predrain.actions.core.messages import describe_limit
 from predrain.actions.crush.map import ITEM_NONE
-from predrain.actions.fate import Fates, crowded, fates
-from predrain.actions.foresight import Placement, placed
-from predrain.actions.messages import describe_limit
-from predrain.actions.space import Room
-from predrain.actions.topology import Domains, applied, domains, pairs_for
+from predrain.actions.placement.failure_domains import Domains, applied, domains, pairs_for
+from predrain.actions.placement.shared_failure import Fates, crowded, fates
+from predrain.actions.placement.what_if import Placement, placed
 from predrain.data.drain import Move
 from predrain.data.ids import OsdId, PgId
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context
-from predrain.actions.guards.verdict import count
+from predrain.actions.core.situation import Context
+from predrain.actions.core.verdicts import count
 from predrain.data.drain import Drain
 
 

@@ -80,7 +80,7 @@ def adopt(
 
 def _describe(one: UnverifiedText) -> dict[str, Any]:
     """What the text says, and what predrain would do once it is signed."""
-    from predrain.actions.copies import CopyUnreadable, read
+    from predrain.actions.controller.replication import CopyUnreadable, read
 
     if not one.is_adoptable:
         return {"says": one.text[:200], "then": "never signed: whoever asked asks again"}

@@ -17,8 +17,8 @@ from rich.console import Console
 from predrain.service.cli.evaluate import MANY, WIDTH, drawing
 
 if TYPE_CHECKING:
-    from predrain.actions.policy import Policy
-    from predrain.actions.worth import Interval, Rung
+    from predrain.actions.core.policy import Policy
+    from predrain.actions.cost_benefit import Interval, Rung
     from predrain.models.backtest import Backtest, FleetTrial, Plan
     from predrain.models.report import Bytes
 
@@ -172,7 +172,7 @@ def _tell(line: str) -> None:
 
 
 def _show(tried: Backtest, worth: Mapping[str, tuple[Rung, ...]]) -> None:
-    from predrain.actions.worth import table
+    from predrain.actions.cost_benefit import table
     from predrain.models.evaluate.table import lines
     from predrain.models.report import further_lines
     from predrain.models.report.words import ahead, summary
@@ -258,7 +258,7 @@ def _ladder(fleet: FleetTrial, policy: Policy, plan: Plan) -> tuple[Rung, ...]:
 
 def _bytes(rungs: tuple[Rung, ...]) -> Bytes:
     """Rungs as the report wants them."""
-    from predrain.actions.worth import HERE
+    from predrain.actions.cost_benefit import HERE
     from predrain.models.evaluate import Interval as Figure
     from predrain.models.report import Bytes
     from predrain.models.report.words import share

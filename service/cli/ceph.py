@@ -34,7 +34,7 @@ def auth(
 
     Example: predrain ceph auth | less; predrain ceph auth | sudo sh
     """
-    from predrain.actions.cluster.caps import User, caps, rights
+    from predrain.actions.controller.ceph_caps import User, caps, rights
 
     user = User.HANDS if hands else User.READING if reading else User.SERVICE
     settings = where.settings().ceph

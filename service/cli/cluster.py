@@ -20,7 +20,7 @@ from predrain.service.cli.options import AsJson, print_json, share, terminal
 if TYPE_CHECKING:
     from predrain.actions.cluster.channel import Channel
     from predrain.actions.cluster.dumps import Question
-    from predrain.actions.glance import Glance
+    from predrain.actions.controller.cluster_summary import Glance
     from predrain.service.draining.acting import ActingController
     from predrain.service.settings import Settings
 
@@ -39,7 +39,7 @@ def status(*, reach: Reach = THERE, as_json: AsJson = False) -> int:
     Example: predrain cluster status --json
     """
     from predrain.actions.cluster.recorded import RecordedCluster, read
-    from predrain.actions.glance import glance
+    from predrain.actions.controller.cluster_summary import glance
 
     policy = reach.settings().policy.policy()
     if reach.recorded is not None:
@@ -117,8 +117,8 @@ def _drains(channel: Channel, settings: Settings) -> list[dict[str, Any]] | None
     from predrain.actions.cluster.keep import ConfigKeys
     from predrain.actions.cluster.port import ClusterUnreachable, Damaged
     from predrain.actions.cluster.signed_keys import SignedKeys
-    from predrain.actions.copies import read
-    from predrain.actions.messages import describe_state
+    from predrain.actions.controller.replication import read
+    from predrain.actions.core.messages import describe_state
     from predrain.service.signing_key import find_signing_key
     from predrain.service.state import StateDir
 

@@ -38,7 +38,7 @@ def demo(
     """
     from rich.console import Console
 
-    from predrain.actions.policy import Mode
+    from predrain.actions.core.policy import Mode
     from predrain.service import logs
     from predrain.service.cli.up import with_options
     from predrain.service.demo import show

@@ -355,7 +355,7 @@ def act_on_drain(
     where: Reach, named: str, wish: str, ask: Callable[[Client, str], Json], as_json: bool, *, wait: bool
 ) -> int:
     """Ask for something about one drain, with `wait` until it is over; what it already is, it is not asked again."""
-    from predrain.actions.petitions import Wish, is_granted
+    from predrain.actions.controller.forwarded_requests import Wish, is_granted
 
     with where.service(acting=wait) as client:
         drain = find_drain_id(client, named)

@@ -7,7 +7,7 @@ from datetime import datetime
 from rich.table import Column, Table
 from rich.text import Text
 
-from predrain.actions.messages import describe_estimate, describe_hours, describe_lost
+from predrain.actions.core.messages import describe_estimate, describe_hours, describe_lost
 from predrain.data.way_out import WayOut
 from predrain.service.cli.client import Json
 from predrain.service.cli.options import line, tebibytes, terminal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import urllib.parse
 
-from predrain.actions.states import ENDED
+from predrain.actions.core.state_machine import ENDED
 from predrain.data.drain import DrainState
 from predrain.data.refusal import Refusal
 from predrain.service.cli.client import Client, Json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from predrain.actions.messages import describe_estimate, describe_hours
+from predrain.actions.core.messages import describe_estimate, describe_hours
 from predrain.service.cli.client import Json
 from predrain.service.cli.options import share, tebibytes, terminal
 

@@ -34,7 +34,7 @@ def preview(
 
     Example: predrain policy preview --days 90
     """
-    from predrain.actions.worth import NothingToReplay
+    from predrain.actions.cost_benefit import NothingToReplay
     from predrain.data.clock import SystemClock
     from predrain.data.history import EPOCH
     from predrain.data.scorebook import Scorebook

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
 
-from predrain.actions.cluster.simulated import ClientLoad, Truth
-from predrain.actions.cost import DEFAULT_FAILURE_COST
+from predrain.actions.core.drain_cost import DEFAULT_FAILURE_COST
+from predrain.actions.simulator import ClientLoad, Truth
 from predrain.service.demo.fleet import Drive
 from predrain.service.demo_status import DemoRow
 

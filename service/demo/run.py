@@ -13,9 +13,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from predrain.actions.cluster.simulated import ClusterSpec
-from predrain.actions.cluster.worlds import world
-from predrain.actions.policy import Mode, Policy
+from predrain.actions.core.policy import Mode, Policy
+from predrain.actions.simulator import ClusterSpec
+from predrain.actions.simulator.worlds import world
 from predrain.data.clock import SystemClock
 from predrain.data.history import EPOCH
 from predrain.data.log.memory import MemoryLog

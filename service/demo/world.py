@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 
-from predrain.actions.cluster.simulated import ClusterSpec, SimulatedCluster
+from predrain.actions.simulator import ClusterSpec, SimulatedCluster
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import OsdId
 from predrain.data.outlook import Status

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from predrain.actions.pacing import find_look_seconds
-from predrain.actions.policy import Policy
-from predrain.actions.report import TickReport
+from predrain.actions.controller.tick_report import TickReport
+from predrain.actions.core.pacing import find_look_seconds
+from predrain.actions.core.policy import Policy
 
 
 @dataclass(slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.leading import passes
-from predrain.actions.report import TickReport
+from predrain.actions.controller.leadership import passes
+from predrain.actions.controller.tick_report import TickReport
 from predrain.data.cluster_event import CONTROLLER_SUBJECT, ClusterEvent, ClusterEventKind, tell_halt
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.outcome import Fate, Outcome, OutcomeRule

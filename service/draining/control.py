@@ -14,16 +14,16 @@ import structlog
 from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.actions.cluster.signed_keys import Unverified
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context, Memory
-from predrain.actions.controller import Controller, TickReport
+from predrain.actions.controller.controller import Controller, TickReport
+from predrain.actions.controller.forwarded_requests import Petition, Wish
+from predrain.actions.controller.hand_over import HandOver, Orchestrator, hand_over, orchestrator
+from predrain.actions.controller.leadership import SteppedBack, passes
+from predrain.actions.core.answers import Hold, Refusal
+from predrain.actions.core.pg_survey import survey
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context, Memory
+from predrain.actions.engine.proposals import NoSuchTarget, drafted, target_of
 from predrain.actions.guards import GUARDS
-from predrain.actions.handover import HandOver, Orchestrator, hand_over, orchestrator
-from predrain.actions.leading import SteppedBack, passes
-from predrain.actions.petitions import Petition, Wish
-from predrain.actions.policy import Policy
-from predrain.actions.proposals import NoSuchTarget, drafted, target_of
-from predrain.actions.steps import Hold, Refusal
-from predrain.actions.survey import survey
 from predrain.data.drain import Drain, Intent
 from predrain.data.log.port import Log, LogFull, Topic
 from predrain.data.store.faults import StoreRefusal, StoreUnreadable

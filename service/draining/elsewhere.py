@@ -12,10 +12,10 @@ import structlog
 from predrain.actions.cluster.lease_owner import parse_owner
 from predrain.actions.cluster.port import ClusterUnreachable, Damaged, Keep, Lease
 from predrain.actions.cluster.signed_keys import Unverified
-from predrain.actions.copies import Copies
-from predrain.actions.leading import SteppedBack
-from predrain.actions.petitions import REQUESTS, STANDS, Heard, Petition, Petitions
-from predrain.actions.requests import NoSuchDrain, NotLeading, NotTaken
+from predrain.actions.controller.forwarded_requests import REQUESTS, STANDS, Heard, Petition, Petitions
+from predrain.actions.controller.leadership import SteppedBack
+from predrain.actions.controller.replication import Copies
+from predrain.actions.controller.requests import NoSuchDrain, NotLeading, NotTaken
 from predrain.data.drain import Drain, DrainStands, JournalEntry
 from predrain.data.refusal import Refusal
 from predrain.data.store.faults import StoreRefusal

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from predrain.actions.cluster.port import ClusterUnreachable
-from predrain.actions.controller import Controller
-from predrain.actions.petitions import Petition, Wish, fulfilled
-from predrain.actions.proposals import NoSuchTarget
-from predrain.actions.requests import NotLeading
+from predrain.actions.controller.controller import Controller
+from predrain.actions.controller.forwarded_requests import Petition, Wish, fulfilled
+from predrain.actions.controller.requests import NotLeading
+from predrain.actions.engine.proposals import NoSuchTarget
 from predrain.data.drain import Drain, DrainStands, Insistence
 from predrain.data.store.port import Store
 from predrain.service.draining import seals

@@ -27,8 +27,8 @@ from predrain.actions.cluster.port import (
     WithdrawLife,
 )
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.ledger import found, key_of, same, value_of
-from predrain.actions.states import ACTIVE
+from predrain.actions.core.claimed_settings import found, key_of, same, value_of
+from predrain.actions.core.state_machine import ACTIVE
 from predrain.data.clock import Clock, lately
 from predrain.data.drain import Drain
 from predrain.data.refusal import Refusal

@@ -7,9 +7,9 @@ from datetime import timedelta
 from itertools import pairwise
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.ledger import ABSENT
-from predrain.actions.policy import Policy
-from predrain.actions.states import BEGUN, COUNTED
+from predrain.actions.core.claimed_settings import ABSENT
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.state_machine import BEGUN, COUNTED
 from predrain.data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Drain, DrainState, JournalEntry, Progress
 from predrain.data.setting import OsdCrushWeight, OsdOverride, OsdSetting
 from predrain.data.store.port import Store

@@ -7,7 +7,7 @@ import binascii
 
 import msgspec
 
-from predrain.actions.likeness import apart
+from predrain.actions.engine.plan_comparison import apart
 from predrain.data.drain import Drain
 
 

@@ -11,8 +11,8 @@ from predrain.actions.cluster.dumps import Reader, asked
 from predrain.actions.cluster.dumps.pg_dump import heard
 from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.glance import ALWAYS_SET
-from predrain.actions.policy import Policy
+from predrain.actions.controller.cluster_summary import ALWAYS_SET
+from predrain.actions.core.policy import Policy
 from predrain.data.clock import Clock
 from predrain.data.reading import LatencySummary
 from predrain.service.examining import finding
@@ -86,8 +86,8 @@ def _release(view: ClusterView, policy: Policy) -> Finding:
 
 
 def _rights(channel: Channel, settings: Settings) -> Finding:
-    from predrain.actions.cluster.caps import FAST_MAPS_CAPS, User
-    from predrain.actions.cluster.held import held
+    from predrain.actions.controller.ceph_caps import FAST_MAPS_CAPS, User
+    from predrain.actions.controller.held_caps import held
 
     ceph = settings.ceph
     user = User.SERVICE if ceph.hand_key is None else User.READING
@@ -113,9 +113,9 @@ def _fast_maps(channel: Channel, view: ClusterView, settings: Settings, clock: C
     cluster, which it renews while it holds them.
     """
     from predrain.actions.cluster.keep import ConfigKeys
-    from predrain.actions.fast_maps import RECORD, parse_record
-    from predrain.actions.interval_claims import describe_standing
-    from predrain.actions.ledger import FAST_MAPS, found, same
+    from predrain.actions.controller.fast_maps import RECORD, parse_record
+    from predrain.actions.core.claimed_settings import FAST_MAPS, found, same
+    from predrain.actions.core.interval_claims import describe_standing
 
     what = "fast maps"
     try:
@@ -167,7 +167,7 @@ def _signatures(channel: Channel, settings: Settings) -> Finding:
 
 
 def _throttle(view: ClusterView, settings: Settings, clock: Clock) -> Finding:
-    """In force is what OSDs say (actions.throttle); collectors on their hosts tell it."""
+    """In force is what OSDs say (actions.core.throttles); collectors on their hosts tell it."""
     from predrain.service.adapters import untouched_store
 
     since = clock.now() - FRESH

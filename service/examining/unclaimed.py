@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from predrain.actions.cluster.channel import Channel
 from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.actions.cluster.view import BALANCER, ClusterView
-from predrain.actions.knobs import KNOBS
+from predrain.actions.core.throttle_options import KNOBS
 from predrain.service.examining.finding import Finding
 
 _WHAT = "unclaimed settings"

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from predrain.actions.petitions import Wish
+from predrain.actions.controller.forwarded_requests import Wish
 from predrain.data.outside_text import CALLER, PATTERN, REASON
 from predrain.service.rest.bodies import clean_field
 from predrain.service.rest.drains import WISHED, answer_wish

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from predrain.actions.messages import describe_state
+from predrain.actions.core.messages import describe_state
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId
 from predrain.data.outside_text import PATTERN, REASON

@@ -11,7 +11,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from predrain.actions.cluster.view import ClusterView, Osd
-from predrain.actions.messages import describe_state
+from predrain.actions.core.messages import describe_state
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId
 from predrain.data.life_cycle import DiskLife, LifeState

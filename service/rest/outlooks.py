@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from predrain.actions.messages import WORDS, describe_state
+from predrain.actions.core.messages import WORDS, describe_state
 from predrain.data.drain import Drain
 from predrain.data.ids import OsdId
 from predrain.data.life_cycle import DiskLife, LifeState

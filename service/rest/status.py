@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from predrain.actions.leading import passes
-from predrain.actions.policy import Mode
+from predrain.actions.controller.leadership import passes
+from predrain.actions.core.policy import Mode
 from predrain.service.demo_status import DemoStatus
 from predrain.service.fleet import Sight
 from predrain.service.house import House

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-from predrain.actions.leading import passes
+from predrain.actions.controller.leadership import passes
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import HostName
 from predrain.data.life_cycle import RetiredWhy

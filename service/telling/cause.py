@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.outlook import Outlook
 from predrain.data.residence import ResidenceLimits

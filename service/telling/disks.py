@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import quote
 
+from predrain.actions.core.messages import WORDS, describe_lost, describe_state
+from predrain.actions.core.policy import Mode
 from predrain.actions.guards import AUTOMATIC
-from predrain.actions.messages import WORDS, describe_lost, describe_state
-from predrain.actions.policy import Mode
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.outlook import Outlook, Status

@@ -22,11 +22,12 @@ from predrain.actions.cluster.port import (
     SetOption,
     SetUpmap,
 )
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.cluster.view import ClusterView, Pool
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.core.claimed_settings import FAST_MAPS, found, key_of, value_of
+from predrain.actions.core.policy import Policy
 from predrain.actions.crush.map import ITEM_NONE
-from predrain.actions.ledger import FAST_MAPS, found, key_of, value_of
-from predrain.actions.policy import Policy
+from predrain.actions.crush.pool import Pool
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId, PgId
 

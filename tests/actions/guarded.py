@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context
 from predrain.actions.guards import AUTOMATIC, GUARDS, Pass, Refuse
-from predrain.actions.policy import Policy
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import (

@@ -6,16 +6,17 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.cluster.simulated.spec import ClusterSpec, PoolSpec, crush_tree
-from predrain.actions.cluster.view import ClusterView, Pool
-from predrain.actions.cluster.worlds import GB, disks, levelled, tiny
-from predrain.actions.confirmation import ForecastPoint
-from predrain.actions.context import Context, Memory
-from predrain.actions.forecast_history import read_chances
-from predrain.actions.plan import plan
-from predrain.actions.policy import Policy
-from predrain.actions.survey import survey
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.core.forecast_confirmation import ForecastPoint
+from predrain.actions.core.forecast_history import read_chances
+from predrain.actions.core.pg_survey import survey
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context, Memory
+from predrain.actions.crush.pool import Pool
+from predrain.actions.engine.plan import plan
+from predrain.actions.simulator import SimulatedCluster
+from predrain.actions.simulator.spec import ClusterSpec, PoolSpec, crush_tree
+from predrain.actions.simulator.worlds import GB, disks, levelled, tiny
 from predrain.data.drain import Drain, DrainState, Intent, Plan
 from predrain.data.ids import DeviceId, HostName, OsdId, PgId
 from predrain.data.outlook import Outlook, Reason, Status

@@ -14,12 +14,12 @@ from predrain.actions.cluster.dumps.answers import Answers
 from predrain.actions.cluster.dumps.reader import Reader
 from predrain.actions.cluster.recorded import Recording, read
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context, Memory
-from predrain.actions.decide import decide
-from predrain.actions.plan import plan
-from predrain.actions.policy import Policy
-from predrain.actions.steps import Step
-from predrain.actions.survey import survey
+from predrain.actions.core.answers import Step
+from predrain.actions.core.pg_survey import survey
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context, Memory
+from predrain.actions.engine.decide import decide
+from predrain.actions.engine.plan import plan
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId
 

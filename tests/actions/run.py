@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from predrain.actions.cluster.port import Cluster
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.cluster.simulated.spec import ClusterSpec
-from predrain.actions.controller import Controller, TickReport
-from predrain.actions.policy import Policy
+from predrain.actions.controller.controller import Controller, TickReport
+from predrain.actions.core.policy import Policy
+from predrain.actions.simulator import SimulatedCluster
+from predrain.actions.simulator.spec import ClusterSpec
 from predrain.data.drain import Drain, DrainState, JournalEntry
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.outlook import Outlook

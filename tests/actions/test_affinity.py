@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.actions.cluster.port import PrimaryAffinity
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.flight import allowance
+from predrain.actions.core.capacity import room
+from predrain.actions.core.in_flight import allowance
 from predrain.actions.mechanics.affinity import at_stake, leaders, led, next_rung
-from predrain.actions.space import room
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.ids import OsdId
 from tests.actions.made import POLICY, a_context, ec_spec, wide_spec
 

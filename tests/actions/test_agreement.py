@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from predrain.actions.cluster.simulated import SimulatedCluster
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.crush.place import place
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import DrainState, Plan
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import a_drain, a_plan, changed_osd, changed_pg, wide_spec

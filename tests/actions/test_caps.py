@@ -11,7 +11,6 @@ from typing import get_args
 
 import pytest
 
-from predrain.actions.cluster.caps import GRANTS, Grant, Part, User, caps, granted, hands, rights
 from predrain.actions.cluster.channel import Argument, Reply
 from predrain.actions.cluster.dumps.questions import QUESTIONS
 from predrain.actions.cluster.keep import PIECE_BYTES, ConfigKeys
@@ -31,7 +30,8 @@ from predrain.actions.cluster.port import (
     WithdrawLife,
 )
 from predrain.actions.cluster.view import PROPOSE_INTERVAL
-from predrain.actions.knobs import OPTIONS
+from predrain.actions.controller.ceph_caps import GRANTS, Grant, Part, User, caps, granted, hands, rights
+from predrain.actions.core.throttle_options import OPTIONS
 from predrain.actions.mechanics.retire import FLAGS
 from predrain.data.ids import DeviceId, OsdId, PgId
 from predrain.service.cli import main

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from predrain.actions.claims import fold_base_pairs, follow_map
 from predrain.actions.cluster.view import ClusterView
+from predrain.actions.engine.claims import fold_base_pairs, follow_map
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import PgId, pg_id
 from predrain.data.setting import Before, UpmapItem

@@ -13,8 +13,8 @@ from predrain.actions.cluster.dumps.questions import PG_DUMP
 from predrain.actions.cluster.latency import Latencies, Sample, Source
 from predrain.actions.cluster.port import Answer, Command, Reweight
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.decide import decide
-from predrain.actions.steps import Turn
+from predrain.actions.core.answers import Turn
+from predrain.actions.engine.decide import decide
 from predrain.data.clock import lately
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.confirmation import ForecastPoint, WeighedDisk, is_sound, weigh_disk
-from predrain.actions.cost import ChanceCurve, DiskAtRisk
-from predrain.actions.forecast_history import ForecastHistory
+from predrain.actions.core.drain_cost import ChanceCurve, DiskAtRisk
+from predrain.actions.core.forecast_confirmation import ForecastPoint, WeighedDisk, is_sound, weigh_disk
+from predrain.actions.core.forecast_history import ForecastHistory
 from predrain.data.ids import HostName
 from predrain.data.reading import Attribute, Reading, Smart, Unreadable
 from predrain.data.store.sqlite import MEMORY, SqliteStore

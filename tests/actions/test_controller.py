@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from predrain.actions.cluster.port import Reweight
-from predrain.actions.cluster.simulated.spec import crush_tree
 from predrain.actions.cluster.view import ClusterView
+from predrain.actions.controller.requests import NoSuchDrain, NotNow, NotProposed
+from predrain.actions.core.state_machine import NotInTable
 from predrain.actions.crush.map import Rule, RuleStep
-from predrain.actions.proposals import NoSuchTarget
-from predrain.actions.requests import NoSuchDrain, NotNow, NotProposed
-from predrain.actions.states import NotInTable
+from predrain.actions.engine.proposals import NoSuchTarget
+from predrain.actions.simulator.spec import crush_tree
 from predrain.data.drain import Drain, DrainStands, DrainState, Mechanic
 from predrain.data.ids import OsdId
 from tests.actions.made import a_drain, device, ec_spec, wide_spec

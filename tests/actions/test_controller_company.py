@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from predrain.actions.cluster.port import Balancer, Reweight, SetOption
-from predrain.actions.flight import Allowance
+from predrain.actions.core.capacity import Room
+from predrain.actions.core.in_flight import Allowance
+from predrain.actions.core.policy import Mode, Policy
 from predrain.actions.guards import AUTOMATIC
 from predrain.actions.mechanics import override
 from predrain.actions.mechanics.batch import Batch
-from predrain.actions.policy import Mode, Policy
-from predrain.actions.space import Room
 from predrain.data.drain import DrainState
 from predrain.data.ids import OsdId, PgId
 from predrain.data.outlook import Status

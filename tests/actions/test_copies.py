@@ -10,10 +10,10 @@ import pytest
 
 from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.actions.cluster.signed_keys import SignedKeys
-from predrain.actions.controller import Controller, TickReport
-from predrain.actions.copies import Copies, name_of, read, written
-from predrain.actions.leading import passes
-from predrain.actions.requests import NotLeading, NotTaken
+from predrain.actions.controller.controller import Controller, TickReport
+from predrain.actions.controller.leadership import passes
+from predrain.actions.controller.replication import Copies, name_of, read, written
+from predrain.actions.controller.requests import NotLeading, NotTaken
 from predrain.data.drain import Drain, DrainState
 from predrain.data.store.sqlite import MEMORY, SqliteStore
 from tests.actions.made import NOW, a_drain, a_plan, calm_view, wide_spec

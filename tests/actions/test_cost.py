@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.cost import (
+from predrain.actions.core.drain_cost import (
     COST_MAX,
     BadChance,
     BadCost,

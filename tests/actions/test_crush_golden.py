@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from predrain.actions.cluster.view import Pool
 from predrain.actions.crush.choose import CannotPlace, Chooser
 from predrain.actions.crush.dump import crush_of_dump
 from predrain.actions.crush.map import ITEM_NONE, CrushMap
 from predrain.actions.crush.place import place
+from predrain.actions.crush.pool import Pool
 from predrain.data.ids import OsdId, pg_id
 from tests.actions.recordings import CLEAN, changed, view_of
 

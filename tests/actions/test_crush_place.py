@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.view import Pool
 from predrain.actions.crush.choose import CannotPlace
 from predrain.actions.crush.dump import UnreadableCrushDump, crush_of_dump
 from predrain.actions.crush.hashing import hash3
 from predrain.actions.crush.map import ITEM_NONE, Bucket, CrushMap, Rule, RuleStep
 from predrain.actions.crush.place import place
+from predrain.actions.crush.pool import Pool
 from predrain.actions.crush.stirred import stirred
 from predrain.data.ids import OsdId, PgId
 

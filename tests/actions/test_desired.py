@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.claims import fold_base_pairs, follow_map
 from predrain.actions.cluster.port import RemoveUpmap, SetUpmap
 from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.desired import find_desired_upmaps, list_claims_for_others
-from predrain.actions.ledger import booked, find_base, is_ours, write_pairs
-from predrain.actions.topology import domains
+from predrain.actions.core.claimed_settings import booked, find_base, is_ours, write_pairs
+from predrain.actions.engine.claims import fold_base_pairs, follow_map
+from predrain.actions.mechanics.desired_upmaps import find_desired_upmaps, list_claims_for_others
+from predrain.actions.placement.failure_domains import domains
 from predrain.data.drain import Drain, DrainState, Mechanic, Move, Plan
 from predrain.data.ids import OsdId, PgId
 from predrain.data.setting import Before, OsdFlag, UpmapItem

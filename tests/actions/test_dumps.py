@@ -9,7 +9,7 @@ import pytest
 
 from predrain.actions.cluster.recorded import RecordedCluster, read
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.survey import at_rest, survey
+from predrain.actions.core.pg_survey import at_rest, survey
 from predrain.data.ids import DeviceId, OsdId, PgId
 from tests.actions.recordings import sample, view_of
 

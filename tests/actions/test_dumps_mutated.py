@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predrain.actions.cluster.dumps import Answers, NotUnderstood, Reader
-from predrain.actions.survey import survey
+from predrain.actions.core.pg_survey import survey
 from predrain.data.ids import OsdId
 from tests.actions.recordings import CLEAN, NAMES, brief, replaced, sample, steps
 

@@ -12,11 +12,11 @@ import pytest
 from predrain.actions.cluster.dumps.answers import Answers
 from predrain.actions.cluster.dumps.decoding import NotUnderstood
 from predrain.actions.cluster.view import ClusterView
+from predrain.actions.core.pg_survey import survey
+from predrain.actions.core.policy import Policy
 from predrain.actions.crush.place import pg_id, place
 from predrain.actions.guards import Pass
 from predrain.actions.guards.cluster import autoscale
-from predrain.actions.policy import Policy
-from predrain.actions.survey import survey
 from tests.actions.made import a_context, a_drain
 from tests.actions.recordings import CLEAN, NAMES, changed, pg_rows, replaced, sample, steps, view_of, without
 

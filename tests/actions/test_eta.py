@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.cluster.simulated.spec import ClusterSpec
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
+from predrain.actions.simulator.spec import ClusterSpec
 from predrain.data.drain import DrainState
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import Run

@@ -10,16 +10,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from predrain.actions.cluster.port import Answer, Command, SetFlag, SetOption
-from predrain.actions.cluster.simulated.spec import ClusterSpec
 from predrain.actions.cluster.view import PROPOSE_INTERVAL, ClusterView
-from predrain.actions.context import Context, Memory
-from predrain.actions.controller import Controller
-from predrain.actions.fast_maps import RECORD, SLOW_ANSWER_SECONDS, find_cost
-from predrain.actions.interval_claims import describe_left
-from predrain.actions.ledger import FAST_MAPS
-from predrain.actions.map_pace import MapPace
-from predrain.actions.policy import Policy
-from predrain.actions.survey import survey
+from predrain.actions.controller.controller import Controller
+from predrain.actions.controller.fast_maps import RECORD, SLOW_ANSWER_SECONDS, find_cost
+from predrain.actions.core.claimed_settings import FAST_MAPS
+from predrain.actions.core.interval_claims import describe_left
+from predrain.actions.core.map_pace import MapPace
+from predrain.actions.core.pg_survey import survey
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context, Memory
+from predrain.actions.simulator.spec import ClusterSpec
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import PgId
 from predrain.data.setting import Before, Yielded, strip_note

@@ -10,10 +10,10 @@ import pytest
 
 from predrain.actions.cluster.port import ClusterUnreachable, SetFlag, SetOption
 from predrain.actions.cluster.view import PROPOSE_INTERVAL
-from predrain.actions.controller import Controller
-from predrain.actions.ledger import FAST_MAPS
-from predrain.actions.policy import Policy
-from predrain.actions.states import Event, can
+from predrain.actions.controller.controller import Controller
+from predrain.actions.core.claimed_settings import FAST_MAPS
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.state_machine import Event, can
 from predrain.data.drain import DrainState
 from tests.actions.made import wide_spec
 from tests.actions.made_keep import KeepInMemory

@@ -12,11 +12,11 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.simulated.spec import ClusterSpec
-from predrain.actions.cluster.worlds import world
-from predrain.actions.policy import Mode, Policy
-from predrain.actions.report import TickReport
-from predrain.actions.requests import NotNow
+from predrain.actions.controller.requests import NotNow
+from predrain.actions.controller.tick_report import TickReport
+from predrain.actions.core.policy import Mode, Policy
+from predrain.actions.simulator.spec import ClusterSpec
+from predrain.actions.simulator.worlds import world
 from predrain.data.drain import Drain, DrainState, Mechanic
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.outlook import Outlook

@@ -9,7 +9,7 @@ import pytest
 
 from predrain.actions.cluster.port import Answer, ClusterUnreachable, Command, SetOption
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import OsdId
 from tests.actions.made import wide_spec

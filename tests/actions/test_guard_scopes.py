@@ -9,10 +9,10 @@ import pytest
 
 from predrain.actions.cluster.port import SetUpmap
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context
 from predrain.actions.guards import Pass, Refuse
 from predrain.actions.guards.safety import refuse_short
-from predrain.actions.policy import Policy
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import OsdId
 from tests.actions.guarded import a_member_down, other_pg, planned, verdict, with_states

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
+from predrain.actions.core.cost_assessment import with_weighed_disks
 from predrain.actions.guards import Pass, Refuse
-from predrain.actions.weighing import with_weighed_disks
 from predrain.data.outlook import Advice, Status
 from tests.actions.guarded import automatic, chancy, ruled, unsized, verdict
 from tests.actions.made import NOW, POLICY, a_context, bad_outlook, calm_view, device

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Context, Memory
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context, Memory
 from predrain.actions.guards import GUARDS, Pass, Refuse, judge, refusals
-from predrain.actions.policy import Policy
 from predrain.data.drain import Drain, DrainState, Mechanic, Move, Plan
 from predrain.data.ids import OsdId, PgId
 from predrain.data.outlook import Status

@@ -9,7 +9,7 @@ import pytest
 
 from predrain.actions.cluster.channel import Argument, Reply
 from predrain.actions.cluster.port import DeviceLight
-from predrain.actions.handover import Orchestrator, hand_over, orchestrator
+from predrain.actions.controller.hand_over import Orchestrator, hand_over, orchestrator
 from predrain.data.drain import DrainState, Intent
 from predrain.data.ids import OsdId
 from tests.actions.made import a_drain, calm_view, device, wide_spec

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.actions.cluster.port import SetUpmap
+from predrain.actions.controller.requests import INSISTENCE_MAX, CannotInsist
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.state_machine import STEPS, TABLE, Event, NotInTable, after
 from predrain.actions.guards import GUARDS, INSISTABLE, Refuse, judge, refusals
-from predrain.actions.policy import Policy
-from predrain.actions.requests import INSISTENCE_MAX, CannotInsist
-from predrain.actions.states import STEPS, TABLE, Event, NotInTable, after
 from predrain.data.drain import Drain, DrainState, Insistence
 from tests.actions.guarded import with_states, world
 from tests.actions.made import NOW, a_drain, calm_view, wide_spec

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from predrain.actions.cluster.port import SetUpmap
-from predrain.actions.cluster.simulated.spec import Physics
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
+from predrain.actions.simulator.spec import Physics
 from predrain.data.drain import DrainState
 from predrain.data.ids import PgId
 from tests.actions.fuse import Fuse, FusedCluster, FusedStore, Killed

@@ -9,12 +9,12 @@ from threading import Event
 import pytest
 
 from predrain.actions.cluster.port import Answer, ClusterUnreachable, Command, CrushReweight, SetFlag
-from predrain.actions.cluster.simulated.spec import Physics
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.flags import stale_flags
-from predrain.actions.foresight import placed, weighed
-from predrain.actions.ledger import pinned
-from predrain.actions.policy import Policy
+from predrain.actions.core.claimed_settings import pinned
+from predrain.actions.core.flags import stale_flags
+from predrain.actions.core.policy import Policy
+from predrain.actions.placement.what_if import placed, weighed
+from predrain.actions.simulator.spec import Physics
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId, PgId
 from predrain.data.setting import OsdFlag

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from predrain.actions.core.policy import Policy
 from predrain.actions.mechanics.void import find_kept_pairs, void
-from predrain.actions.policy import Policy
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import wide_spec

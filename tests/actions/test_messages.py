@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from predrain.actions.cluster.dumps.daemons import read_errors
-from predrain.actions.messages import describe_estimate, describe_hours, describe_limit
-from predrain.actions.policy import Policy
-from predrain.actions.space import find_lost_pgs, limit
+from predrain.actions.core.capacity import find_lost_pgs, limit
+from predrain.actions.core.messages import describe_estimate, describe_hours, describe_limit
+from predrain.actions.core.policy import Policy
 from predrain.data.drain import DrainStands, DrainState
 from predrain.data.ids import OsdId
 from tests.actions.made import wide_spec

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.controller import Controller
+from predrain.actions.controller.controller import Controller
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import DrainState as S
 from tests.actions.made import wide_spec
 from tests.actions.made_keep import KeepInMemory, LeaseInHand

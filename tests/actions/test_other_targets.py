@@ -9,11 +9,11 @@ import pytest
 
 from predrain.actions.cluster.port import SetFlag
 from predrain.actions.cluster.view import ClusterView
+from predrain.actions.controller.requests import NoOtherTargets
+from predrain.actions.core.capacity import remaining, room
+from predrain.actions.core.policy import Policy
+from predrain.actions.engine.ways_out import find_troubled_targets
 from predrain.actions.planning.figures import Draft, sealed
-from predrain.actions.policy import Policy
-from predrain.actions.requests import NoOtherTargets
-from predrain.actions.space import remaining, room
-from predrain.actions.ways_out import find_troubled_targets
 from predrain.data.drain import Drain, DrainState, Intent, Mechanic, Move
 from predrain.data.ids import OsdId
 from predrain.data.way_out import WayOut

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from predrain.actions.claims import forget_void_pairs, undo_weights
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.ledger import found
-from predrain.actions.policy import Policy
+from predrain.actions.core.claimed_settings import found
+from predrain.actions.core.policy import Policy
+from predrain.actions.engine.claims import forget_void_pairs, undo_weights
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import DrainState as S
 from predrain.data.drain import Intent
 from predrain.data.ids import DeviceId, OsdId

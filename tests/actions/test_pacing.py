@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from predrain.actions.cluster.port import Reweight
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Memory
-from predrain.actions.flight import allowance
-from predrain.actions.ledger import booked
+from predrain.actions.core.capacity import room
+from predrain.actions.core.claimed_settings import booked
+from predrain.actions.core.in_flight import allowance
+from predrain.actions.core.pacing import Pace, Tempo, find_look_seconds, latency_seen, pace, signal, worst
+from predrain.actions.core.situation import Memory
+from predrain.actions.engine.progress import paced
 from predrain.actions.mechanics.override import FULL, draws, rung_down, rung_up
 from predrain.actions.mechanics.walk import pull_back
-from predrain.actions.moving import paced
-from predrain.actions.pacing import Pace, Tempo, find_look_seconds, latency_seen, pace, signal, worst
-from predrain.actions.space import room
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import NOW, POLICY, a_context, a_drain, a_plan, calm_view, changed_pg
 from tests.settings_by_text import by_setting
@@ -244,7 +244,7 @@ def test_rungs_up_take_back_few_at_a_time_and_arrive(drawn: dict[PgId, int], all
 
 
 def test_a_pg_leaves_the_osd_exactly_when_its_draw_says_so() -> None:
-    from predrain.actions.foresight import placed
+    from predrain.actions.placement.what_if import placed
 
     view = calm_view()
     on_it = [pg.id for pg in view.pgs.values() if 0 in pg.up]

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.simulated import SimulatedCluster
 from predrain.actions.cluster.view import ClusterView
+from predrain.actions.core.policy import Policy
 from predrain.actions.crush.place import place
-from predrain.actions.foresight import fingerprint
-from predrain.actions.plan import plan
-from predrain.actions.policy import Policy
-from predrain.actions.topology import applied, domains, pairs_for
+from predrain.actions.engine.plan import plan
+from predrain.actions.placement.failure_domains import applied, domains, pairs_for
+from predrain.actions.placement.what_if import fingerprint
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import DrainState, Intent, Mechanic
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import (

@@ -7,17 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.cluster.simulated.spec import crush_tree
-from predrain.actions.cluster.view import ClusterView, Osd, Pg, Pool
-from predrain.actions.cluster.worlds import GB, disks
+from predrain.actions.cluster.view import ClusterView, Osd, Pg
 from predrain.actions.crush.map import Bucket, CrushMap, Rule, RuleStep
 from predrain.actions.crush.place import place
-from predrain.actions.foresight import placed
+from predrain.actions.crush.pool import Pool
+from predrain.actions.engine.plan import plan
 from predrain.actions.guards import Refuse
 from predrain.actions.guards.safety import redundancy
-from predrain.actions.plan import plan
+from predrain.actions.placement.failure_domains import applied, domains, pairs_for
+from predrain.actions.placement.what_if import placed
 from predrain.actions.planning.diff import diff
-from predrain.actions.topology import applied, domains, pairs_for
+from predrain.actions.simulator.spec import crush_tree
+from predrain.actions.simulator.worlds import GB, disks
 from predrain.data.drain import Drain, Mechanic, Move, Plan
 from predrain.data.ids import DeviceId, OsdId
 from tests.actions.made import NOW, POLICY, a_context, a_drain, a_plan, changed_osd

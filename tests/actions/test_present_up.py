@@ -9,12 +9,12 @@ import pytest
 
 from predrain.actions.cluster.port import CrushReweight, RemoveUpmap, Reweight
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.flight import Allowance, allowance
-from predrain.actions.foresight import placed, weighed
+from predrain.actions.core.capacity import room
+from predrain.actions.core.in_flight import Allowance, allowance
 from predrain.actions.mechanics import override, retire, weight
 from predrain.actions.mechanics.batch import Batch
-from predrain.actions.space import room
-from predrain.actions.topology import domains
+from predrain.actions.placement.failure_domains import domains
+from predrain.actions.placement.what_if import placed, weighed
 from predrain.data.drain import Intent
 from predrain.data.ids import OsdId
 from tests.actions.made import POLICY, a_context, a_drain, a_plan, calm_view, changed_osd

@@ -8,17 +8,17 @@ from datetime import timedelta
 import pytest
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.confirmation import ForecastPoint
-from predrain.actions.context import Context
-from predrain.actions.cost import ChanceCurve
-from predrain.actions.decide import decide
-from predrain.actions.foresight import fingerprint
+from predrain.actions.core.answers import Propose, Refusal, Turn
+from predrain.actions.core.cost_assessment import with_weighed_disks
+from predrain.actions.core.drain_cost import ChanceCurve
+from predrain.actions.core.forecast_confirmation import ForecastPoint
+from predrain.actions.core.policy import Mode, Policy
+from predrain.actions.core.situation import Context
+from predrain.actions.engine.decide import decide
+from predrain.actions.engine.proposals import proposals
+from predrain.actions.engine.withdrawal import explain_withdrawal
 from predrain.actions.guards.belief import AUTOMATIC
-from predrain.actions.policy import Mode, Policy
-from predrain.actions.proposals import proposals
-from predrain.actions.steps import Propose, Refusal, Turn
-from predrain.actions.weighing import with_weighed_disks
-from predrain.actions.withdrawal import explain_withdrawal
+from predrain.actions.placement.what_if import fingerprint
 from predrain.data.drain import Drain, DrainState, Intent, Plan
 from predrain.data.outlook import Outlook, Status
 from tests.actions.made import (

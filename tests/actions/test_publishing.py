@@ -10,8 +10,15 @@ import pytest
 
 from predrain.actions.cluster.port import PublishLife, WithdrawLife
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.ledger import key_of, value_of
-from predrain.actions.publishing import AT_ONCE, Ledger, Publishing, publishing, read_ledger, write_ledger
+from predrain.actions.controller.life_expectancy import (
+    AT_ONCE,
+    Ledger,
+    Publishing,
+    publishing,
+    read_ledger,
+    write_ledger,
+)
+from predrain.actions.core.claimed_settings import key_of, value_of
 from predrain.data.drain import DrainState
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.outlook import Outlook, Status

@@ -8,11 +8,11 @@ from functools import cache
 import pytest
 
 from predrain.actions.cluster.port import Command, CrushReweight, PrimaryAffinity, Reweight, SetUpmap
-from predrain.actions.cluster.simulated import SimulatedCluster
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.decide import decide
-from predrain.actions.policy import Mode, Policy
-from predrain.actions.steps import Step
+from predrain.actions.core.answers import Step
+from predrain.actions.core.policy import Mode, Policy
+from predrain.actions.engine.decide import decide
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, OsdId
 from tests.actions.made import NOW, a_drain, a_plan, changed_osd, settled_memory, tiny_spec, wide_spec

@@ -10,9 +10,9 @@ from datetime import timedelta
 import pytest
 
 from predrain.actions.cluster.port import PrimaryAffinity, Reweight
+from predrain.actions.core.policy import Mode, Policy
+from predrain.actions.engine.plan import plan
 from predrain.actions.mechanics.affinity import led
-from predrain.actions.plan import plan
-from predrain.actions.policy import Mode, Policy
 from predrain.data.drain import Drain, DrainStands, DrainState, Intent, Mechanic, Move
 from predrain.data.ids import HostName, OsdId
 from predrain.data.slow import Slowness, SlowOsd

@@ -14,7 +14,8 @@ from predrain.actions.cluster.latency import Source
 from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.actions.cluster.probing import PROBES, Probes
 from predrain.actions.cluster.senses import Senses, backfills_allowed, busy, from_perf, from_summary
-from predrain.actions.cluster.view import ClusterView, Pg, Pool
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.crush.pool import Pool
 from predrain.data.drain import DrainState
 from predrain.data.ids import HostName, OsdId, PgId
 from predrain.data.reading import LatencySummary

@@ -11,14 +11,14 @@ import pytest
 from predrain.actions.cluster.channel import Channel, Reply
 from predrain.actions.cluster.live import LiveCluster
 from predrain.actions.cluster.port import CrushReweight, RemoveUpmap, Reweight, SetUpmap
-from predrain.actions.cluster.simulated import SimulatedCluster
 from predrain.actions.cluster.view import ClusterView
+from predrain.actions.core.capacity import room
+from predrain.actions.core.in_flight import allowance
 from predrain.actions.crush.map import ITEM_NONE
-from predrain.actions.flight import allowance
 from predrain.actions.mechanics import override, weight
 from predrain.actions.mechanics.batch import in_turn, serving
 from predrain.actions.mechanics.walk import next_pins
-from predrain.actions.space import room
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import (
     NOW,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.context import Memory
+from predrain.actions.core.situation import Memory
 from predrain.data.ids import PgId
 from predrain.data.setting import ConfigOption, UpmapItem
 from tests.actions.made import NOW, POLICY, calm_view, changed_pg, settled_memory

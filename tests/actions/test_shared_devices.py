@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.plan import plan
-from predrain.actions.proposals import proposals, target_of
-from predrain.actions.risk import exposure, most_endangered_first, p_fail_30d, riskiest_first
-from predrain.actions.steps import Propose
+from predrain.actions.core.answers import Propose
+from predrain.actions.core.priority import exposure, most_endangered_first, p_fail_30d, riskiest_first
+from predrain.actions.engine.plan import plan
+from predrain.actions.engine.proposals import proposals, target_of
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.outlook import GRID_DAYS

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.cluster.simulated.spec import ClusterSpec
-from predrain.actions.cluster.view import ClusterView, Pool
+from predrain.actions.cluster.view import ClusterView
 from predrain.actions.crush.map import Rule, RuleStep
-from predrain.actions.topology import domains
+from predrain.actions.crush.pool import Pool
+from predrain.actions.placement.failure_domains import domains
+from predrain.actions.simulator import SimulatedCluster
+from predrain.actions.simulator.spec import ClusterSpec
 from predrain.data.drain import DrainState, Mechanic
 from tests.actions.made import a_drain, a_plan, changed_osd, ec_spec, wide_spec
 from tests.actions.run import Run

@@ -18,7 +18,7 @@ from predrain.actions.cluster.signed_keys import (
     Unverified,
     compute_digest,
 )
-from predrain.actions.copies import Copies, name_of, written
+from predrain.actions.controller.replication import Copies, name_of, written
 from predrain.data.drain import DrainState
 from predrain.data.store.sqlite import MEMORY, SqliteStore
 from tests.actions.made import NOW, wide_spec

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from predrain.actions.cluster.port import Reweight, SetUpmap
-from predrain.actions.cluster.simulated import ClientLoad, ClusterSpec, SimulatedCluster
-from predrain.actions.cluster.worlds import world
 from predrain.actions.crush.place import place
+from predrain.actions.simulator import ClientLoad, ClusterSpec, SimulatedCluster
+from predrain.actions.simulator.worlds import world
 from predrain.data.ids import OsdId
 
 SUSPECT = OsdId(17)

@@ -15,9 +15,9 @@ from predrain.actions.cluster.port import (
     SetFlag,
     SetUpmap,
 )
-from predrain.actions.cluster.simulated import ClusterSpec, SimulatedCluster
 from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.cluster.worlds import world
+from predrain.actions.simulator import ClusterSpec, SimulatedCluster
+from predrain.actions.simulator.worlds import world
 from predrain.data.ids import OsdId, PgId
 
 HOUR = 3600.0

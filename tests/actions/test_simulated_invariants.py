@@ -20,10 +20,10 @@ from predrain.actions.cluster.port import (
     SetOption,
     SetUpmap,
 )
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.cluster.worlds import world
 from predrain.actions.crush.map import ITEM_NONE
 from predrain.actions.crush.place import place
+from predrain.actions.simulator import SimulatedCluster
+from predrain.actions.simulator.worlds import world
 from predrain.data.ids import OsdId
 
 FLAGS = ("nobackfill", "norebalance", "noout", "norecover")

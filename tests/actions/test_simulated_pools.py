@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predrain.actions.cluster.port import Balancer, CrushReweight, Reweight, SetFlag, SetUpmap
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.cluster.simulated.osdmap import find_parent
-from predrain.actions.cluster.simulated.spec import DEFAULT_RULES, ClusterSpec
-from predrain.actions.cluster.view import ClusterView, Pool
-from predrain.actions.cluster.worlds import world
+from predrain.actions.cluster.view import ClusterView
 from predrain.actions.crush.map import Rule, RuleStep
-from predrain.actions.topology import domains
+from predrain.actions.crush.pool import Pool
+from predrain.actions.placement.failure_domains import domains
+from predrain.actions.simulator import SimulatedCluster
+from predrain.actions.simulator.osdmap import find_parent
+from predrain.actions.simulator.spec import DEFAULT_RULES, ClusterSpec
+from predrain.actions.simulator.worlds import world
 from predrain.data.ids import OsdId, PgId, pg_id
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.test_simulated_invariants import FLAGS, check_books, mishap

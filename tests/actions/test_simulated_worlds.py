@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 
 from predrain.actions.cluster.port import Reweight, SetUpmap
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.cluster.worlds import WORLDS, UnknownWorld, world
 from predrain.actions.crush.place import place
+from predrain.actions.simulator import SimulatedCluster
+from predrain.actions.simulator.worlds import WORLDS, UnknownWorld, world
 from predrain.data.ids import OsdId
 
 DAY = 86_400.0

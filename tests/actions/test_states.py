@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.states import ENDED, TABLE, Event, NotInTable, after, can, reference
+from predrain.actions.core.state_machine import ENDED, TABLE, Event, NotInTable, after, can, reference
 from predrain.data.drain import DrainState
 from tests.actions.made import NOW, a_drain
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from predrain.actions.cluster.port import CrushReweight, SetFlag, SetUpmap
-from predrain.actions.steps import Step
-from predrain.actions.topology import domains
+from predrain.actions.core.answers import Step
+from predrain.actions.placement.failure_domains import domains
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import NOW, POLICY, a_drain, calm_view, settled_memory
 

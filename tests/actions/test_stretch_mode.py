@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 from predrain.actions.cluster.dumps.osd_dump import OsdDump, osd_dump
-from predrain.actions.cluster.simulated.spec import ClusterSpec
-from predrain.actions.cluster.view import ClusterView, Pool, StretchMode
+from predrain.actions.cluster.view import ClusterView, StretchMode
+from predrain.actions.core.policy import Policy
 from predrain.actions.crush.dump import crush_of_dump
 from predrain.actions.crush.map import CrushMap, Rule, RuleStep
 from predrain.actions.crush.place import place
+from predrain.actions.crush.pool import Pool
 from predrain.actions.guards import Pass, Refuse, judge
-from predrain.actions.policy import Policy
-from predrain.actions.topology import domains
+from predrain.actions.placement.failure_domains import domains
+from predrain.actions.simulator.spec import ClusterSpec
 from predrain.data.drain import DrainState
 from predrain.data.ids import PgId
 from tests.actions.made import a_context, a_drain, calm_view, wide_spec

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.controller import Controller
-from predrain.actions.copies import Copies, name_of, read, written
-from predrain.actions.policy import Policy
-from predrain.actions.requests import NoSuchDrain, NotLeading
-from predrain.actions.states import NotInTable
+from predrain.actions.controller.controller import Controller
+from predrain.actions.controller.replication import Copies, name_of, read, written
+from predrain.actions.controller.requests import NoSuchDrain, NotLeading
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.state_machine import NotInTable
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import Drain, DrainState
 from predrain.data.store.faults import StoreFull
 from predrain.data.store.sqlite import MEMORY, SqliteStore

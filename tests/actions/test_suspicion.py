@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from predrain.actions.suspicion import Suspicion
+from predrain.actions.controller.bad_since import Suspicion
 from predrain.data.outlook import Status
 from predrain.data.store.sqlite import MEMORY, SqliteStore
 from tests.actions.made import NOW, POLICY, bad_outlook, device

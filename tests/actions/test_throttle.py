@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from predrain.actions.cluster.port import Reweight, SetOption
 from predrain.actions.cluster.view import ClusterView
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.throttle_options import KNOBS, OPTIONS, Grip, grip, lowered_to
+from predrain.actions.core.throttles import unheld
 from predrain.actions.guards import Pass, Refuse, judge
-from predrain.actions.knobs import KNOBS, OPTIONS, Grip, grip, lowered_to
-from predrain.actions.policy import Policy
-from predrain.actions.throttle import unheld
 from predrain.data.drain import DrainState, Mechanic
 from predrain.data.ids import OsdId
 from tests.actions.made import POLICY, a_context, a_drain, a_plan, calm_view, ec_spec, tiny_spec, wide_spec

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from predrain.actions.cluster.port import Balancer, Reweight, SetUpmap
-from predrain.actions.cluster.view import Pool
+from predrain.actions.core.policy import Policy
 from predrain.actions.crush.place import place
-from predrain.actions.policy import Policy
+from predrain.actions.crush.pool import Pool
 from predrain.data.drain import DrainState
 from predrain.data.ids import OsdId
 from tests.actions.made import ec_spec, wide_spec

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from predrain.actions.cluster.port import Answer, Command, Reweight
-from predrain.actions.cluster.simulated.spec import ClusterSpec, PoolSpec
 from predrain.actions.cluster.view import ClusterView
+from predrain.actions.core.answers import Step
+from predrain.actions.core.policy import Mode, Policy
 from predrain.actions.crush.map import Rule, RuleStep
-from predrain.actions.decide import decide
-from predrain.actions.policy import Mode, Policy
-from predrain.actions.steps import Step
+from predrain.actions.engine.decide import decide
+from predrain.actions.simulator.spec import ClusterSpec, PoolSpec
 from predrain.data.drain import Drain, DrainState, Intent
 from tests.actions.made import (
     NOW,

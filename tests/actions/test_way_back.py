@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from predrain.actions.cluster.port import Answer, Command, RemoveUpmap, SetUpmap
-from predrain.actions.cluster.simulated import SimulatedCluster
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.foresight import placed
-from predrain.actions.ledger import Pairs
-from predrain.actions.policy import Policy
-from predrain.actions.topology import pairs_for
+from predrain.actions.core.claimed_settings import Pairs
+from predrain.actions.core.policy import Policy
+from predrain.actions.placement.failure_domains import pairs_for
+from predrain.actions.placement.what_if import placed
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import wide_spec

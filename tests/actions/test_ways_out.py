@@ -10,9 +10,9 @@ import pytest
 
 from predrain.actions.cluster.port import Answer, Command, CrushReweight, Reweight, SetFlag
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.policy import Policy
-from predrain.actions.states import NotInTable
-from predrain.actions.ways_out import WayNotOpen, list_ways_out
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.state_machine import NotInTable
+from predrain.actions.engine.ways_out import WayNotOpen, list_ways_out
 from predrain.data.drain import Drain, DrainState, Insistence
 from predrain.data.ids import OsdId
 from predrain.data.store.port import AUDIT

@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.policy import Policy
-from predrain.actions.ways_out import WayNotOpen
+from predrain.actions.core.policy import Policy
+from predrain.actions.engine.ways_out import WayNotOpen
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import OsdId
 from predrain.data.store.port import AUDIT

@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.confirmation import WeighedDisk
-from predrain.actions.disk_evidence import PaceMeter
-from predrain.actions.policy import Policy
-from predrain.actions.states import BEGUN, COUNTED
-from predrain.actions.weighing import weigh_one, with_weighed_disks
+from predrain.actions.controller.disk_evidence import PaceMeter
+from predrain.actions.core.cost_assessment import weigh_one, with_weighed_disks
+from predrain.actions.core.forecast_confirmation import WeighedDisk
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.state_machine import BEGUN, COUNTED
 from predrain.data.drain import Drain, DrainState, JournalEntry, Progress
 from predrain.data.outlook import Status
 from predrain.data.store.sqlite import MEMORY, SqliteStore

@@ -14,19 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predrain.actions.cluster.port import CrushReweight, Reweight
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.cluster.simulated.spec import ClusterSpec, crush_tree
-from predrain.actions.cluster.view import ClusterView, Pool
+from predrain.actions.cluster.view import ClusterView
+from predrain.actions.core.capacity import Room
+from predrain.actions.core.in_flight import Allowance
 from predrain.actions.crush.choose import Chooser
 from predrain.actions.crush.dump import UnreadableCrushDump, crush_of_dump
 from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, ChooseArg, ChooseArgs, CrushMap, Rule, RuleStep
 from predrain.actions.crush.place import place
+from predrain.actions.crush.pool import Pool
 from predrain.actions.crush.reweigh import find_bounds, with_crush_weight, without_osd
 from predrain.actions.crush.stirred import stirred
-from predrain.actions.flight import Allowance
-from predrain.actions.foresight import fingerprint, placed, stirred_by, weighed
 from predrain.actions.mechanics import retire, weight
-from predrain.actions.space import Room
+from predrain.actions.placement.what_if import fingerprint, placed, stirred_by, weighed
+from predrain.actions.simulator import SimulatedCluster
+from predrain.actions.simulator.spec import ClusterSpec, crush_tree
 from predrain.data.drain import DrainState, Intent, Mechanic
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import a_context, a_drain, a_plan, calm_view, ec_spec, wide_spec

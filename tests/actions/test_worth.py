@@ -12,9 +12,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from predrain.actions.guards import Refuse
-from predrain.actions.policy import Mode, Policy
-from predrain.actions.worth import (
+from predrain.actions.core.policy import Mode, Policy
+from predrain.actions.cost_benefit import (
     HERE,
     Fates,
     Forecasts,
@@ -28,6 +27,7 @@ from predrain.actions.worth import (
     table,
     worth_of,
 )
+from predrain.actions.guards import Refuse
 
 A_DAY = 3_456_000_000_000
 """Bytes that a drain moves in a day."""
@@ -185,7 +185,7 @@ def test_a_budget_of_no_drain_at_all_moves_nothing() -> None:
 
 def test_a_guard_of_the_engine_that_refuses_stops_the_replay_too(monkeypatch: pytest.MonkeyPatch) -> None:
     refuse = (Refuse("test", "Refused for a test."),)
-    monkeypatch.setattr("predrain.actions.decide.refusals", lambda *_: refuse)
+    monkeypatch.setattr("predrain.actions.engine.decide.refusals", lambda *_: refuse)
     worth = judged(bad_on(range(5, 15)), fates((15, True)))
     assert (worth.moved_bytes, worth.refused["test"]) == (0, 1)
 

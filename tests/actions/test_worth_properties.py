@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.policy import Policy
-from predrain.actions.worth import Fates, Forecasts, Layout, Notch, Replayed, replay, worth_of
+from predrain.actions.core.policy import Policy
+from predrain.actions.cost_benefit import Fates, Forecasts, Layout, Notch, Replayed, replay, worth_of
 
 DAYS = 40
 HOSTS = 4

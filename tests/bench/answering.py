@@ -18,14 +18,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from predrain.actions.cluster.view import ClusterView, Osd
+from predrain.actions.core.policy import Policy
 from predrain.actions.crush.map import CrushMap
-from predrain.actions.policy import Policy
 from predrain.data.clock import SystemClock
 from predrain.data.drain import Drain, DrainState, Intent, Mechanic, Move, Plan
 from predrain.data.ids import DeviceId, HostName, OsdId, PgId
@@ -187,22 +187,26 @@ def fleet(folder: Path, devices: int) -> House:
     crush = CrushMap.__new__(CrushMap)  # no answer that is measured here looks into it
     house.fleet.look(ClusterView(now, 7, "reef", osds, {}, {}, crush, {}))
 
-    def changing() -> None:
-        random_at, turn = 0, 0
-        while True:
-            time.sleep(EVERY_SECONDS)
-            turn += 1
-            chosen = [(random_at + place) % devices for place in range(min(CHANGED, devices))]
-            random_at = (random_at + CHANGED) % devices
-            at = now + timedelta(seconds=turn)
-            house.fleet.take(
-                [replace(readings[one], taken_at=at) for one in chosen],
-                [replace(outlooks[one], as_of=at, p_fail_30d=0.3 + turn % 7 / 100) for one in chosen],
-            )
-            house.changes.tell(Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS)
-
-    threading.Thread(target=changing, daemon=True).start()
+    change = partial(_change_forever, house, readings, outlooks, devices, now)
+    threading.Thread(target=change, daemon=True).start()
     return house
+
+
+def _change_forever(
+    house: House, readings: list[Reading], outlooks: list[Outlook], devices: int, now: datetime
+) -> None:
+    random_at, turn = 0, 0
+    while True:
+        time.sleep(EVERY_SECONDS)
+        turn += 1
+        chosen = [(random_at + place) % devices for place in range(min(CHANGED, devices))]
+        random_at = (random_at + CHANGED) % devices
+        at = now + timedelta(seconds=turn)
+        house.fleet.take(
+            [replace(readings[one], taken_at=at) for one in chosen],
+            [replace(outlooks[one], as_of=at, p_fail_30d=0.3 + turn % 7 / 100) for one in chosen],
+        )
+        house.changes.tell(Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS)
 
 
 def _told(address: str) -> None:

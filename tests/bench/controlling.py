@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from predrain.actions.cluster.simulated.cluster import SimulatedCluster
-from predrain.actions.cluster.worlds import cisco
-from predrain.actions.controller import Controller
-from predrain.actions.policy import Policy
+from predrain.actions.controller.controller import Controller
+from predrain.actions.core.policy import Policy
+from predrain.actions.simulator.cluster import SimulatedCluster
+from predrain.actions.simulator.worlds import cisco
 from predrain.data.drain import DrainState
 from predrain.data.store.sqlite import SqliteStore
 from tests.bench.figure import Figure, Work

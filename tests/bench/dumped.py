@@ -10,10 +10,10 @@ from typing import Any
 
 from predrain.actions.cluster.dumps.answers import Answers, Question
 from predrain.actions.cluster.port import Answer, Command, RemoveUpmap, Reweight, SetUpmap
-from predrain.actions.cluster.simulated.spec import ClusterSpec, OsdSpec
 from predrain.actions.crush.map import CrushMap
 from predrain.actions.crush.place import place
-from predrain.actions.topology import applied
+from predrain.actions.placement.failure_domains import applied
+from predrain.actions.simulator.spec import ClusterSpec, OsdSpec
 from predrain.data.ids import PgId
 from tests.actions.recordings import sample
 

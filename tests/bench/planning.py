@@ -13,15 +13,16 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from predrain.actions.cluster.simulated.spec import crush_tree
-from predrain.actions.cluster.view import ClusterView, Osd, Pg, Pool
-from predrain.actions.cluster.worlds import TB, disks
-from predrain.actions.context import Context, Memory
+from predrain.actions.cluster.view import ClusterView, Osd, Pg
+from predrain.actions.core.pg_survey import survey
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.situation import Context, Memory
 from predrain.actions.crush.map import CrushMap, Rule, RuleStep
 from predrain.actions.crush.place import place
-from predrain.actions.plan import plan
-from predrain.actions.policy import Policy
-from predrain.actions.survey import survey
+from predrain.actions.crush.pool import Pool
+from predrain.actions.engine.plan import plan
+from predrain.actions.simulator.spec import crush_tree
+from predrain.actions.simulator.worlds import TB, disks
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, OsdId
 from tests.bench.figure import Figure, MissingInput, Work

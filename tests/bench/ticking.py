@@ -14,12 +14,12 @@ from predrain.actions.cluster.dumps.answers import Answers
 from predrain.actions.cluster.dumps.reader import Reader
 from predrain.actions.cluster.dumps.schedule import BRIEF_ABOVE
 from predrain.actions.cluster.port import Answer, Command
-from predrain.actions.cluster.simulated.spec import ClusterSpec, crush_tree
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.cluster.worlds import world
-from predrain.actions.cluster.worlds.shapes import TB
-from predrain.actions.controller import Controller
-from predrain.actions.policy import Policy
+from predrain.actions.controller.controller import Controller
+from predrain.actions.core.policy import Policy
+from predrain.actions.simulator.spec import ClusterSpec, crush_tree
+from predrain.actions.simulator.worlds import world
+from predrain.actions.simulator.worlds.shapes import TB
 from predrain.data.drain import DrainState
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Outlook, Status

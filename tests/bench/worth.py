@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from predrain.actions.policy import Policy
-from predrain.actions.worth import (
+from predrain.actions.core.policy import Policy
+from predrain.actions.cost_benefit import (
     Fates,
     Layout,
     Notch,
@@ -31,7 +31,7 @@ from predrain.actions.worth import (
     table,
     worth_of,
 )
-from predrain.actions.worth.tally import failure_costs
+from predrain.actions.cost_benefit.tally import failure_costs
 from predrain.models.bundle import Bundle
 from predrain.models.evaluate import read_scores, read_truth
 from predrain.service.worth import replayed, sizes_of

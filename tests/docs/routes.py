@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.clock import SystemClock
 from predrain.data.log.memory import MemoryLog
 from predrain.data.store.sqlite import SqliteStore

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from predrain.actions.states import reference
+from predrain.actions.core.state_machine import reference
 from predrain.models.bundle import DEFAULT
 from tests.docs.pages import DOCS
 from tests.docs.references import BLOCKS

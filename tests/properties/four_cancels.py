@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from predrain.actions.cluster.simulated.spec import ClusterSpec
+from predrain.actions.simulator.spec import ClusterSpec
 from predrain.data.drain import Intent
 from tests.actions.made import wide_spec
 from tests.properties.games import QUICK, Adversary

@@ -16,14 +16,14 @@ from predrain.actions.cluster.port import (
     Reweight,
     SetUpmap,
 )
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.cluster.simulated.spec import ClusterSpec, Physics
-from predrain.actions.ledger import found, pinned
-from predrain.actions.policy import Policy
-from predrain.actions.proposals import NoSuchTarget
-from predrain.actions.requests import NotNow
-from predrain.actions.states import ENDED, NotInTable
-from predrain.actions.topology import domains
+from predrain.actions.controller.requests import NotNow
+from predrain.actions.core.claimed_settings import found, pinned
+from predrain.actions.core.policy import Policy
+from predrain.actions.core.state_machine import ENDED, NotInTable
+from predrain.actions.engine.proposals import NoSuchTarget
+from predrain.actions.placement.failure_domains import domains
+from predrain.actions.simulator import SimulatedCluster
+from predrain.actions.simulator.spec import ClusterSpec, Physics
 from predrain.data.drain import Drain, DrainStands, DrainState, Intent
 from predrain.data.ids import OsdId, PgId
 from predrain.data.setting import Before, UpmapItem

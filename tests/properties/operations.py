@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from predrain.actions.cluster.port import Answer, ClusterUnreachable, Command, CrushReweight, Reweight
-from predrain.actions.cluster.simulated.osdmap import fixed_reweight
-from predrain.actions.cluster.simulated.spec import ClusterSpec
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.requests import NotNow
-from predrain.actions.states import NotInTable
+from predrain.actions.controller.requests import NotNow
+from predrain.actions.core.state_machine import NotInTable
+from predrain.actions.simulator.osdmap import fixed_reweight
+from predrain.actions.simulator.spec import ClusterSpec
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.setting import OsdOverride

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.cluster.simulated.spec import DEFAULT_RULES, ClusterSpec, crush_tree
+from predrain.actions.core.capacity import room
+from predrain.actions.core.pg_survey import survey
 from predrain.actions.crush.map import ITEM_NONE, Bucket, CrushMap, Rule, RuleStep
-from predrain.actions.space import room
-from predrain.actions.survey import survey
+from predrain.actions.simulator import SimulatedCluster
+from predrain.actions.simulator.spec import DEFAULT_RULES, ClusterSpec, crush_tree
 from predrain.data.drain import DrainState
 from predrain.data.ids import HostName, OsdId, PgId
 from tests.actions.made import POLICY, ec_spec, wide_spec

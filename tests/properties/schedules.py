@@ -12,10 +12,10 @@ from dataclasses import replace
 from random import Random
 
 from predrain.actions.cluster.port import Balancer, ClusterUnreachable, Reweight, SetFlag, SetOption, SetUpmap
-from predrain.actions.cluster.simulated.spec import ClusterSpec, Physics
-from predrain.actions.policy import Mode, Policy
-from predrain.actions.proposals import NoSuchTarget
-from predrain.actions.states import ENDED, NotInTable
+from predrain.actions.core.policy import Mode, Policy
+from predrain.actions.core.state_machine import ENDED, NotInTable
+from predrain.actions.engine.proposals import NoSuchTarget
+from predrain.actions.simulator.spec import ClusterSpec, Physics
 from predrain.data.drain import Drain, DrainStands, DrainState
 from predrain.data.ids import OsdId
 from predrain.data.outlook import Status

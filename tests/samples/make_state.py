@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path.cwd()))
 
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.drain import DrainState, Intent
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.outcome import Fate, Outcome

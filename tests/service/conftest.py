@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from predrain.actions.cluster.port import Cluster
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.log.port import Log
 from predrain.data.log.sqlite import SqliteLog

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from predrain.actions.cluster.port import Answer, Command
-from predrain.actions.cluster.simulated import SimulatedCluster
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.controller import Controller
-from predrain.actions.policy import Policy
+from predrain.actions.controller.controller import Controller
+from predrain.actions.core.policy import Policy
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import DrainState
 from predrain.data.store.sqlite import SqliteStore
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.policy import Mode, Policy
+from predrain.actions.core.policy import Mode, Policy
 from predrain.data.drain import DrainState, Intent
 from predrain.data.log.port import Topic
 from predrain.data.outlook import Status

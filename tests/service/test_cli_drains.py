@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from predrain.actions.messages import WORDS, describe_state
+from predrain.actions.core.messages import WORDS, describe_state
 from predrain.data.drain import DrainState, Intent
 from predrain.data.ids import OsdId
 from predrain.service.cli import main

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from predrain.actions.messages import describe_state
+from predrain.actions.core.messages import describe_state
 from predrain.data.drain import DrainState, Intent
 from predrain.service.cli import main
 from predrain.service.cli.client import Client, Reply

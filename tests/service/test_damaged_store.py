@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.log.port import Record, Topic
 from predrain.data.log.sqlite import SqliteLog
 from predrain.data.refusal import Refusal

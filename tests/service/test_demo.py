@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.simulated import ClientLoad
-from predrain.actions.policy import Mode
+from predrain.actions.core.policy import Mode
+from predrain.actions.simulator import ClientLoad
 from predrain.data.log.memory import MemoryLog
 from predrain.data.outcome import Fate, OutcomeRule
 from predrain.data.reading import Smart

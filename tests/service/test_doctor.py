@@ -16,9 +16,9 @@ import pytest
 import trustme
 from aiosmtpd.smtp import AuthResult
 
-from predrain.actions.cluster.caps import caps
 from predrain.actions.cluster.channel import Argument, Reply
 from predrain.actions.cluster.dumps.questions import QUESTIONS
+from predrain.actions.controller.ceph_caps import caps
 from predrain.data.log.port import Record, Topic
 from predrain.data.log.sqlite import SqliteLog
 from predrain.data.store.sqlite import SqliteStore
@@ -367,7 +367,7 @@ def test_a_key_with_all_rights_is_well_and_one_with_more_is_told() -> None:
 
 
 def test_every_right_that_is_sent_is_one_of_those_that_are_printed() -> None:
-    from predrain.actions.cluster.held import _FORMS
+    from predrain.actions.controller.held_caps import _FORMS
 
     assert [prefix for prefix in _FORMS if f'"{prefix}"' not in str(caps())] == []
 

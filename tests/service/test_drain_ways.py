@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.ids import OsdId
 from predrain.data.store.port import AUDIT
 from predrain.service.access.book import Book, Kind

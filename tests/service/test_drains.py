@@ -10,11 +10,11 @@ from datetime import datetime
 import pytest
 
 from predrain.actions.cluster.port import Answer, ClusterUnreachable, Command, Reweight
-from predrain.actions.cluster.simulated import SimulatedCluster
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.cluster.worlds import tiny
+from predrain.actions.core.policy import Mode
 from predrain.actions.guards import AUTOMATIC
-from predrain.actions.policy import Mode
+from predrain.actions.simulator import SimulatedCluster
+from predrain.actions.simulator.worlds import tiny
 from predrain.data.drain import Intent
 from predrain.data.ids import DeviceId
 from predrain.data.outcome import Fate

@@ -10,9 +10,9 @@ from datetime import timedelta
 import pytest
 
 from predrain.actions.cluster.channel import Argument, Reply
-from predrain.actions.controller import Controller
-from predrain.actions.fast_maps import RECORD, IntervalRecord
-from predrain.actions.policy import Policy
+from predrain.actions.controller.controller import Controller
+from predrain.actions.controller.fast_maps import RECORD, IntervalRecord
+from predrain.actions.core.policy import Policy
 from predrain.data.drain import DrainState
 from predrain.service.examining import ceph
 from predrain.service.examining.finding import Finding

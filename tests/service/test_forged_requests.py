@@ -9,9 +9,9 @@ import pytest
 
 from predrain.actions.ceph_mgr.predrain.signing import sign_text
 from predrain.actions.cluster.signed_keys import SignedKeys, Unverified
-from predrain.actions.petitions import ANSWERS, REQUESTS, Petition, Petitions, Wish
-from predrain.actions.policy import Policy
-from predrain.actions.requests import NotLeading
+from predrain.actions.controller.forwarded_requests import ANSWERS, REQUESTS, Petition, Petitions, Wish
+from predrain.actions.controller.requests import NotLeading
+from predrain.actions.core.policy import Policy
 from predrain.data.drain import DrainState, Intent
 from predrain.data.log.memory import MemoryLog
 from predrain.data.store.sqlite import SqliteStore

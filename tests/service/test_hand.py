@@ -17,8 +17,8 @@ from predrain.actions.ceph_mgr.predrain.hand import Hand as MgrHand
 from predrain.actions.ceph_mgr.predrain.steps import Step, seal, text_of
 from predrain.actions.ceph_mgr.predrain.told import drains_of, osds_of, state_of
 from predrain.actions.cluster.port import Answer, ClusterUnreachable, DeviceLight, Reweight, SetFlag
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.ledger import command_for
+from predrain.actions.core.claimed_settings import command_for
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.setting import read_setting
 from predrain.data.store.port import AUDIT

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.controller import Controller
-from predrain.actions.policy import Policy
+from predrain.actions.controller.controller import Controller
+from predrain.actions.core.policy import Policy
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import DrainState
 from predrain.data.ids import OsdId
 from predrain.data.store.sqlite import SqliteStore

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from predrain.actions.cluster.simulated.spec import Physics
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
+from predrain.actions.simulator.spec import Physics
 from predrain.data.drain import Drain, DrainState, Progress
 from predrain.service.draining.lasting import back, left, measure_pace, took
 from predrain.service.draining.timeline import Sample, Timelines

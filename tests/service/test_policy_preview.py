@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.clock import SystemClock
 from predrain.data.history import EPOCH
 from predrain.data.ids import DeviceId

@@ -12,10 +12,17 @@ import pytest
 from predrain.actions.cluster.lease_owner import parse_owner
 from predrain.actions.cluster.port import ClusterUnreachable, Lease, LeaseHolder
 from predrain.actions.cluster.signed_keys import SignedKeys
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.petitions import ANSWERS, REQUESTS, STANDS, Petition, Petitions, Wish
-from predrain.actions.policy import Policy
-from predrain.actions.requests import NotLeading
+from predrain.actions.controller.forwarded_requests import (
+    ANSWERS,
+    REQUESTS,
+    STANDS,
+    Petition,
+    Petitions,
+    Wish,
+)
+from predrain.actions.controller.requests import NotLeading
+from predrain.actions.core.policy import Policy
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.log.memory import MemoryLog
 from predrain.data.store.faults import StoreFull

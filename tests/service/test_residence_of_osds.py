@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.cluster.worlds import tiny
+from predrain.actions.simulator import SimulatedCluster
+from predrain.actions.simulator.worlds import tiny
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.outlook import Status
 from predrain.data.residence import (

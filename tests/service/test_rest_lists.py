@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.drain import JournalEntry
 from predrain.data.ids import OsdId
 from predrain.data.log.memory import MemoryLog

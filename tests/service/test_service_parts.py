@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.policy import Policy
-from predrain.actions.requests import NotLeading
+from predrain.actions.controller.requests import NotLeading
+from predrain.actions.core.policy import Policy
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.log.memory import MemoryLog

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from cyclopts import App
 
-from predrain.actions.cost import DeathCosts
-from predrain.actions.policy import Policy
+from predrain.actions.core.drain_cost import DeathCosts
+from predrain.actions.core.policy import Policy
 from predrain.service.cli import main
 from predrain.service.limits import PolicyTable
 from predrain.service.settings import BadSettings, keys, load, read_policy

@@ -14,7 +14,7 @@ import pytest
 from predrain.actions.ceph_mgr.predrain.signing import sign_text, verify_text
 from predrain.actions.cluster.keep import ConfigKeys
 from predrain.actions.cluster.signed_keys import SignedKeys
-from predrain.actions.copies import name_of, written
+from predrain.actions.controller.replication import name_of, written
 from predrain.data.store.sqlite import MEMORY, SqliteStore
 from predrain.service import up
 from predrain.service.access.audit import AUDIT

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.simulated import SimulatedCluster
 from predrain.actions.cluster.view import ClusterView
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.ids import HostName, OsdId
 from predrain.data.reading import LatencySummary
 from predrain.data.store.sqlite import SqliteStore

@@ -13,8 +13,8 @@ import pytest
 import structlog
 
 from predrain.actions.cluster.dumps.devices import device_ls, osd_metadata
-from predrain.actions.leading import Lead
-from predrain.actions.petitions import ANSWERS, REQUESTS, Petitions
+from predrain.actions.controller.forwarded_requests import ANSWERS, REQUESTS, Petitions
+from predrain.actions.controller.leadership import Lead
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.log.port import Delivered, Topic
 from predrain.data.outside_text import CUT_MARK, TEXT_FIELDS, TextField, is_clean

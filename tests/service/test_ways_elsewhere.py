@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.petitions import Petition, Petitions, Wish, fulfilled
+from predrain.actions.controller.forwarded_requests import Petition, Petitions, Wish, fulfilled
 from predrain.data.drain import DrainState, GivenUp, Insistence
 from predrain.data.store.port import AUDIT
 from predrain.service.draining import seals

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from predrain.actions.policy import Policy
-from predrain.actions.worth import HERE
+from predrain.actions.core.policy import Policy
+from predrain.actions.cost_benefit import HERE
 from predrain.models.calibrate import Thresholds
 from predrain.models.evaluate import Scores, Truth, read_scores, read_truth
 from predrain.service.settings import BadSettings, read_policy

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from predrain.actions.cluster.dumps.decoding import decoded, not_understood, within
-from predrain.actions.cluster.view import Pool, StretchMode
+from predrain.actions.cluster.view import StretchMode
+from predrain.actions.crush.pool import Pool
 from predrain.data.ids import OsdId, PgId
 from predrain.data.outside_text import CLUSTER_NAME, clean_identifier
 

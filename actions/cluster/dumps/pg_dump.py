@@ -12,8 +12,9 @@ import msgspec
 
 from predrain.actions.cluster.dumps.decoding import decoded, not_understood, within
 from predrain.actions.cluster.dumps.osd_dump import OsdDump
-from predrain.actions.cluster.view import Pg, Pool
+from predrain.actions.cluster.view import Pg
 from predrain.actions.crush.map import ITEM_NONE
+from predrain.actions.crush.pool import Pool
 from predrain.data.ids import PgId
 
 _NOBODY = frozenset({ITEM_NONE, -1})

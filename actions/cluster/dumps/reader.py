@@ -45,7 +45,7 @@ class Reader:
     """Reads one cluster. Not safe for several threads at once.
 
     The same bytes are parsed once, and a PG or OSD of which the same is said stays the identical object, which
-    `actions.survey` relies on.
+    `actions.core.pg_survey` relies on.
     """
 
     def __init__(self, brief_above: int = BRIEF_ABOVE) -> None:

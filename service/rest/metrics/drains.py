@@ -26,7 +26,7 @@ def drains(sight: Sight, view: ClusterView | None, now: datetime) -> Iterator[Me
         return
     yield c.OSDS.one(len(view.osds))
     yield c.VIEW_AGE.one((now - view.as_of).total_seconds())
-    from predrain.actions.interval_claims import describe_left  # late, as the controller is
+    from predrain.actions.core.interval_claims import describe_left  # late, as the controller is
 
     yield c.FAST_MAPS.one(float(bool(describe_left(view, sight.drains, moving=True))))
     yield c.FAST_MAPS_LEFT.one(float(bool(describe_left(view, sight.drains))))
@@ -43,8 +43,8 @@ def _under_way(running: Sequence[Drain], view: ClusterView | None, now: datetime
     yield c.BYTES_MOVED.one(sum(one.moved_bytes for one in progress))
     if view is None or not running:
         return
-    from predrain.actions.flight import at_work
-    from predrain.actions.throttle import (
+    from predrain.actions.core.in_flight import at_work
+    from predrain.actions.core.throttles import (
         unheld,  # late, as the controller is: a start without a cluster does not wait
     )
 

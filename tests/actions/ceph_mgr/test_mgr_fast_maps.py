@@ -11,7 +11,7 @@ import pytest
 
 from predrain.actions.ceph_mgr.predrain.fast_maps import KEY, LEFT_AFTER_SECONDS, NAME, OPTION, LeftFastMaps
 from predrain.actions.ceph_mgr.predrain.signing import sign_text
-from predrain.actions.fast_maps import RECORD
+from predrain.actions.controller.fast_maps import RECORD
 
 HAND_KEY = "a key that service and mgr share, long enough"
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions import knobs
 from predrain.actions.ceph_mgr.predrain.cluster import Mgr
 from predrain.actions.ceph_mgr.predrain.hand import UNKNOWN, Answer, Hand
 from predrain.actions.ceph_mgr.predrain.orders import FLAGS, OPTIONS, NotOnTheList, mon_commands, order
@@ -31,7 +30,8 @@ from predrain.actions.cluster.port import (
     SetUpmap,
     WithdrawLife,
 )
-from predrain.actions.ledger import key_of, value_of
+from predrain.actions.core import throttle_options as knobs
+from predrain.actions.core.claimed_settings import key_of, value_of
 from predrain.actions.mechanics import retire
 from predrain.actions.mechanics.weight import GRAIN
 from predrain.data.ids import OsdId, PgId

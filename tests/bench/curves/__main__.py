@@ -22,7 +22,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from tests.bench.curves.felt import Window, by_second, paired, pooled, window
 from tests.bench.curves.load import Clients, Op
 from tests.bench.curves.peering import SHORT_LOGS

@@ -16,9 +16,9 @@ from predrain.actions.cluster.live import LiveCluster
 from predrain.actions.cluster.rados import Rados
 from predrain.actions.cluster.senses import Senses
 from predrain.actions.cluster.signed_keys import SignedKeys
-from predrain.actions.controller import Controller, TickReport
-from predrain.actions.flight import watched
-from predrain.actions.policy import Policy
+from predrain.actions.controller.controller import Controller, TickReport
+from predrain.actions.core.in_flight import watched
+from predrain.actions.core.policy import Policy
 from predrain.data.drain import Drain, DrainState
 from predrain.data.store.sqlite import SqliteStore
 from tests.bench.curves.felt import Window, by_second, window

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from predrain.actions.policy import Mode, Policy
+from predrain.actions.core.policy import Mode, Policy
 from predrain.data.drain import Drain
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.outcome import Fate, Outcome

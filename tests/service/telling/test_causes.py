@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.policy import Mode
+from predrain.actions.core.policy import Mode
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import Drain, DrainState, Intent, Progress
 from predrain.data.ids import HostName, OsdId
 from predrain.data.outlook import Reason, Status

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.ids import HostName
 from predrain.data.reading import Reading, Smart
 from predrain.service.telling.cause import Cause, Scene, Severity

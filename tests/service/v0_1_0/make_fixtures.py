@@ -19,7 +19,7 @@ from random import Random
 sys.path.insert(0, str(Path.cwd()))
 
 from predrain.actions.cluster.keep import ConfigKeys
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.collector.delivery import Spool
 from predrain.data.drain import DrainState
 from predrain.data.ids import HostName

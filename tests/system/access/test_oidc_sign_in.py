@@ -15,7 +15,7 @@ import httpx2
 import pytest
 from joserfc.jwk import RSAKey
 
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.clock import SystemClock
 from predrain.data.log.sqlite import SqliteLog
 from predrain.data.store.sqlite import SqliteStore

@@ -14,8 +14,8 @@ from predrain.actions.cluster.live import LiveCluster
 from predrain.actions.cluster.port import Answer, Command
 from predrain.actions.cluster.rados import Rados
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.controller import Controller
-from predrain.actions.policy import Policy
+from predrain.actions.controller.controller import Controller
+from predrain.actions.core.policy import Policy
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import PgId
 from predrain.data.store.sqlite import SqliteStore

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 
 from predrain.actions.cluster.port import Cluster
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.clock import SystemClock
 from predrain.data.ids import DeviceId
 from predrain.data.log.sqlite import SqliteLog

@@ -27,8 +27,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from predrain.actions.cluster.caps import caps
 from predrain.actions.cluster.rados import Connection
+from predrain.actions.controller.ceph_caps import caps
 from tests.deadlines import idle_seconds
 from tests.processes import freeze_process, thaw_process
 from tests.system.ceph import roots

@@ -30,8 +30,8 @@ from predrain.actions.cluster.port import Answer, Command
 from predrain.actions.cluster.rados import Connection, Rados
 from predrain.actions.cluster.signed_keys import SignedKeys
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.controller import Controller
-from predrain.actions.policy import Policy
+from predrain.actions.controller.controller import Controller
+from predrain.actions.core.policy import Policy
 from predrain.data.store.sqlite import SqliteStore
 from tests.actions.made_keep import SIGNING_KEY
 from tests.deadlines import idle_seconds

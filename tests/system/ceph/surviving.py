@@ -17,7 +17,7 @@ from typing import Any
 from predrain.actions.cluster.keep import ConfigKeys
 from predrain.actions.cluster.live import LiveCluster
 from predrain.actions.cluster.rados import Rados
-from predrain.actions.controller import Controller
+from predrain.actions.controller.controller import Controller
 from predrain.data.drain import Drain
 from predrain.data.store.sqlite import SqliteStore
 from tests.deadlines import idle_seconds

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.caps import User, caps
-from predrain.actions.policy import Mode, Policy
+from predrain.actions.controller.ceph_caps import User, caps
+from predrain.actions.core.policy import Mode, Policy
 from predrain.data.clock import SystemClock
 from predrain.data.drain import DrainState
 from predrain.data.ids import DeviceId, HostName

@@ -16,7 +16,7 @@ import pytest
 from predrain.actions.cluster.keep import ConfigKeys
 from predrain.actions.cluster.lease_owner import parse_owner
 from predrain.actions.cluster.signed_keys import SignedKeys
-from predrain.actions.petitions import ANSWERS, REQUESTS
+from predrain.actions.controller.forwarded_requests import ANSWERS, REQUESTS
 from predrain.data.store.sqlite import SqliteStore
 from tests.actions.made_keep import SIGNING_KEY
 from tests.system.ceph.minicluster import MiniCluster

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.caps import User, caps, hands
 from predrain.actions.cluster.dumps.questions import PG_BRIEF, QUESTIONS, running_scheduler, whole_rows
 from predrain.actions.cluster.keep import PIECE_BYTES, ConfigKeys
 from predrain.actions.cluster.lease import RadosLease
@@ -31,7 +30,8 @@ from predrain.actions.cluster.port import (
 )
 from predrain.actions.cluster.rados import Rados
 from predrain.actions.cluster.view import PROPOSE_INTERVAL
-from predrain.actions.knobs import OPTIONS, PROFILE
+from predrain.actions.controller.ceph_caps import User, caps, hands
+from predrain.actions.core.throttle_options import OPTIONS, PROFILE
 from predrain.actions.mechanics.retire import FLAGS
 from predrain.data.ids import DeviceId, OsdId, PgId
 from tests.system.ceph.conftest import Start

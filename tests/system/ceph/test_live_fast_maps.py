@@ -14,9 +14,9 @@ import pytest
 from predrain.actions.cluster.keep import ConfigKeys
 from predrain.actions.cluster.signed_keys import SignedKeys
 from predrain.actions.cluster.view import PROPOSE_INTERVAL, ClusterView
-from predrain.actions.controller import Controller
-from predrain.actions.fast_maps import RECORD
-from predrain.actions.ledger import FAST_MAPS
+from predrain.actions.controller.controller import Controller
+from predrain.actions.controller.fast_maps import RECORD
+from predrain.actions.core.claimed_settings import FAST_MAPS
 from predrain.data.drain import Drain, DrainState
 from predrain.data.setting import Yielded
 from predrain.data.store.sqlite import SqliteStore

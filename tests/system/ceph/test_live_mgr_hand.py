@@ -24,8 +24,8 @@ from predrain.actions.cluster.port import (
 )
 from predrain.actions.cluster.rados import Rados
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.ledger import found, key_of, same, value_of
-from predrain.actions.policy import Policy
+from predrain.actions.core.claimed_settings import found, key_of, same, value_of
+from predrain.actions.core.policy import Policy
 from predrain.data.clock import SystemClock
 from predrain.data.ids import OsdId
 from predrain.service.draining.hand import Hand, HandCluster

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.caps import User, caps
-from predrain.actions.cluster.held import held
 from predrain.actions.cluster.rados import Rados
+from predrain.actions.controller.ceph_caps import User, caps
+from predrain.actions.controller.held_caps import held
 from predrain.service.cli import main
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from predrain.actions.cluster.view import ClusterView, StretchMode
-from predrain.actions.foresight import placed
+from predrain.actions.placement.what_if import placed
 from predrain.data.drain import DrainState, Mechanic
 from tests.actions.make_crush_goldens import map_pgs
 from tests.system.ceph.conftest import Start

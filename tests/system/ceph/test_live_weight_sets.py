@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from predrain.actions.foresight import placed, weighed
+from predrain.actions.placement.what_if import placed, weighed
 from predrain.data.drain import DrainState, Mechanic
 from predrain.data.ids import OsdId
 from tests.actions.make_crush_goldens import add_weight_sets, map_pgs

@@ -13,8 +13,8 @@ from predrain.actions.cluster.live import LiveCluster
 from predrain.actions.cluster.port import DeviceLight, PublishLife
 from predrain.actions.cluster.rados import Rados
 from predrain.actions.cluster.signed_keys import SignedKeys
-from predrain.actions.controller import Controller, TickReport
-from predrain.actions.handover import Orchestrator, orchestrator
+from predrain.actions.controller.controller import Controller, TickReport
+from predrain.actions.controller.hand_over import Orchestrator, orchestrator
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Outlook, Status
 from predrain.data.store.sqlite import SqliteStore

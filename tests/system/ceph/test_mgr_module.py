@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.simulated import SimulatedCluster
+from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import DrainState
 from predrain.data.outlook import Status
 from tests.actions.ceph_mgr.peer import http, saying

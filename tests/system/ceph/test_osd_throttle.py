@@ -12,9 +12,9 @@ import pytest
 from predrain.actions.cluster.dumps.settings import config_dump
 from predrain.actions.cluster.port import SetOption
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.knobs import BACKFILLS, OVERRIDE, PROFILE, Grip, grip
-from predrain.actions.ledger import booked, command_for
-from predrain.actions.throttle import to_give_back, unheld, wanted
+from predrain.actions.core.claimed_settings import booked, command_for
+from predrain.actions.core.throttle_options import BACKFILLS, OVERRIDE, PROFILE, Grip, grip
+from predrain.actions.core.throttles import to_give_back, unheld, wanted
 from predrain.data.drain import Drain
 from predrain.data.ids import OsdId
 from predrain.data.setting import ConfigOption

@@ -12,9 +12,9 @@ import pytest
 from predrain.actions.cluster.live import LiveCluster
 from predrain.actions.cluster.port import RemoveUpmap, Reweight, SetUpmap
 from predrain.actions.cluster.rados import Rados
-from predrain.actions.flight import allowance
+from predrain.actions.core.capacity import room
+from predrain.actions.core.in_flight import allowance
 from predrain.actions.mechanics import override
-from predrain.actions.space import room
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import POLICY, a_context, a_drain
 from tests.bench.curves.load import Clients

@@ -10,8 +10,8 @@ import pytest
 
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.crush.map import ITEM_NONE
-from predrain.actions.foresight import placed, weighed
-from predrain.actions.topology import pairs_for
+from predrain.actions.placement.failure_domains import pairs_for
+from predrain.actions.placement.what_if import placed, weighed
 from predrain.data.ids import OsdId, PgId
 from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from predrain.actions.cluster.senses import Senses
-from predrain.actions.controller import Controller
-from predrain.actions.flight import watched
-from predrain.actions.knobs import BACKFILLS, OVERRIDE
+from predrain.actions.controller.controller import Controller
+from predrain.actions.core.in_flight import watched
+from predrain.actions.core.throttle_options import BACKFILLS, OVERRIDE
 from predrain.data.drain import Drain, DrainState
 from predrain.data.store.sqlite import SqliteStore
 from tests.system.ceph.conftest import Start

@@ -13,7 +13,7 @@ import pytest
 from predrain.actions.cluster.port import SetUpmap
 from predrain.actions.cluster.senses import Senses
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.flight import watched
+from predrain.actions.core.in_flight import watched
 from predrain.data.drain import DrainState
 from predrain.data.ids import HostName, OsdId
 from predrain.data.reading import LatencySummary

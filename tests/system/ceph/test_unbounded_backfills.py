@@ -8,7 +8,7 @@ from predrain.actions.cluster.port import Reweight, SetUpmap
 from predrain.actions.cluster.rados import Rados
 from predrain.actions.cluster.senses import Senses
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.flight import watched
+from predrain.actions.core.in_flight import watched
 from predrain.data.drain import DrainState
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.caps import User, caps
 from predrain.actions.cluster.dumps import Reader
 from predrain.actions.cluster.live import LiveCluster
 from predrain.actions.cluster.port import RemoveUpmap, SetUpmap
 from predrain.actions.cluster.rados import Rados
 from predrain.actions.cluster.recorded import RecordedCluster, read, record, write
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.survey import survey
+from predrain.actions.controller.ceph_caps import User, caps
+from predrain.actions.core.pg_survey import survey
 from predrain.data.ids import OsdId
 from tests.deadlines import idle_seconds
 from tests.system.ceph.minicluster import MiniCluster

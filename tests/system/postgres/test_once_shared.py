@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.log.memory import MemoryLog
 from predrain.data.store.postgres import PostgresStore
 from predrain.service.house import House, Ports

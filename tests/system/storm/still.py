@@ -13,9 +13,9 @@ from datetime import datetime
 from pathlib import Path
 
 from predrain.actions.cluster.port import Answer, Command
-from predrain.actions.cluster.simulated import SimulatedCluster
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.cluster.worlds import world
+from predrain.actions.simulator import SimulatedCluster
+from predrain.actions.simulator.worlds import world
 from predrain.data.ids import DeviceId, OsdId
 from predrain.service import turning, up
 from predrain.service.live import Live

@@ -21,7 +21,7 @@ from typing import Any
 
 import httpx2
 
-from predrain.actions.cluster.worlds import world
+from predrain.actions.simulator.worlds import world
 from predrain.data.clock import SystemClock
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart

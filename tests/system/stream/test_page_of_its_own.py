@@ -16,9 +16,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from predrain.actions.cluster.simulated import SimulatedCluster
-from predrain.actions.cluster.worlds import tiny
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
+from predrain.actions.simulator import SimulatedCluster
+from predrain.actions.simulator.worlds import tiny
 from predrain.data.clock import SystemClock
 from predrain.data.ids import DeviceId
 from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics

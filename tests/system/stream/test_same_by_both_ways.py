@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.policy import Policy
+from predrain.actions.core.policy import Policy
 from predrain.data.clock import SystemClock
 from predrain.data.ids import HostName
 from predrain.data.importing import backblaze, smartctl

@@ -1,0 +1,120 @@
+"""Order and urgency: which PG leaves first, and how long the disk has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.core.policy import Policy
+from predrain.actions.placement.shared_failure import devices_of
+from predrain.data.drain import Drain
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.outlook import Outlook, Status
+
+BASE_RATE_30D = 0.001
+"""What a disk without a forecast is taken for: about 1.2 % a year, the long-run rate of drives in service."""
+
+SUSPECT = 0.05
+"""Chance to fail within 30 days from which a disk counts as a suspect beside another."""
+
+
+def p_fail_30d(view: ClusterView, osd: OsdId, outlooks: Mapping[DeviceId, Outlook]) -> float:
+    """Chance in [0, 1] that one of the devices that the OSD needs fails within 30 days."""
+    survives = 1.0
+    for device in (devices_of(view, osd) if osd in view.osds else ()) or (None,):
+        survives *= 1.0 - _fails(outlooks.get(device) if device is not None else None)
+    return 1.0 - survives
+
+
+def _fails(outlook: Outlook | None) -> float:
+    """A rule's "bad" counts as one in two."""
+    if outlook is None:
+        return BASE_RATE_30D
+    if outlook.p_fail_30d is not None:
+        return outlook.p_fail_30d
+    return {Status.BAD: 0.5, Status.WARNING: 0.05}.get(outlook.severity, BASE_RATE_30D)
+
+
+def by_risk(
+    view: ClusterView, pgs: Iterable[Pg], leaving: frozenset[OsdId], outlooks: Mapping[DeviceId, Outlook]
+) -> list[Pg]:
+    """Most endangered first: another suspect in the same PG, then few members left over
+    `min_size` when the device dies, then likely loss.
+    """
+    risks: dict[int, float] = {}
+
+    def rank(pg: Pg) -> tuple[int, int, float, str]:
+        pool = view.pools[pg.pool]
+        beside = [member for member in pg.acting if member not in leaving and member in view.osds]
+        for member in beside:
+            if member not in risks:
+                risks[member] = p_fail_30d(view, OsdId(member), outlooks)
+        suspects = sum(1 for member in beside if risks[member] >= SUSPECT)
+        margin = len(beside) - pool.min_size
+        return (-suspects, margin, -sum(risks[member] for member in beside), pg.id)
+
+    return sorted(pgs, key=rank)
+
+
+def most_endangered_first(
+    view: ClusterView, drains: Iterable[Drain], outlooks: Mapping[DeviceId, Outlook], policy: Policy
+) -> list[Drain]:
+    """Drains by risk x redundancy: another suspect in a PG of theirs, days to live, chance to fail, their own age."""
+    every = list(drains)
+    if len(every) < 2:
+        return every
+    shared = exposure(view, every, outlooks)
+
+    def rank(drain: Drain) -> tuple[bool, bool, float, datetime, str]:
+        risk = max((p_fail_30d(view, osd, outlooks) for osd in drain.osds), default=0.0)
+        exposed = shared.get(drain.id, 0) > 0
+        return (not exposed, not urgent(drain, outlooks, policy), -risk, drain.created_at, drain.id)
+
+    return sorted(every, key=rank)
+
+
+def exposure(
+    view: ClusterView, drains: Iterable[Drain], outlooks: Mapping[DeviceId, Outlook]
+) -> dict[str, int]:
+    """How many PGs of each drain have another suspect, or another drain's OSD, among those who serve them."""
+    mine = {osd: drain.id for drain in drains for osd in drain.osds}
+    suspects = {osd for osd in view.osds if osd in mine or p_fail_30d(view, osd, outlooks) >= SUSPECT}
+    shared = dict.fromkeys(mine.values(), 0)
+    if len(suspects) < 2:
+        return shared
+    for pg in view.pgs.values():
+        if suspects.isdisjoint(pg.acting):
+            continue
+        fates = {mine.get(OsdId(osd), f"osd.{osd}") for osd in pg.acting if osd in suspects}
+        for id_ in fates & shared.keys() if len(fates) > 1 else ():
+            shared[id_] += 1
+    return shared
+
+
+def riskiest_first(
+    view: ClusterView, osds: Iterable[OsdId], outlooks: Mapping[DeviceId, Outlook]
+) -> tuple[OsdId, ...]:
+    """OSDs of one device in the order in which they are emptied: those with the least redundant PGs first."""
+    leaving = frozenset(osds)
+    if len(leaving) < 2:
+        return tuple(leaving)
+    at_risk = [pg for pg in view.pgs.values() if not leaving.isdisjoint(pg.acting)]
+    place: dict[OsdId, int] = {}
+    for rank, pg in enumerate(by_risk(view, at_risk, leaving, outlooks)):
+        for osd in sorted(leaving.intersection(OsdId(member) for member in pg.acting)):
+            place.setdefault(osd, rank)
+    return tuple(sorted(leaving, key=lambda osd: (place.get(osd, len(at_risk)), osd)))
+
+
+def urgent(drain: Drain, outlooks: Mapping[DeviceId, Outlook], policy: Policy) -> bool:
+    """Whether the disk has only days: its median life is below `urgent_days`, or the forecast gives
+    it a week at most.
+    """
+    outlook = outlooks.get(drain.device) if drain.device is not None else None
+    if outlook is None:
+        return False
+    life = outlook.life
+    if life is not None and life.p50_days is not None:
+        return life.p50_days < policy.urgent_days
+    return outlook.p_fail_7d is not None and outlook.p_fail_7d > 0.5

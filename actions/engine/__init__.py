@@ -1,0 +1,1 @@
+"""The decision of one look: from the situation to proposals, plans, steps and holds."""
