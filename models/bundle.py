@@ -29,8 +29,8 @@ from predrain.models.experience import Experience
 from predrain.models.family import COLUMNS, UNKNOWN_AGE, YEAR, Rates, family_columns, rates_at
 from predrain.models.fleet_thresholds import FollowedThresholds
 from predrain.models.hazard import EDGES, failing, hazards
-from predrain.models.lately import log_odds
 from predrain.models.life import Fading, quantiles, survival
+from predrain.models.recent_mortality import log_odds
 from predrain.models.tree_text import check_trees
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Of drives to which a fact applies, the share that died within 30 days."""
     window: tuple[str, str]
     lately: dict[str, float] = {}
-    """Model -> how many times as often as forecast its drives died before the end (models.lately); 1 if it lacks."""
+    """Model -> how often its drives died lately, over the forecast (models.recent_mortality); 1 where it is missing."""
 
 
 _FACTS, _REFERENCE = msgspec.json.Decoder(Facts), msgspec.json.Decoder(Reference)

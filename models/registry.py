@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from predrain.data.refusal import Refusal
 from predrain.models.bundle import FILES, OPTIONAL, SUMS, Bundle, CorruptBundle, Facts
-from predrain.models.shelf import NoSuchBundle, digest_of
-from predrain.models.trial import Trials
+from predrain.models.bundle_store import NoSuchBundle, digest_of
+from predrain.models.bundle_trial import Trials
 
 EXPERIMENT: Final = "predrain"
 CHAMPION: Final = "champion"

@@ -41,8 +41,8 @@ from predrain.models.family import (
 from predrain.models.hazard import INTERVALS, Recipe, failing, hazards, person_periods
 from predrain.models.landmark_file import decode_landmarks, encode_landmarks
 from predrain.models.landmarks import WEEKLY, Landmarks, Thinning, crc, draw, joined
-from predrain.models.lately import lately_of, log_odds
 from predrain.models.life import fading_of, first_risk
+from predrain.models.recent_mortality import lately_of, log_odds
 from predrain.models.scale import Crew, Threads
 from predrain.models.watches import watches_of
 

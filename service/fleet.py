@@ -1,7 +1,7 @@
 """What is known now of every disk and OSD, held in memory: a projection of store and cluster.
 
 The store stays the truth; the fleet is rebuilt from it at each start, then fed by worker and controller, and by
-what other processes store (service.following).
+what other processes store (service.process_sync).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from predrain.data.outlook import Outlook, Status
 from predrain.data.reading import Reading
 from predrain.data.residence import Residence, name_apart
 from predrain.data.store.port import Store
-from predrain.service.draining.lasting import Past
+from predrain.service.drains.lasting import Past
 from predrain.service.lifecycle.book import LifeBook
 from predrain.service.scoring.residents import read_residences
 

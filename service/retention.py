@@ -17,7 +17,8 @@ import msgspec
 from predrain.data.log.port import Delivered, Log, Topic
 from predrain.data.scorebook import Scorebook
 from predrain.data.store.port import Store
-from predrain.service import latencies, memory
+from predrain.service import latency_ingest as latencies
+from predrain.service import log_recall as memory
 from predrain.service.access.audit import AUDIT
 from predrain.service.scoring import worker
 from predrain.service.scoring.deadletters import REPLAYING

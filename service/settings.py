@@ -31,7 +31,7 @@ from predrain.actions.core.policy import Policy
 from predrain.data.refusal import Refusal
 from predrain.data.residence import ResidenceLimits
 from predrain.service.limits import PolicyTable
-from predrain.service.state import default_state
+from predrain.service.state_directory import default_state
 from predrain.service.tables import collector
 from predrain.service.tables.access import AccessTable, OidcTable
 from predrain.service.tables.collector import NOT_SETTINGS, PREFIX

@@ -13,7 +13,7 @@ from pathlib import Path
 from predrain.actions.ceph_mgr.predrain.signing import KEY_MIN
 from predrain.data.refusal import Refusal
 from predrain.service.settings import CephTable
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 
 
 class SigningKeyUnusable(Refusal):

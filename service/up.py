@@ -19,22 +19,22 @@ from predrain.data.refusal import Refusal
 from predrain.data.scorebook import Scorebook, ScorebookUnusable
 from predrain.data.store.port import Store
 from predrain.service import tokens
-from predrain.service.adapters import shared
-from predrain.service.draining.onlooking import onlooking
-from predrain.service.draining.wishes import NoCluster
-from predrain.service.house import House, Ports
-from predrain.service.listening import Server, bind, url_of, watched
-from predrain.service.live import Live, conf_of, make_live_cluster
-from predrain.service.parts import CONTROLLING, EVERYTHING, SERVING, SHARING, Parts
+from predrain.service.application import House, Ports
+from predrain.service.backends import shared
+from predrain.service.drains.drain_requests import NoCluster
+from predrain.service.drains.onlooking import onlooking
+from predrain.service.http_server import Server, bind, url_of, watched
+from predrain.service.live_cluster import Live, conf_of, make_live_cluster
+from predrain.service.notifications.channel import Channel
 from predrain.service.requester import Requester, Surface
+from predrain.service.roles import CONTROLLING, EVERYTHING, SERVING, SHARING, Parts
+from predrain.service.scoring.deployed_models import Lineup
 from predrain.service.scoring.forecasting import Forecaster
-from predrain.service.scoring.lineup import Lineup
 from predrain.service.settings import Settings
 from predrain.service.signing_key import find_or_make_signing_key
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.storage.opening import open_storage
-from predrain.service.telling.channel import Channel
-from predrain.service.working import Working
+from predrain.service.worker_process import Working
 
 PAGE = Requester(Surface.PAGE)
 

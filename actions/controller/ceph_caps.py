@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from predrain.actions.cluster.channel import Argument
-from predrain.actions.cluster.keep import PREFIX
+from predrain.actions.cluster.config_key_store import PREFIX
 from predrain.actions.cluster.signed_keys import ANSWERS, HALT, REQUESTS
 from predrain.actions.cluster.view import BALANCER, PROPOSE_INTERVAL
 from predrain.actions.core.throttle_options import OPTIONS

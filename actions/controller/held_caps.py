@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from predrain.actions.cluster.channel import Argument, Channel
-from predrain.actions.cluster.keep import PREFIX
+from predrain.actions.cluster.config_key_store import PREFIX
 from predrain.actions.cluster.signed_keys import HALT
 from predrain.actions.controller.ceph_caps import Grant, Right, User, granted, rights
 

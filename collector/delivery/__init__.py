@@ -5,8 +5,8 @@ In: readings and latency summaries of this host. Out: envelopes (data.wire) to a
 """
 
 from predrain.collector.delivery.contents import Standing, look
-from predrain.collector.delivery.courier import Courier, Pace
 from predrain.collector.delivery.file import NoRoom, SpoolUnusable
+from predrain.collector.delivery.shipper import Courier, Pace
 from predrain.collector.delivery.sink import Answer, Away, Later, LogSink, Sink
 from predrain.collector.delivery.spool import Room, Spool
 from predrain.collector.delivery.web import BadAddress, WebSink

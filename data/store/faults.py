@@ -1,4 +1,4 @@
-"""What can be wrong with a store, as sentences with the cure; those of PostgreSQL are in data.store.complaints."""
+"""What can be wrong with a store, as sentences with the cure; those of PostgreSQL are in data.store.postgres_errors."""
 
 from __future__ import annotations
 

@@ -32,10 +32,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.types import UserDefinedType
 
 from predrain.data.store import schema
-from predrain.data.store.complaints import complained, passing
 from predrain.data.store.faults import SetAside, StoreDenied, StoreOutdated, StoreUnreadable
-from predrain.data.store.patience import CONNECT_SECONDS, SILENT_SECONDS, WatchedConnection
+from predrain.data.store.postgres_errors import complained, passing
 from predrain.data.store.sql import SqlStore
+from predrain.data.store.timeouts import CONNECT_SECONDS, SILENT_SECONDS, WatchedConnection
 from predrain.data.store.upkeep import COUNTED
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class PostgresDatabase:
 
     What failed since the server went away, or since two writers stood in each other's way, is done once more. Nothing
     waits for ever: not a connection (10 s), not a statement or a lock (60 s), not a machine that is gone (20 s), not a
-    server that stands still (data.store.patience: 30 s).
+    server that stands still (data.store.timeouts: 30 s).
     """
 
     def __init__(self, url: str) -> None:

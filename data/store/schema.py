@@ -36,7 +36,7 @@ _Numbered = BigInteger().with_variant(Integer, "sqlite")
 
 
 def _written() -> Column[int]:
-    """The number of the transaction that wrote the row last (data.store.news); 0: before there were numbers."""
+    """The number of the transaction that wrote the row last (data.store.change_feed); 0: before there were numbers."""
     return Column("written", BigInteger, nullable=False, server_default="0")
 
 

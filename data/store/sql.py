@@ -17,11 +17,11 @@ from predrain.data.outlook import Outlook
 from predrain.data.reading import LatencySummary, Reading
 from predrain.data.store import chain, checkpointing, documents, latencies, notes, refiling, schema, upkeep
 from predrain.data.store.audit_rows import AuditRows
+from predrain.data.store.change_feed import news
 from predrain.data.store.cluster_events import ClusterEventRows
 from predrain.data.store.database import Database
 from predrain.data.store.drains import Drains
 from predrain.data.store.lives import LifeChangeRows
-from predrain.data.store.news import news
 from predrain.data.store.port import AUDIT, Checkpoint, News
 from predrain.data.store.schema import microseconds
 from predrain.data.windows import Windows

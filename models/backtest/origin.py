@@ -16,9 +16,9 @@ from predrain.models.backtest.readings import cut_at, without_fates
 from predrain.models.backtest.splits import Origin
 from predrain.models.backtest.trial import OriginTrial, Plan
 from predrain.models.bundle import Bundle, CorruptBundle
-from predrain.models.card import card_of
 from predrain.models.evaluate import Truth, compare, read_scores
 from predrain.models.evaluate.arrays import Ints
+from predrain.models.model_card import card_of
 from predrain.models.peers import peer_scores
 from predrain.models.peers.columns import further
 from predrain.models.score import FRESH, score

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from predrain.models.calibrate import Calibration, calibrated
 from predrain.models.challengers.lessons import FOLDS, Lessons, Sight, Tell
 from predrain.models.landmarks import WEEKLY
-from predrain.models.lately import lately_of, log_odds
+from predrain.models.recent_mortality import lately_of, log_odds
 
 Forecaster = Callable[[Sight], NDArray[np.float64]]
 """(pairs, 3): chances to fail within 7, 14 and 30 days."""

@@ -21,7 +21,7 @@ from predrain.models.explain.base_rate import tell_base_rate
 from predrain.models.explain.clearing import clearing
 from predrain.models.explain.facts import FACTS, SAS_WORDS, Fact, Matrix, Row, holding, percent
 from predrain.models.family import years
-from predrain.models.lately import times_lately
+from predrain.models.recent_mortality import times_lately
 
 if TYPE_CHECKING:
     from predrain.models.bundle import Bundle, Forecast

@@ -4,6 +4,6 @@ In: a function of a part of a history, and the parts. Out: its answers, in the o
 that is made of them depends on who did the work or on how large the parts were.
 """
 
-from predrain.models.scale.crew import Crew, Threads
+from predrain.models.scale.executor import Crew, Threads
 
 __all__ = ["Crew", "Threads"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from predrain.service.backup.manifest import LONGEST, NAME, Unusable, read
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 
 USUAL: Final = Path("/srv/backup")
 """The folder of docs/how-to/back-up.md: releases before 0.2 did not note where they wrote."""

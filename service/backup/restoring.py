@@ -27,7 +27,7 @@ from predrain.service.backup.manifest import (
     read,
 )
 from predrain.service.backup.signing import Authority
-from predrain.service.state import StateDir, StateUnusable
+from predrain.service.state_directory import StateDir, StateUnusable
 from predrain.service.storage.audit_ends import RESTORE
 
 _PIECE = 1 << 20

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from predrain.data.refusal import Refusal
 from predrain.service.backup.manifest import PRIVATE_KEY, PUBLIC_KEY, SETTINGS, Unusable
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey

@@ -25,7 +25,7 @@ from predrain.data.refusal import Refusal
 from predrain.data.sqlite_file import BUSY_SECONDS
 from predrain.service.backup.manifest import FOLDER, FORMAT, NAME, SETTINGS, SIGNATURE, Kept, Manifest, ours
 from predrain.service.backup.signing import signature_of, signing_key
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey

@@ -13,7 +13,7 @@ from predrain.actions.cluster.lease_owner import LeaseOwner
 from predrain.data.drain import DrainState
 from predrain.service.cli.client import Client, Json
 from predrain.service.cli.connect import Reach
-from predrain.service.draining.acting import (
+from predrain.service.drains.acting import (
     START,
     ActingController,
     ActingPlace,

@@ -38,12 +38,12 @@ def adopt(
 
     Example: predrain ceph adopt
     """
-    from predrain.actions.cluster.keep import ConfigKeys
+    from predrain.actions.cluster.config_key_store import ConfigKeys
     from predrain.actions.cluster.port import ClusterUnreachable
     from predrain.actions.cluster.signed_keys import SignedKeys, compute_digest
     from predrain.service.cli.cluster import NoAnswer
     from predrain.service.signing_key import SigningKeyUnusable, find_signing_key
-    from predrain.service.state import StateDir
+    from predrain.service.state_directory import StateDir
 
     settings = reach.settings()
     key = find_signing_key(settings.ceph, StateDir(settings.service.state))

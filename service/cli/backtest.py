@@ -241,7 +241,7 @@ def _ladder(fleet: FleetTrial, policy: Policy, plan: Plan) -> tuple[Rung, ...]:
     """The last split's forecast under the policy, at its costs and at others beside them."""
     from predrain.models.calibrate import Thresholds
     from predrain.models.evaluate import read_scores, read_truth
-    from predrain.service.worth import sizes_of, worth_of_scores
+    from predrain.service.cost_benefit import sizes_of, worth_of_scores
 
     last = fleet.origins[-1]
     _tell(f"{fleet.fleet.name}: replaying the policy from {last.origin.first} to {last.origin.last}")

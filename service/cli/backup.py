@@ -13,7 +13,7 @@ from predrain.service.backup.manifest import PUBLIC_KEY
 from predrain.service.cli.options import HERE, Where, tebibytes
 from predrain.service.cli.person import name_account
 from predrain.service.settings import SYSTEM_FILE, Settings
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 
 
 def backup(

@@ -15,7 +15,7 @@ from predrain.service.cli.person import name_typist
 from predrain.service.client.wire import Answer, Problem, Unreachable, Untrusted, Wire
 from predrain.service.requester import PERSON_HEADER
 from predrain.service.settings import Settings
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 
 Json: TypeAlias = Any
 """What an answer holds; commands print it and read single fields of it."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from predrain.actions.cluster.channel import Channel
     from predrain.actions.cluster.dumps import Question
     from predrain.actions.controller.cluster_summary import Glance
-    from predrain.service.draining.acting import ActingController
+    from predrain.service.drains.acting import ActingController
     from predrain.service.settings import Settings
 
 THERE = Reach()
@@ -114,13 +114,13 @@ def _told(question: Question) -> None:
 
 def _drains(channel: Channel, settings: Settings) -> list[dict[str, Any]] | None:
     """The drains that the cluster itself remembers; None when we may not read them, or one of them is not signed."""
-    from predrain.actions.cluster.keep import ConfigKeys
+    from predrain.actions.cluster.config_key_store import ConfigKeys
     from predrain.actions.cluster.port import ClusterUnreachable, Damaged
     from predrain.actions.cluster.signed_keys import SignedKeys
     from predrain.actions.controller.replication import read
     from predrain.actions.core.messages import describe_state
     from predrain.service.signing_key import find_signing_key
-    from predrain.service.state import StateDir
+    from predrain.service.state_directory import StateDir
 
     key = find_signing_key(settings.ceph, StateDir(settings.service.state))
     keep = SignedKeys(ConfigKeys(channel), key)
@@ -143,8 +143,8 @@ def _drains(channel: Channel, settings: Settings) -> list[dict[str, Any]] | None
 
 def _acting(channel: Channel, reach: Reach) -> ActingController:
     """Who holds the lease. Of a cluster that the mgr module acts on there is no lease, so nothing is known."""
-    from predrain.service.draining.acting import ActingController, ActingObserver, ActingPlace
-    from predrain.service.live import lease_on
+    from predrain.service.drains.acting import ActingController, ActingObserver, ActingPlace
+    from predrain.service.live_cluster import lease_on
 
     ceph = reach.settings().ceph
     if ceph.hand_key is not None:

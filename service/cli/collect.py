@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from predrain.data.reading import Reading
-    from predrain.service.collecting import Once
+    from predrain.service.collector_process import Once
 
 
 def collect(
@@ -35,7 +35,8 @@ def collect(
 
     Example: predrain collect --once
     """
-    from predrain.service import collecting, logs
+    from predrain.service import collector_process as collecting
+    from predrain.service import logging_setup as logs
     from predrain.service.tables.collector import load
 
     if as_json and not once:

@@ -13,7 +13,7 @@ def check(*, config: Path | None = None) -> int:
 
     Example: predrain config check --config predrain.toml
     """
-    from predrain.service.listening import nothing_in_the_clear
+    from predrain.service.http_server import nothing_in_the_clear
 
     service = load(config).service
     nothing_in_the_clear(service)

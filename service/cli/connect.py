@@ -19,7 +19,7 @@ from predrain.service.cli.client import Client, NotRunning
 from predrain.service.cli.options import Where
 from predrain.service.cli.person import name_typist
 from predrain.service.settings import CephTable, Settings
-from predrain.service.state import StateDir, StateInUse
+from predrain.service.state_directory import StateDir, StateInUse
 
 IN_USE_SECONDS = 15.0
 """How long a command waits for another one that holds the state directory and does not answer: most end in seconds."""
@@ -93,8 +93,8 @@ class Reach(Where):
     @contextmanager
     def _own(self, settings: Settings, *, acting: bool) -> Iterator[Client]:
         """A service of this command's own."""
-        from predrain.service.here import serving
-        from predrain.service.live import make_live_cluster, recorded
+        from predrain.service.in_process_service import serving
+        from predrain.service.live_cluster import make_live_cluster, recorded
         from predrain.service.signing_key import find_key_file, find_signing_key
 
         found, state = None, StateDir(settings.service.state)
@@ -120,7 +120,7 @@ class Reach(Where):
 
 def connected(reach: Reach) -> Channel:
     """A channel to the cluster that is meant. Raises NoClusterNamed; it is not yet connected."""
-    from predrain.service.live import channel_to
+    from predrain.service.live_cluster import channel_to
 
     channel = channel_to(reach.settings().ceph)
     if channel is None:
@@ -129,7 +129,7 @@ def connected(reach: Reach) -> Channel:
 
 
 def _clustered(settings: Settings, silent: NotRunning) -> Settings:
-    from predrain.service.live import conf_of
+    from predrain.service.live_cluster import conf_of
 
     if conf_of(settings.ceph) is None:
         raise NotRunning(f"{silent}; without one, {_nowhere(settings.ceph)}") from silent

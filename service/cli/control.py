@@ -8,7 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from predrain.service import interpreter, logs
+from predrain.service import logging_setup as logs
+from predrain.service import python_runtime as interpreter
 from predrain.service.cli.options import MetricsPort
 from predrain.service.settings import load
 
@@ -40,7 +41,7 @@ def control(
     """
     from predrain.service.cli.up import with_options
     from predrain.service.up import control as run
-    from predrain.service.working import until_told
+    from predrain.service.worker_process import until_told
 
     said = load(config)
     settings = with_options(

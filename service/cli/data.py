@@ -208,7 +208,7 @@ def _import(kind: str, parts: Iterable[Part], how: How, where: Where) -> int:
             done = Importer(kind, clock, None, kept).run(parts, watch)
         else:
             from predrain.service.scoring.sender import Sender
-            from predrain.service.state import StateDir
+            from predrain.service.state_directory import StateDir
             from predrain.service.storage.opening import open_storage
 
             state = closing.enter_context(StateDir(settings.service.state))

@@ -71,7 +71,7 @@ def _told(sealed: Sequence[str]) -> int:
 
 @contextmanager
 def _log(where: Where) -> Iterator[Log]:
-    from predrain.service.adapters import standing_log
+    from predrain.service.backends import standing_log
 
     settings = where.settings()
     with standing_log(settings) as log:

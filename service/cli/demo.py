@@ -39,7 +39,7 @@ def demo(
     from rich.console import Console
 
     from predrain.actions.core.policy import Mode
-    from predrain.service import logs
+    from predrain.service import logging_setup as logs
     from predrain.service.cli.up import with_options
     from predrain.service.demo import show
     from predrain.service.demo.run import Demo, run

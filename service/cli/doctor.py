@@ -28,7 +28,7 @@ def doctor(
     Example: predrain doctor
     """
     from predrain.data.clock import SystemClock
-    from predrain.service.examining.examination import examine
+    from predrain.service.doctor.examination import examine
 
     settings = load(config)
     findings = examine(settings, state or settings.service.state, SystemClock(), send=send)

@@ -19,8 +19,8 @@ from predrain.service.cli.naming import find_drain_id
 from predrain.service.cli.options import AsJson, print_json, tebibytes, terminal
 from predrain.service.cli.planned import print_plan
 from predrain.service.cli.watching import DONE, OVER, quote_drain_id, read_state_text, watch_drain
-from predrain.service.draining.acting import ActingPlace
-from predrain.service.telling.cause import CLUSTER_KEYS
+from predrain.service.drains.acting import ActingPlace
+from predrain.service.notifications.cause import CLUSTER_KEYS
 
 Intent = Annotated[
     Literal["replace", "remove"],
@@ -82,7 +82,7 @@ def listing(*, where: Reach = HERE, as_json: AsJson = False) -> int:
 def _has_key(where: Reach) -> bool:
     """Whether this host has the key that signs what controllers keep in the cluster."""
     from predrain.service.signing_key import find_key_file
-    from predrain.service.state import StateDir
+    from predrain.service.state_directory import StateDir
 
     settings = where.settings()
     return find_key_file(settings.ceph, StateDir(settings.service.state)) is not None

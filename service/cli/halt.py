@@ -77,8 +77,8 @@ def _only_here(where: Where, why: str | None, refused: Refusal) -> str:
 def _store(where: Where, why: str | None) -> str | None:
     from predrain.data.clock import SystemClock
     from predrain.data.store.faults import StoreRefusal
-    from predrain.service.adapters import standing_store
-    from predrain.service.halting import record_halt
+    from predrain.service.backends import standing_store
+    from predrain.service.halt import record_halt
 
     settings = where.settings()
     with standing_store(settings) as store:

@@ -15,13 +15,13 @@ from cyclopts import Parameter
 from predrain.data.refusal import Refusal
 from predrain.service.cli.options import HERE, AsJson, Where, print_json, terminal
 from predrain.service.cli.recording import record_done
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 
 if TYPE_CHECKING:
+    from predrain.models.bundle_store import Roles, Shelf
+    from predrain.models.model_comparison import Comparison
     from predrain.models.registry import Registry
-    from predrain.models.shelf import Roles, Shelf
-    from predrain.models.standing import Comparison
-    from predrain.service.scoring.lineup import Lineup
+    from predrain.service.scoring.deployed_models import Lineup
     from predrain.service.settings import Settings
 
 Track = Annotated[
@@ -51,7 +51,7 @@ class Place:
     @property
     def shelf(self) -> Shelf:
         """The bundles that are installed."""
-        from predrain.models.shelf import Shelf
+        from predrain.models.bundle_store import Shelf
 
         return Shelf(self.state.bundles)
 
@@ -148,7 +148,7 @@ def promote(
 
     Example: predrain models promote 3
     """
-    from predrain.models.shelf import NoSuchBundle
+    from predrain.models.bundle_store import NoSuchBundle
 
     place = _changing(where, track)
     challenger = place.shelf.roles().challenger
@@ -220,9 +220,9 @@ def compare(*, where: Where = HERE, as_json: AsJson = False) -> int:
 def _compared(place: Place) -> Iterator[tuple[Lineup, Comparison]]:
     from predrain.data.clock import SystemClock
     from predrain.data.scorebook import Scorebook
-    from predrain.models.shelf import NoSuchBundle
-    from predrain.service.adapters import standing_store
-    from predrain.service.scoring.lineup import Lineup
+    from predrain.models.bundle_store import NoSuchBundle
+    from predrain.service.backends import standing_store
+    from predrain.service.scoring.deployed_models import Lineup
     from predrain.service.scoring.watch import compared
     from predrain.service.up import forecaster_of
 
@@ -266,7 +266,7 @@ def _installed(place: Place, word: str) -> str:
         return _install(place, folder)
     registry = place.registry()
     if registry is None:
-        from predrain.models.shelf import NoSuchBundle
+        from predrain.models.bundle_store import NoSuchBundle
 
         raise NoSuchBundle(
             f"There is no folder {word}, and no registry in {place.state.path} to look for a version in; "

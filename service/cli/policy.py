@@ -13,7 +13,7 @@ from cyclopts.validators import Number
 from predrain.service.cli.options import HERE, AsJson, Where, print_json, terminal
 
 if TYPE_CHECKING:
-    from predrain.service.preview import Preview
+    from predrain.service.cost_replay import Preview
 
 TB = 1e12
 BAR = 16
@@ -38,12 +38,12 @@ def preview(
     from predrain.data.clock import SystemClock
     from predrain.data.history import EPOCH
     from predrain.data.scorebook import Scorebook
-    from predrain.service.adapters import standing_store
-    from predrain.service.preview import preview_policy
+    from predrain.service.backends import standing_store
+    from predrain.service.cost_replay import preview_policy
+    from predrain.service.scoring.deployed_models import Lineup
     from predrain.service.scoring.fates import lives_of
     from predrain.service.scoring.fleet_experience import load_experience
-    from predrain.service.scoring.lineup import Lineup
-    from predrain.service.state import StateDir
+    from predrain.service.state_directory import StateDir
     from predrain.service.up import forecaster_of
 
     settings = where.settings()

@@ -29,7 +29,7 @@ def record_done(settings: Settings, what: str, said: Mapping[str, Any]) -> None:
     more, but it is told.
     """
     from predrain.data.refusal import Refusal
-    from predrain.service.adapters import standing_store
+    from predrain.service.backends import standing_store
 
     try:
         with standing_store(settings) as store:

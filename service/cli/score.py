@@ -29,9 +29,9 @@ def score(
     """
     from predrain.data.history import HistoryFiles, Told
     from predrain.models.bundle import Bundle
+    from predrain.models.bundle_trial import Trials
     from predrain.models.score import score as run
     from predrain.models.scorefile import ScoreFile
-    from predrain.models.trial import Trials
 
     why = None
     if not history:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from predrain.data.refusal import Refusal
 from predrain.service.cli.options import HERE, AsJson, Where, print_json
 from predrain.service.cli.recording import record
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 
 Url = Annotated[
     str | None,
@@ -137,7 +137,7 @@ def export(
 
 def _place(where: Where, url: str | None) -> str | Path:
     """The database that is named, by option or settings, else the state directory's file. Raises NoStore."""
-    from predrain.service.adapters import place_of_store
+    from predrain.service.backends import place_of_store
 
     if url is not None:
         return url

@@ -147,7 +147,7 @@ def _book(where: Where) -> Iterator[Book]:
     from predrain.data.clock import SystemClock
     from predrain.service.access.audit import THIS_MACHINE
     from predrain.service.access.book import Book
-    from predrain.service.adapters import standing_store
+    from predrain.service.backends import standing_store
 
     settings = where.settings()
     with standing_store(settings) as store:

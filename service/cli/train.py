@@ -57,7 +57,7 @@ def train(
     """
     from predrain.data.history import HistoryFiles
     from predrain.data.refusal import Refusal
-    from predrain.models.card import card_of
+    from predrain.models.model_card import card_of
     from predrain.models.train import Foundation, write
     from predrain.models.train import train as run
 
@@ -120,9 +120,9 @@ def read_statements(outcomes: Path | None, state: Path | None, config: Path | No
     words = read_words(outcomes) if outcomes is not None else ()
     if state is None and config is None:
         return words
-    from predrain.service.adapters import standing_store
+    from predrain.service.backends import standing_store
     from predrain.service.scoring.fates import words_of
-    from predrain.service.state import StateUnusable
+    from predrain.service.state_directory import StateUnusable
 
     settings = Where(state, config).settings()
     with standing_store(settings) as store:

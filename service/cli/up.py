@@ -8,7 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from predrain.service import interpreter, logs
+from predrain.service import logging_setup as logs
+from predrain.service import python_runtime as interpreter
 from predrain.service.cli.options import AcceptStore
 from predrain.service.settings import Settings, load
 

@@ -8,7 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from predrain.service import interpreter, logs
+from predrain.service import logging_setup as logs
+from predrain.service import python_runtime as interpreter
 from predrain.service.cli.options import AcceptStore, MetricsPort
 from predrain.service.settings import load
 
@@ -39,7 +40,7 @@ def work(
     """
     from predrain.service.cli.up import with_options
     from predrain.service.up import work as run
-    from predrain.service.working import until_told
+    from predrain.service.worker_process import until_told
 
     said = load(config)
     settings = with_options(

@@ -29,7 +29,7 @@ def replayed(demo: Demo, folder: Path, tell: Callable[[str], None]) -> Demo:
     The bundle is kept under the user's cache and trained again when files, day or features change.
     Raises NothingToReplay, UnreadableHistory, TooLittleHistory.
     """
-    from predrain.models.card import card_of
+    from predrain.models.model_card import card_of
     from predrain.models.train import train, write
 
     paths = tuple(sorted(path for path in folder.glob("*") if path.suffix in (".parquet", ".csv")))

@@ -23,17 +23,17 @@ from predrain.data.refusal import Refusal
 from predrain.data.scorebook import Scorebook
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service import tokens
+from predrain.service.application import House, Ports
 from predrain.service.changes import Kind
 from predrain.service.demo.clock import Pace
 from predrain.service.demo.fleet import Fleet, read_histories
 from predrain.service.demo.ledger import Ledger, table
 from predrain.service.demo.world import TICK, Calendar, World
 from predrain.service.demo_status import DemoRow, DemoStatus
-from predrain.service.house import House, Ports
-from predrain.service.listening import Server, bind, url_of
-from predrain.service.live import Live
+from predrain.service.http_server import Server, bind, url_of
+from predrain.service.live_cluster import Live
 from predrain.service.settings import Settings
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.up import forecaster_of
 
 FLEET = Path(__file__).resolve().parents[2] / "data" / "fleets" / "demo.parquet"

@@ -16,10 +16,10 @@ from predrain.actions.simulator import ClusterSpec, SimulatedCluster
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import OsdId
 from predrain.data.outlook import Status
+from predrain.service.application import House
 from predrain.service.demo.clock import SimulatedClock
 from predrain.service.demo.fleet import Drive, Fleet, at_hour
 from predrain.service.demo.ledger import Ledger
-from predrain.service.house import House
 from predrain.service.lifecycle.keeping import keep_lives, note_failures
 
 READING_HOURS = (1, 7, 13, 19)

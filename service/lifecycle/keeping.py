@@ -8,7 +8,7 @@ from predrain.data.failed_disks import find_failed_disks
 from predrain.service.changes import Kind
 
 if TYPE_CHECKING:
-    from predrain.service.house import House
+    from predrain.service.application import House
 
 RECORDING: Final = "lives"
 FAILURES: Final = "failures"

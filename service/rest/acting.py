@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from predrain.service.draining.acting import ActingController, ActingPlace, describe_acting_controller
-from predrain.service.house import House
+from predrain.service.application import House
+from predrain.service.drains.acting import ActingController, ActingPlace, describe_acting_controller
 from predrain.service.requester import Surface, parse_requester
 from predrain.service.rest.bodies import Body
 

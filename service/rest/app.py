@@ -13,7 +13,7 @@ from predrain.service.access.audit import Audit
 from predrain.service.access.book import Book
 from predrain.service.access.limits import Buckets
 from predrain.service.access.sessions import Sessions
-from predrain.service.house import House
+from predrain.service.application import House
 from predrain.service.rest import (
     audit,
     causes,

@@ -11,6 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from predrain.data.outside_text import HALT_WHY, PATTERN
+from predrain.service.notifications import causes as standing
+from predrain.service.notifications.cause import Severity
+from predrain.service.notifications.notifier import lift, silence, silences_of
+from predrain.service.notifications.silence import Silence
 from predrain.service.rest import caching
 from predrain.service.rest.bodies import Body, clean_field
 from predrain.service.rest.guarding import Actor, Reader
@@ -18,10 +22,6 @@ from predrain.service.rest.once import Once
 from predrain.service.rest.outlooks import Cursor, Limit
 from predrain.service.rest.problems import Problem, declared
 from predrain.service.rest.within import TheHouse
-from predrain.service.telling import causes as standing
-from predrain.service.telling.cause import Severity
-from predrain.service.telling.silence import Silence
-from predrain.service.telling.teller import lift, silence, silences_of
 
 router = APIRouter(tags=["causes"])
 

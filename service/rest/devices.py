@@ -18,8 +18,8 @@ from predrain.data.outcome import Fate, Outcome
 from predrain.data.outlook import Status
 from predrain.data.outside_text import REASON
 from predrain.data.reading import Counters, Logs, Protocol, Reading, Role, Smart
+from predrain.service.application import House
 from predrain.service.fleet import Sight
-from predrain.service.house import House
 from predrain.service.rest import caching
 from predrain.service.rest.bodies import (
     Body,
@@ -34,7 +34,7 @@ from predrain.service.rest.bodies import (
     smart_of,
     unreadable_body,
 )
-from predrain.service.rest.felt import felt
+from predrain.service.rest.client_latency import felt
 from predrain.service.rest.guarding import Actor, Reader
 from predrain.service.rest.listing import Listing, MadeOf, differing
 from predrain.service.rest.once import Once

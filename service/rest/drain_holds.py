@@ -8,7 +8,7 @@ from datetime import datetime
 
 from predrain.data.drain import Drain
 from predrain.data.way_out import OpenWayOut, WayOut
-from predrain.service.draining.wishes import Judged
+from predrain.service.drains.drain_requests import Judged
 from predrain.service.rest.bodies import Body
 
 

@@ -15,11 +15,11 @@ from predrain.actions.core.messages import describe_state
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId
 from predrain.data.outside_text import PATTERN, REASON
-from predrain.service.draining import seals
-from predrain.service.draining.lasting import back, left
-from predrain.service.draining.timeline import holds
-from predrain.service.draining.wishes import PlanMoved
-from predrain.service.house import House
+from predrain.service.application import House
+from predrain.service.drains import plan_etags as seals
+from predrain.service.drains.drain_requests import PlanMoved
+from predrain.service.drains.lasting import back, left
+from predrain.service.drains.timeline import holds
 from predrain.service.rest import caching
 from predrain.service.rest.acting import ActingBody, RequesterBody, acting_body, requester_body
 from predrain.service.rest.bodies import Body, clean_field
@@ -40,7 +40,7 @@ from predrain.service.rest.problems import Problem, declared
 from predrain.service.rest.within import TheHouse
 
 if TYPE_CHECKING:
-    from predrain.service.draining.control import Control
+    from predrain.service.drains.control import Control
 
 router = APIRouter(tags=["drains"])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from predrain.data.drain import Drain
-from predrain.service.house import House
+from predrain.service.application import House
 
 
 def describe_read_errors(house: House, drain: Drain) -> list[str]:

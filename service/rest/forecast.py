@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from predrain.data.outlook import Status
-from predrain.service.house import House
+from predrain.service.application import House
 from predrain.service.rest import caching
 from predrain.service.rest.bodies import Body
 from predrain.service.rest.guarding import Reader
@@ -19,7 +19,7 @@ from predrain.service.scoring.forecasting import Forecaster
 
 if TYPE_CHECKING:
     from predrain.models.drift import FamilyDrift, Shift
-    from predrain.models.standing import Calibrated, Comparison
+    from predrain.models.model_comparison import Calibrated, Comparison
     from predrain.service.scoring.watch import Health
 
 router = APIRouter(tags=["forecast"])

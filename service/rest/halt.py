@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from predrain.data.outside_text import HALT_WHY
-from predrain.service.halting import HALTS, HaltPlace, describe_halt
-from predrain.service.house import House
+from predrain.service.application import House
+from predrain.service.halt import HALTS, HaltPlace, describe_halt
 from predrain.service.rest import caching, problems
 from predrain.service.rest.bodies import Body, clean_field
 from predrain.service.rest.guarding import Actor, Reader

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from predrain.actions.cluster.port import Answer
 from predrain.data.outside_text import CLUSTER_WORDS, HALT_WHY, clean_text
-from predrain.service.draining.hand import Hand, HandCluster, NobodyWaits
-from predrain.service.house import House
+from predrain.service.application import House
+from predrain.service.drains.mgr_executor import Hand, HandCluster, NobodyWaits
 from predrain.service.rest.bodies import Body, clean_field
 from predrain.service.rest.guarding import Handler
 from predrain.service.rest.problems import Problem, declared

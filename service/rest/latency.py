@@ -9,7 +9,7 @@ from starlette.responses import Response
 from predrain.data.reading import LatencyBatch
 from predrain.data.refusal import Refusal
 from predrain.data.wire import decode
-from predrain.service.house import House
+from predrain.service.application import House
 from predrain.service.rest.guarding import Ingester
 from predrain.service.rest.readings import TAKEN_IN, answer_delivery, items_of, own
 from predrain.service.rest.within import TheHouse

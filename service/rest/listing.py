@@ -17,8 +17,8 @@ from typing import Any, Generic, NamedTuple
 import msgspec
 from pydantic import BaseModel
 
+from predrain.service.application import House
 from predrain.service.fleet import Sight
-from predrain.service.house import House
 from predrain.service.rest.caching import Answer, Key, cursor_after, opened
 
 MadeOf = tuple[Any, ...]

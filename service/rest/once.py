@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from predrain.data.refusal import Refusal
-from predrain.service.house import House
+from predrain.service.application import House
 from predrain.service.rest.guarding import Actor
 from predrain.service.rest.problems import Problem
 from predrain.service.rest.within import kept

@@ -17,15 +17,15 @@ from predrain.data.ids import OsdId
 from predrain.data.life_cycle import DiskLife, LifeState
 from predrain.data.outlook import Advice, Outlook, Status
 from predrain.data.reading import Reading
+from predrain.service.application import House
 from predrain.service.fleet import Sight
-from predrain.service.house import House
+from predrain.service.fleet_counts import BACKGROUND
 from predrain.service.rest import caching
 from predrain.service.rest.bodies import Body, UnreadableBody, smart_of, unreadable_body
 from predrain.service.rest.guarding import Reader
 from predrain.service.rest.listing import Listing, MadeOf, differing
 from predrain.service.rest.outlooks import Cursor
 from predrain.service.rest.within import in_turn, kept
-from predrain.service.tally import BACKGROUND
 
 router = APIRouter(tags=["osds"])
 SLOW_RULE = "rule:slow"

@@ -15,16 +15,16 @@ from predrain.data.drain import Drain
 from predrain.data.ids import OsdId
 from predrain.data.life_cycle import DiskLife, LifeState
 from predrain.data.outlook import Status
-from predrain.service.alerts import Alert
+from predrain.service.application import House
 from predrain.service.fleet import Sight
-from predrain.service.house import House
 from predrain.service.lifecycle.sentences import describe_life
+from predrain.service.outlook_announcements import Alert
+from predrain.service.probability_text import sure
 from predrain.service.rest import caching
 from predrain.service.rest.bodies import Body, OutlookPage, outlook_body
 from predrain.service.rest.guarding import Reader
 from predrain.service.rest.listing import Listing, MadeOf, differing
 from predrain.service.rest.within import TheHouse, in_turn, kept
-from predrain.service.words import sure
 
 router = APIRouter(tags=["outlooks"])
 Limit = Annotated[int, Query(ge=1, le=10_000, description="How many a page.")]

@@ -14,7 +14,7 @@ from predrain.service.rest.guarding import Reader
 from predrain.service.rest.within import TheHouse
 
 if TYPE_CHECKING:
-    from predrain.service.preview import Preview
+    from predrain.service.cost_replay import Preview
 
 router = APIRouter(tags=["forecast"])
 NOT_HERE = (

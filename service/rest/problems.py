@@ -21,7 +21,7 @@ from predrain.data.log.port import LogFull
 from predrain.data.refusal import Refusal
 from predrain.data.store.faults import StoreRefusal
 from predrain.data.store.port import RevisionConflict
-from predrain.service.draining.wishes import RefusedElsewhere, UnknownTarget
+from predrain.service.drains.drain_requests import RefusedElsewhere, UnknownTarget
 
 MEDIA_TYPE = "application/problem+json"
 MOST_FAULTS = 20

@@ -19,7 +19,7 @@ from predrain.data.residence import UNKNOWN_HOST
 from predrain.data.unreadable import UnreadableCause
 from predrain.data.wire import Ahead
 from predrain.data.wire import decode as decode_envelope
-from predrain.service.house import House
+from predrain.service.application import House
 from predrain.service.rest.bodies import Body
 from predrain.service.rest.guarding import Ingester
 from predrain.service.rest.problems import Problem, declared, shorten_text

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.residence import UNKNOWN_HOST, Residence, ResidenceState, Settler, decide_residence
-from predrain.service.house import House
+from predrain.service.application import House
 from predrain.service.rest import caching
 from predrain.service.rest.bodies import Body
 from predrain.service.rest.devices import Id, known_device

@@ -11,15 +11,15 @@ from starlette.responses import Response
 
 from predrain.actions.controller.leadership import passes
 from predrain.actions.core.policy import Mode
+from predrain.service.application import House
 from predrain.service.demo_status import DemoStatus
 from predrain.service.fleet import Sight
-from predrain.service.house import House
+from predrain.service.fleet_counts import Tally, tally
 from predrain.service.rest import caching
 from predrain.service.rest.acting import ActingBody, acting_body
 from predrain.service.rest.bodies import Body
 from predrain.service.rest.guarding import Reader
 from predrain.service.rest.within import TheHouse, TheSight, kept, made_once
-from predrain.service.tally import Tally, tally
 
 router = APIRouter(tags=["status"])
 

@@ -10,8 +10,8 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from predrain.service.application import SIGHT, House
 from predrain.service.fleet import Sight
-from predrain.service.house import SIGHT, House
 from predrain.service.rest.admission import ThreadPlace
 from predrain.service.rest.caching import Answer
 from predrain.service.rest.caller_classes import PLACE_STATE

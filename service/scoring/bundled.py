@@ -22,13 +22,13 @@ from predrain.features.packing import pack, unpack
 from predrain.features.schema import schema_hash
 from predrain.features.state import DriveState, matrix, observe
 from predrain.models.bundle import Bundle, trees_hash
+from predrain.models.bundle_trial import Trials
 from predrain.models.calibrate import Thresholds
 from predrain.models.drift import FamilyDrift, drift, watched
 from predrain.models.experience import FleetExperience, learn_from_fleet
 from predrain.models.family import MAKERS, maker_of
 from predrain.models.outlooks import outlooks
 from predrain.models.rules import judge
-from predrain.models.trial import Trials
 
 HEARD = 7
 """Days since its last reading after which a drive says nothing of its family today."""

@@ -15,13 +15,13 @@ from predrain.data.refusal import Refusal
 from predrain.data.residence import ResidenceLimits
 from predrain.data.scorebook import Scorebook
 from predrain.data.store.port import Store
-from predrain.service.alerts import Announcements
-from predrain.service.memory import keep_events
+from predrain.service.log_recall import keep_events
+from predrain.service.outlook_announcements import Announcements
 from predrain.service.scoring import succession
+from predrain.service.scoring.deployed_models import Lineup
 from predrain.service.scoring.fleet_experience import load_experience
 from predrain.service.scoring.forecasting import Forecaster
 from predrain.service.scoring.latest import Latest
-from predrain.service.scoring.lineup import Lineup
 from predrain.service.scoring.sender import Sender
 from predrain.service.scoring.shadow import Shadow
 from predrain.service.scoring.shared_forecasts import copy_forecasts, read_states

@@ -18,7 +18,7 @@ from predrain.service.scoring.forecasting import Forecaster
 
 if TYPE_CHECKING:
     from predrain.models.drift import FamilyDrift
-    from predrain.models.standing import Calibrated, Comparison
+    from predrain.models.model_comparison import Calibrated, Comparison
 
 COMPARED = timedelta(days=180)
 """How far back forecasts are held against what happened."""
@@ -101,7 +101,7 @@ def compared(
     keeps this experience, so that a process that starts later scores with the same.
     """
     from predrain.data.history import EPOCH
-    from predrain.models.standing import calibration, compare
+    from predrain.models.model_comparison import calibration, compare
 
     first = (now - COMPARED).astimezone(UTC).date()
     lives = lives_of(store, first)

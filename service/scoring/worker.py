@@ -37,8 +37,8 @@ from predrain.data.residence import (
 )
 from predrain.data.store.port import Checkpoint, Store
 from predrain.data.wire import DeadLetter, accept
-from predrain.service.alerts import Announcements, tell_alert
-from predrain.service.memory import recall_announcements
+from predrain.service.log_recall import recall_announcements
+from predrain.service.outlook_announcements import Announcements, tell_alert
 from predrain.service.scoring.deadletters import opened
 from predrain.service.scoring.forecasting import Forecaster, Patient, Seen, State
 from predrain.service.scoring.host_errors import HostErrors

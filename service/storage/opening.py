@@ -12,9 +12,9 @@ import structlog
 from predrain.data.clock import Clock
 from predrain.data.log.port import Log
 from predrain.data.store.port import Store
-from predrain.service.adapters import open_log, open_store, place_of_store
+from predrain.service.backends import open_log, open_store, place_of_store
 from predrain.service.settings import Settings
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.storage.identity import (
     StoreLoss,
     StoreMismatch,
@@ -79,7 +79,7 @@ def _explain(
     """What happened, what would come back by itself and what would not, and the ways on."""
     from predrain.service.backup.blanked import without_password
     from predrain.service.backup.newest import find_newest_backup
-    from predrain.service.live import conf_of
+    from predrain.service.live_cluster import conf_of
 
     kept = "tokens, the audit, outcomes, silences and the history of the disks"
     if conf_of(settings.ceph) is not None:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from predrain.data.refusal import Refusal
-from predrain.service.state import default_state
+from predrain.service.state_directory import default_state
 from predrain.service.tables.spans import endless
 
 T = TypeVar("T", bound=msgspec.Struct)

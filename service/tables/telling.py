@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from predrain.service.tables.secret import secret, trusting
 
 if TYPE_CHECKING:
-    from predrain.service.telling.daily import Daily
-    from predrain.service.telling.mail import Mail
-    from predrain.service.telling.notes import Notes
-    from predrain.service.telling.webhook import Webhook
+    from predrain.service.notifications.daily import Daily
+    from predrain.service.notifications.mail import Mail
+    from predrain.service.notifications.notes import Notes
+    from predrain.service.notifications.webhook import Webhook
 
 Least = Literal["notice", "urgent"]
 
@@ -71,8 +71,8 @@ class MailTable(BaseModel):
         mail, hour = self.channel(cluster, address), self.digest_hour
         if mail is None or hour is None:
             return None
-        from predrain.service.telling.daily import Daily
-        from predrain.service.telling.digest import Hour
+        from predrain.service.notifications.daily import Daily
+        from predrain.service.notifications.digest import Hour
 
         return lambda notes: Daily(notes, mail, Hour(hour, _zone(self.time_zone)))
 
@@ -82,8 +82,8 @@ class MailTable(BaseModel):
             return None
         if self.ca:
             trusting(self.ca, "ca of [mail]")
-        from predrain.service.telling.cause import Severity
-        from predrain.service.telling.mail import Mail
+        from predrain.service.notifications.cause import Severity
+        from predrain.service.notifications.mail import Mail
 
         return Mail(
             self.host,
@@ -159,8 +159,8 @@ class WebhookTable(BaseModel):
             return None
         if self.ca:
             trusting(self.ca, "ca of [webhook]")
-        from predrain.service.telling.cause import Severity
-        from predrain.service.telling.webhook import Webhook
+        from predrain.service.notifications.cause import Severity
+        from predrain.service.notifications.webhook import Webhook
 
         return Webhook(
             self.url,

@@ -12,8 +12,8 @@ from typing import get_args
 import pytest
 
 from predrain.actions.cluster.channel import Argument, Reply
+from predrain.actions.cluster.config_key_store import PIECE_BYTES, ConfigKeys
 from predrain.actions.cluster.dumps.questions import QUESTIONS
-from predrain.actions.cluster.keep import PIECE_BYTES, ConfigKeys
 from predrain.actions.cluster.live import words
 from predrain.actions.cluster.port import (
     Balancer,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.keep import PIECE_BYTES, ConfigKeys
+from predrain.actions.cluster.config_key_store import PIECE_BYTES, ConfigKeys
 from predrain.actions.cluster.port import ClusterUnreachable, Damaged
 from tests.actions.made_channel import MonInMemory
 

@@ -18,7 +18,7 @@ from predrain.data.refusal import Refusal
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.access.book import Book, Kind
 from predrain.service.backup.signing import signature_of, signing_key
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.tokens import Scope
 from tests.attack.outcome import FINISHED, AttackOutcome
 

@@ -33,8 +33,8 @@ from predrain.data.log.memory import MemoryLog
 from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 from predrain.data.store.sqlite import SqliteStore
+from predrain.service.application import House, Ports
 from predrain.service.changes import Kind
-from predrain.service.house import House, Ports
 from predrain.service.settings import ServiceTable, Settings
 from tests.bench.figure import Figure, Work
 from tests.bench.stage import quantile
@@ -231,7 +231,7 @@ def _serve_bytes(content: bytes) -> None:
 
 def _serve(devices: int) -> None:
     """Serve until we are ended."""
-    from predrain.service.listening import Server, bind, url_of
+    from predrain.service.http_server import Server, bind, url_of
     from predrain.service.tokens import gather
 
     with TemporaryDirectory(prefix="predrain-bench-") as folder:

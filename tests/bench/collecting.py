@@ -25,7 +25,7 @@ _OURS = """
 import sys
 from functools import partial
 from pathlib import Path
-from predrain.service import collecting
+from predrain.service import collector_process as collecting
 from predrain.service.tables.collector import load
 folder = Path(sys.argv[1])
 assert collecting.admin_sockets and hasattr(collecting, "_SUDO")

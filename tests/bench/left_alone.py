@@ -26,12 +26,12 @@ from predrain.data.outlook import Status
 from predrain.data.scorebook import Forecasts
 from predrain.models.backtest.readings import without_fates
 from predrain.models.bundle import Bundle
-from predrain.models.card import card_of
 from predrain.models.evaluate import Truth, read_truth
 from predrain.models.experience import FleetExperience, learn_from_fleet
 from predrain.models.fleet_thresholds import FOLLOWED_DAYS
+from predrain.models.model_card import card_of
+from predrain.models.model_comparison import CalibrationVerdict, Comparison, calibration, compare
 from predrain.models.score import score
-from predrain.models.standing import CalibrationVerdict, Comparison, calibration, compare
 from predrain.models.train import train, write
 from tests.bench.forecast import CHANGES
 from tests.conftest import data_folder

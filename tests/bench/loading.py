@@ -260,8 +260,8 @@ def _view(devices: int) -> ClusterView:
 
 def _serve(folder: Path, devices: int) -> None:
     """What `predrain up` does, over a cluster that stands still. Until SIGTERM."""
-    from predrain.service import interpreter
-    from predrain.service.listening import Server, bind, url_of
+    from predrain.service import python_runtime as interpreter
+    from predrain.service.http_server import Server, bind, url_of
     from predrain.service.settings import ServiceTable, Settings
     from predrain.service.up import build
 

@@ -27,9 +27,9 @@ from predrain.data.history import EPOCH
 from predrain.data.scorebook import Forecasts
 from predrain.models.backtest.readings import without_fates
 from predrain.models.bundle import Bundle
-from predrain.models.card import card_of
 from predrain.models.evaluate import Truth, read_truth
 from predrain.models.landmarks import crc
+from predrain.models.model_card import card_of
 from predrain.models.train import Foundation, TooLittleHistory, train, write
 from tests.bench.forecast import CHANGES
 from tests.bench.left_alone import WEEK, join_books, list_lives, score_weekly

@@ -20,7 +20,7 @@ from predrain.data.reading import Reading
 from predrain.data.store.port import Checkpoint
 from predrain.data.store.sqlite import SqliteStore
 from predrain.features.state import DriveState
-from predrain.service.alerts import Announcements
+from predrain.service.outlook_announcements import Announcements
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.scoring.latest import Gist
 from predrain.service.scoring.sender import Sender

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from predrain.models.card import card_of
 from predrain.models.family import Counts
+from predrain.models.model_card import card_of
 from predrain.models.tables.make import count_lives
 from predrain.models.train import train, write
 from tests.bench.forecast import SETTINGS

@@ -22,8 +22,8 @@ from predrain.data.log.sqlite import SqliteLog
 from predrain.data.store.port import Store
 from predrain.data.store.postgres import PostgresStore
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.alerts import Announcements
-from predrain.service.latencies import Latencies
+from predrain.service.latency_ingest import Latencies
+from predrain.service.outlook_announcements import Announcements
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.scoring.latest import Gist
 from predrain.service.scoring.sender import Sender

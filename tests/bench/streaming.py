@@ -30,7 +30,7 @@ from predrain.data.reading import Smart
 from predrain.data.store.port import Checkpoint
 from predrain.data.store.postgres import PostgresStore
 from predrain.features import pack, replay
-from predrain.service.latencies import Latencies
+from predrain.service.latency_ingest import Latencies
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.scoring.sender import Sender
 from tests.bench import stage as scene

@@ -34,7 +34,7 @@ from predrain.actions.cost_benefit import (
 from predrain.actions.cost_benefit.tally import failure_costs
 from predrain.models.bundle import Bundle
 from predrain.models.evaluate import read_scores, read_truth
-from predrain.service.worth import replayed, sizes_of
+from predrain.service.cost_benefit import replayed, sizes_of
 
 SEED = 0
 

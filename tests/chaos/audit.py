@@ -21,13 +21,13 @@ from predrain.data.reading import LatencyBatch, LatencySummary
 from predrain.data.store.port import Store
 from predrain.data.store.sqlite import SqliteStore
 from predrain.data.wire import DeadLetter, decode
-from predrain.service.alerts import Announcements
 from predrain.service.fleet import Fleet
+from predrain.service.fleet_counts import BACKGROUND
+from predrain.service.outlook_announcements import Announcements
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.scoring.sender import Sender
 from predrain.service.scoring.worker import Worker
 from predrain.service.storage.identity import MARK_KEY
-from predrain.service.tally import BACKGROUND
 from tests.chaos import evidence
 from tests.chaos.arena import Arena
 from tests.chaos.evidence import Carried, CarriedReadings
@@ -350,7 +350,7 @@ def _standing(announced: Sequence[Outlook]) -> dict[DeviceId, Status]:
     """What people were last told of each device, of those that they were told is not well.
 
     Of two announcements of one reading the graver one counts, in whichever order the log has them: every reader of the
-    log takes them so (`service.alerts.Announcements`).
+    log takes them so (`service.outlook_announcements.Announcements`).
     """
     in_order = sorted(announced, key=lambda one: (one.as_of, GRAVITY[one.severity]))
     last = {one.device: one.severity for one in in_order}

@@ -52,7 +52,8 @@ def main(folder: Path) -> None:
     SystemClock.now = lambda _: shift.now()  # type: ignore[assignment,method-assign]
 
     from predrain.collector.latency import admin_sockets
-    from predrain.service import collecting, logs
+    from predrain.service import collector_process as collecting
+    from predrain.service import logging_setup as logs
     from predrain.service.tables.collector import load
     from tests.chaos.witness import WitnessedSpool
 

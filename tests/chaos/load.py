@@ -92,8 +92,8 @@ def _begin(folder: Path, now: float) -> float:
 def run_load(folder: Path) -> None:
     """Read and deliver until SIGTERM."""
     from predrain.collector.delivery import Courier
-    from predrain.collector.delivery.courier import Pace
-    from predrain.service import collecting
+    from predrain.collector.delivery.shipper import Pace
+    from predrain.service import collector_process as collecting
     from predrain.service.tables.collector import load
     from tests.chaos.witness import WitnessedSpool, count_accepted
 

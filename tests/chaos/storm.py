@@ -14,9 +14,9 @@ from functools import partial
 from random import Random
 
 from predrain.collector.delivery import Courier, Spool
-from predrain.collector.delivery.courier import Pace
+from predrain.collector.delivery.shipper import Pace
 from predrain.data.clock import SystemClock
-from predrain.service import collecting
+from predrain.service import collector_process as collecting
 from predrain.service.tables.collector import load
 from tests.chaos import poison
 from tests.chaos.arena import Arena

@@ -18,8 +18,8 @@ from predrain.data.log.memory import MemoryLog
 from predrain.data.log.port import Record, Topic
 from predrain.data.outlook import Outlook, Status
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.alerts import Announcements
 from predrain.service.fleet import Fleet
+from predrain.service.outlook_announcements import Announcements
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.scoring.sender import Sender
 from predrain.service.scoring.worker import Worker

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from predrain.collector.disks import Smartctl, Spot
-from predrain.collector.seats.volumes import ASKED, LVS
+from predrain.collector.osd_devices.volumes import ASKED, LVS
 
 FILE = Path(__file__).resolve().parents[2] / "deploy" / "sudoers.d" / "predrain-collector"
 SPOTS = (

@@ -9,7 +9,7 @@ from predrain.actions.core.policy import Policy
 from predrain.data.clock import SystemClock
 from predrain.data.log.memory import MemoryLog
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.house import House, Ports
+from predrain.service.application import House, Ports
 from predrain.service.rest.app import create_app
 from predrain.service.scoring.forecasting import Forecaster
 from predrain.service.settings import Settings

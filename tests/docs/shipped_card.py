@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from predrain.models.bundle import SUMS, Bundle
-from predrain.models.card import card_of
+from predrain.models.model_card import card_of
 
 CARD = "CARD.md"
 

@@ -107,7 +107,7 @@ def _change_text(text: str, chance: random.Random) -> str:
 
 def _use_all(folder: Path, first: int, last: int) -> None:
     from predrain.models.bundle import CorruptBundle
-    from predrain.models.trial import _forecast
+    from predrain.models.bundle_trial import _forecast
 
     for seed in range(first, last):
         made = mutate(folder, seed)

@@ -13,11 +13,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from predrain.models import trial
+from predrain.models import bundle_trial as trial
 from predrain.models.bundle import DEFAULT, Bundle, CorruptBundle
-from predrain.models.shelf import TRIED, Shelf
+from predrain.models.bundle_store import TRIED, Shelf
+from predrain.models.bundle_trial import Trials
 from predrain.models.tree_text import UnfitTrees, check_trees
-from predrain.models.trial import Trials
 from tests.models.mutated import sign, with_true_sizes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -248,7 +248,10 @@ def test_a_child_that_dies_or_hangs_is_a_sentence(
 
 @pytest.mark.slow
 def test_a_child_that_takes_too_much_memory_is_refused(outside: Path) -> None:
-    greedy = "import sys, pathlib, predrain.models.trial as t; t._forecast = lambda folder: str(bytearray(8 << 30));"
+    greedy = (
+        "import sys, pathlib, predrain.models.bundle_trial as t; "
+        "t._forecast = lambda folder: str(bytearray(8 << 30));"
+    )
     done = subprocess.run(
         [sys.executable, "-c", f"{greedy} sys.exit(t._main(pathlib.Path({str(outside)!r})))"],
         cwd=ROOT,

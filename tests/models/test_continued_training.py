@@ -14,9 +14,9 @@ from predrain.features.schema import POSITION
 from predrain.models.booster_columns import COLUMNS
 from predrain.models.bundle import LANDMARKS, Bundle, CorruptBundle, read_landmarks
 from predrain.models.calibrate import Thresholds
-from predrain.models.card import card_of
 from predrain.models.landmark_file import UnusableLandmarks, decode_landmarks, encode_landmarks
 from predrain.models.landmarks import Landmarks, draw
+from predrain.models.model_card import card_of
 from predrain.models.train import Foundation, NoFoundation, TooLittleHistory, train, write
 from predrain.service.cli import main
 

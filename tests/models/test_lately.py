@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from predrain.models.calibrate import Calibration
 from predrain.models.landmarks import Landmarks
-from predrain.models.lately import HALF_LIFE, PRIOR, lately_of, log_odds
+from predrain.models.recent_mortality import HALF_LIFE, PRIOR, lately_of, log_odds
 
 STEP = 7
 

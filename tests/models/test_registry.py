@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from predrain.models.bundle import DEFAULT, Bundle, CorruptBundle
+from predrain.models.bundle_store import NoSuchBundle, digest_of
 from predrain.models.registry import CHALLENGER, CHAMPION, NoTracking, Registry, Version
-from predrain.models.shelf import NoSuchBundle, digest_of
 
 
 def test_without_mlflow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

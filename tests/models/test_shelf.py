@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from predrain.models.bundle import DEFAULT, Bundle, CorruptBundle, save
-from predrain.models.shelf import NoSuchBundle, Roles, Shelf, digest_of
+from predrain.models.bundle_store import NoSuchBundle, Roles, Shelf, digest_of
 
 
 @pytest.fixture(scope="module")

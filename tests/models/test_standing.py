@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from predrain.data.lifespan import Lifespans
 from predrain.data.outlook import Status
 from predrain.data.scorebook import Forecasts
-from predrain.models.standing import ENOUGH, Calibrated, CalibrationVerdict, calibration, compare
+from predrain.models.model_comparison import ENOUGH, Calibrated, CalibrationVerdict, calibration, compare
 
 LONG = 400
 """Last day of the world."""

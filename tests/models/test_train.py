@@ -12,9 +12,9 @@ import pytest
 
 from predrain.data.lifespan import sources_of
 from predrain.models.bundle import DEFAULT, LANDMARKS, Bundle, CorruptBundle, trees_hash
-from predrain.models.card import card_of
 from predrain.models.hazard import Recipe
 from predrain.models.landmarks import draw
+from predrain.models.model_card import card_of
 from predrain.models.train import TooLittleHistory, Trained, train, write
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"

@@ -22,11 +22,11 @@ from predrain.data.outcome import Fate, Outcome
 from predrain.data.reading import LatencySummary
 from predrain.data.store.schema import VERSION
 from predrain.data.windows import Windows
-from predrain.service.draining import seals
-from predrain.service.house import House
+from predrain.service.application import House
+from predrain.service.drains import plan_etags as seals
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.settings import ServiceTable, Settings
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from tests.service.conftest import Place, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, Seated, World, seated
 from tests.service.test_worker import work
@@ -81,8 +81,8 @@ def fill(world: World) -> None:
 def silenced(house: House) -> None:
     """From version 4 on."""
     try:
-        from predrain.service.telling.silence import Silence
-        from predrain.service.telling.teller import silence
+        from predrain.service.notifications.notifier import silence
+        from predrain.service.notifications.silence import Silence
     except ImportError:
         return
     now = house.clock.now()

@@ -20,15 +20,15 @@ from predrain.data.log.port import Log
 from predrain.data.log.sqlite import SqliteLog
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.house import House, Ports
-from predrain.service.listening import Server, bind, url_of
-from predrain.service.live import Live
+from predrain.service.application import House, Ports
+from predrain.service.http_server import Server, bind, url_of
+from predrain.service.live_cluster import Live
+from predrain.service.notifications.channel import Channel
+from predrain.service.notifications.daily import Daily
+from predrain.service.notifications.notes import Notes
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.settings import ServiceTable, Settings
-from predrain.service.state import StateDir
-from predrain.service.telling.channel import Channel
-from predrain.service.telling.daily import Daily
-from predrain.service.telling.notes import Notes
+from predrain.service.state_directory import StateDir
 from predrain.service.tokens import Caller, Scope, Tokens, gather
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)

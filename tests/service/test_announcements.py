@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from predrain.data.cluster_event import ClusterEventKind, tell_outlook
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Outlook, Status
-from predrain.service.alerts import Announcements, Why
+from predrain.service.outlook_announcements import Announcements, Why
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

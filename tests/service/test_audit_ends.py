@@ -19,10 +19,10 @@ from predrain.data.store.port import AUDIT
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.access.acts import describe_act
 from predrain.service.access.audit import THIS_MACHINE
-from predrain.service.examining.finding import Finding
-from predrain.service.examining.here import LOOKS
+from predrain.service.doctor.finding import Finding
+from predrain.service.doctor.here import LOOKS
 from predrain.service.settings import ServiceTable, Settings
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.storage.audit_ends import RESTORE
 from predrain.service.storage.identity import (
     NOTED_AFTER,

@@ -23,16 +23,16 @@ from predrain.data.outlook import Status
 from predrain.data.refusal import Refusal
 from predrain.data.store.sqlite import SqliteStore
 from predrain.models.bundle import DEFAULT
-from predrain.models.shelf import Shelf
+from predrain.models.bundle_store import Shelf
+from predrain.service.application import House
 from predrain.service.backup import taking
 from predrain.service.backup.restoring import restore
 from predrain.service.backup.signing import Authority, Trust
 from predrain.service.backup.taking import CannotBackUp, take
 from predrain.service.cli import main
-from predrain.service.draining import seals
-from predrain.service.house import House
+from predrain.service.drains import plan_etags as seals
 from predrain.service.scoring.worker import GROUP
-from predrain.service.state import StateDir, StateInUse, StateUnusable
+from predrain.service.state_directory import StateDir, StateInUse, StateUnusable
 from predrain.service.tokens import gather
 from tests.service.conftest import NOON, Place, SetClock, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, Seated, World, seated

@@ -8,7 +8,7 @@ import pytest
 
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.backup.taking import CannotBackUp
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.tokens import gather
 from tests.service.test_backup import taken
 

@@ -14,7 +14,7 @@ import pytest
 from predrain.data.outlook import Status
 from predrain.data.reading import Reading
 from predrain.service.cli import main
-from predrain.service.telling import webhook
+from predrain.service.notifications import webhook
 from tests.service.conftest import NOON, Place, Serve, Site, envelope, shut, smart_reading, week_of
 from tests.service.telling.test_channels import Post, a_mail, a_webhook, post_office
 from tests.service.test_worker import work

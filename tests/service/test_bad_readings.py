@@ -13,8 +13,8 @@ import pytest
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Status
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from predrain.service.house import House
-from predrain.service.state import StateDir
+from predrain.service.application import House
+from predrain.service.state_directory import StateDir
 from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
 
 ODD, FINE = "ODD", "FINE"

@@ -9,7 +9,7 @@ import pytest
 
 from predrain.data.reading import Smart
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from tests.service.conftest import smart_reading
 from tests.service.test_doctor import Told, light, told
 

@@ -15,9 +15,9 @@ from predrain.data.log.memory import MemoryLog
 from predrain.data.outlook import Outlook
 from predrain.data.reading import Reading, Unreadable
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.alerts import Announcements
+from predrain.service.application import House
 from predrain.service.fleet import Fleet
-from predrain.service.house import House
+from predrain.service.outlook_announcements import Announcements
 from predrain.service.scoring import worker
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.scoring.sender import Sender

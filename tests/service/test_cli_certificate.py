@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from predrain.service.cli import main
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.tokens import gather
 from tests.service.telling.test_channels import Hook, receiver
 

@@ -21,15 +21,15 @@ import pytest
 
 from predrain.collector.delivery import Spool, look
 from predrain.collector.latency import LatencyWatch, SocketsUnreadable
-from predrain.collector.seats import VolumeTags, seat_map
+from predrain.collector.osd_devices import VolumeTags, seat_map
 from predrain.data.clock import SystemClock
 from predrain.data.ids import HostName, OsdId
 from predrain.data.log.port import Topic
 from predrain.data.reading import Reading, Role, Seat
 from predrain.data.wire import decode
 from predrain.data.wire.bodies import READING
-from predrain.service.collecting import Host
-from predrain.service.house import House
+from predrain.service.application import House
+from predrain.service.collector_process import Host
 from predrain.service.settings import Settings
 from predrain.service.tables import collector as tables
 from predrain.service.tables import kafka as service_kafka
@@ -274,8 +274,8 @@ def test_an_osd_that_is_not_activated_is_seated_by_what_lvm_tells(
     osds = FakeHost(rig.folder / "root")
     osds.virtual("loop0")
     osds.osd(3)
-    monkeypatch.setattr("predrain.service.collecting.seat_map", partial(seat_map, osds.root))
-    monkeypatch.setattr("predrain.service.collecting.VolumeTags", lambda _: VolumeTags(None, str(lvs)))
+    monkeypatch.setattr("predrain.service.collector_process.seat_map", partial(seat_map, osds.root))
+    monkeypatch.setattr("predrain.service.collector_process.VolumeTags", lambda _: VolumeTags(None, str(lvs)))
     host = Host(load(rig.folder / "predrain.toml", {}), Random(1), tell=lambda _: None, spread_seconds=0.0)
     host.rescan()
     host.close()
@@ -284,7 +284,9 @@ def test_an_osd_that_is_not_activated_is_seated_by_what_lvm_tells(
 
 @pytest.mark.slow
 def test_it_imports_neither_pydantic_nor_the_web_nor_anything_to_learn_with() -> None:
-    program = "import sys, predrain.service.collecting, predrain.service.cli, kafka; print(*sys.modules)"
+    program = (
+        "import sys, predrain.service.collector_process, predrain.service.cli, kafka; print(*sys.modules)"
+    )
     ran = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -12,9 +12,9 @@ import pytest
 
 from predrain.collector.delivery import Standing, look
 from predrain.service.access.book import Book, Kind
-from predrain.service.examining.running import service
-from predrain.service.house import House
-from predrain.service.state import StateDir
+from predrain.service.application import House
+from predrain.service.doctor.running import service
+from predrain.service.state_directory import StateDir
 from predrain.service.tokens import Scope
 from tests.collector.fake_smartctl import FakeSmartctl, every_kind
 from tests.service.conftest import Place, Serve, SetClock, Site, shut

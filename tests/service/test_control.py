@@ -12,7 +12,7 @@ from predrain.actions.cluster.view import ClusterView
 from predrain.data.drain import Intent, Mechanic
 from predrain.data.ids import HostName, OsdId
 from predrain.data.slow import Slowness, SlowOsd
-from predrain.service.slowness import SlowOsds
+from predrain.service.slow_osds import SlowOsds
 from tests.service.conftest import Place
 from tests.service.test_drains import World, made
 

@@ -25,12 +25,12 @@ from predrain.data.refusal import Refusal
 from predrain.data.store.faults import StoreUnreadable
 from predrain.data.store.port import Store
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.examining.examination import examine
-from predrain.service.house import House, Ports
-from predrain.service.live import Live
+from predrain.service.application import House, Ports
+from predrain.service.doctor.examination import examine
+from predrain.service.live_cluster import Live
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.settings import ServiceTable, Settings
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.storage import pages
 from predrain.service.storage.opening import open_storage
 from tests.data.store import written

@@ -16,12 +16,12 @@ from predrain.data.log.memory import MemoryLog
 from predrain.data.outcome import Fate, OutcomeRule
 from predrain.data.reading import Smart
 from predrain.data.store.sqlite import SqliteStore
+from predrain.service.application import House, Ports
 from predrain.service.demo.fleet import Fleet, TooFewDrives, at_hour, read_histories
 from predrain.service.demo.ledger import Ledger, table
 from predrain.service.demo.run import FLEET, Demo, closed, without_predrain
 from predrain.service.demo.world import World
-from predrain.service.house import House, Ports
-from predrain.service.live import Live
+from predrain.service.live_cluster import Live
 from predrain.service.scoring.fates import lives_of
 from predrain.service.settings import Settings
 from predrain.service.up import forecaster_of

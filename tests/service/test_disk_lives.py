@@ -14,10 +14,10 @@ from predrain.data.ids import DeviceId, OsdId
 from predrain.data.life_cycle import LifeSource, LifeState, RetiredWhy
 from predrain.data.outcome import Fate, Outcome
 from predrain.data.outlook import Status
+from predrain.service.application import House
 from predrain.service.cli import main
-from predrain.service.house import House
 from predrain.service.lifecycle.keeping import keep_lives
-from predrain.service.telling import causes
+from predrain.service.notifications import causes
 from tests.service.conftest import Place, Serve, Site, shut, smart_reading, week_of
 from tests.service.test_drains import World, site, world
 from tests.service.test_metrics import scraped

@@ -23,11 +23,11 @@ from predrain.data.log.port import Record, Topic
 from predrain.data.log.sqlite import SqliteLog
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.cli import main
-from predrain.service.examining import ceph, examination, finding, running
-from predrain.service.examining.examination import examine
-from predrain.service.examining.finding import Finding
+from predrain.service.doctor import ceph, examination, finding, running
+from predrain.service.doctor.examination import examine
+from predrain.service.doctor.finding import Finding
 from predrain.service.settings import Settings, load
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.tokens import gather
 from tests.actions.recordings import CLEAN
 from tests.service.conftest import NOON, SetClock, smart_reading

@@ -18,9 +18,9 @@ from predrain.actions.simulator.worlds import tiny
 from predrain.data.drain import Intent
 from predrain.data.ids import DeviceId
 from predrain.data.outcome import Fate
+from predrain.service.application import House
 from predrain.service.cli import main
-from predrain.service.draining import seals
-from predrain.service.house import House
+from predrain.service.drains import plan_etags as seals
 from tests.service.conftest import NOON, Place, Serve, Site, shut, week_of
 from tests.service.test_worker import work
 

@@ -14,8 +14,8 @@ from predrain.actions.controller.controller import Controller
 from predrain.actions.controller.fast_maps import RECORD, IntervalRecord
 from predrain.actions.core.policy import Policy
 from predrain.data.drain import DrainState
-from predrain.service.examining import ceph
-from predrain.service.examining.finding import Finding
+from predrain.service.doctor import ceph
+from predrain.service.doctor.finding import Finding
 from predrain.service.fleet import Sight
 from predrain.service.rest.metrics.drains import drains
 from predrain.service.settings import Settings

@@ -10,8 +10,8 @@ import pytest
 
 from predrain.data.ids import DeviceId
 from predrain.models.experience import FleetExperience
+from predrain.service.fleet_counts import BACKGROUND
 from predrain.service.scoring.fleet_experience import ROOM, load_experience
-from predrain.service.tally import BACKGROUND
 from tests.service.conftest import Place, shut, smart_reading, week_of
 from tests.service.test_lifecycle import EAGER, Make, bundle, make, models, shipped
 from tests.service.test_worker import work

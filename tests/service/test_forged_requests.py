@@ -16,13 +16,13 @@ from predrain.data.drain import DrainState, Intent
 from predrain.data.log.memory import MemoryLog
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.access.audit import AUDIT
-from predrain.service.draining import seals
-from predrain.service.draining.control import Control
-from predrain.service.draining.onlooking import PlansOnly
-from predrain.service.draining.timeline import Timelines
-from predrain.service.draining.wishes import RefusedElsewhere
+from predrain.service.drains import plan_etags as seals
+from predrain.service.drains.control import Control
+from predrain.service.drains.drain_requests import RefusedElsewhere
+from predrain.service.drains.onlooking import PlansOnly
+from predrain.service.drains.timeline import Timelines
 from predrain.service.fleet import Fleet
-from predrain.service.live import Live
+from predrain.service.live_cluster import Live
 from tests.actions.made_keep import SIGNING_KEY, KeepInMemory
 from tests.service.test_requests_elsewhere import CALLER, Company, LeaseOfOne, memory_of
 

@@ -24,7 +24,13 @@ from predrain.data.setting import read_setting
 from predrain.data.store.port import AUDIT
 from predrain.service.cli import main
 from predrain.service.cli.client import Client
-from predrain.service.draining.hand import PATIENCE_SECONDS, Hand, HandCluster, NoHandKey, make_step_recorder
+from predrain.service.drains.mgr_executor import (
+    PATIENCE_SECONDS,
+    Hand,
+    HandCluster,
+    NoHandKey,
+    make_step_recorder,
+)
 from predrain.service.tokens import Caller, Scope
 from tests.actions.checkers import Watched
 from tests.actions.run import Run

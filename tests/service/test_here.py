@@ -9,7 +9,7 @@ import pytest
 
 from predrain.service.cli import main
 from predrain.service.cli.connect import Reach
-from predrain.service.live import conf_of
+from predrain.service.live_cluster import conf_of
 from predrain.service.settings import CephTable
 
 RECORDING = Path(__file__).resolve().parents[1] / "data" / "recorded" / "tentacle-clean.zip"
@@ -18,7 +18,7 @@ RECORDING = Path(__file__).resolve().parents[1] / "data" / "recorded" / "tentacl
 @pytest.fixture(autouse=True)
 def _no_cluster_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CEPH_CONF", "")
-    monkeypatch.setattr("predrain.service.live.ETC", Path("/nowhere"))
+    monkeypatch.setattr("predrain.service.live_cluster.ETC", Path("/nowhere"))
 
 
 def test_a_plan_against_a_recording_needs_neither_service_nor_cluster(

@@ -10,8 +10,8 @@ import pytest
 from predrain.actions.core.policy import Policy
 from predrain.actions.simulator.spec import Physics
 from predrain.data.drain import Drain, DrainState, Progress
-from predrain.service.draining.lasting import back, left, measure_pace, took
-from predrain.service.draining.timeline import Sample, Timelines
+from predrain.service.drains.lasting import back, left, measure_pace, took
+from predrain.service.drains.timeline import Sample, Timelines
 from tests.actions.made import wide_spec
 from tests.actions.run import Run
 

@@ -17,7 +17,7 @@ from predrain.data.reading import LatencyBatch, LatencySummary
 from predrain.data.store.faults import StoreFull
 from predrain.data.windows import Windows
 from predrain.data.wire import encode
-from predrain.service.house import House
+from predrain.service.application import House
 from predrain.service.scoring.deadletters import replay, standing
 from tests.service.conftest import INGEST_TOKEN, NOON, Site
 

@@ -19,11 +19,11 @@ from predrain.data.outlook import Status
 from predrain.data.scorebook import Scorebook, ScorebookUnusable
 from predrain.data.store.sqlite import SqliteStore
 from predrain.models.bundle import Bundle, save
+from predrain.models.bundle_store import Shelf
 from predrain.models.calibrate import Thresholds
-from predrain.models.shelf import Shelf
+from predrain.service.application import House, Ports
 from predrain.service.cli import main
-from predrain.service.house import House, Ports
-from predrain.service.live import Live
+from predrain.service.live_cluster import Live
 from predrain.service.scoring import succession
 from tests.service.conftest import Place, Serve, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, Seated, seated

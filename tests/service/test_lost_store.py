@@ -17,9 +17,9 @@ from predrain.data.log.sqlite import SqliteLog
 from predrain.data.store.port import Store
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.cli import main
-from predrain.service.examining.here import LOOKS
+from predrain.service.doctor.here import LOOKS
 from predrain.service.settings import CephTable, ServiceTable, Settings
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.storage.identity import (
     MARK_KEY,
     RENEWED_AFTER,

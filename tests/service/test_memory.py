@@ -13,10 +13,10 @@ from predrain.data.drain import Drain, DrainState, Intent, Mechanic, Move, Plan,
 from predrain.data.ids import DeviceId, OsdId, PgId
 from predrain.data.outlook import GRAVITY, Outlook, Status, borne_out
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.alerts import Announcements, Why, why_announce
 from predrain.service.changes import Changes, Kind
-from predrain.service.draining import seals
-from predrain.service.draining.timeline import Hold, Sample, Timelines, holds
+from predrain.service.drains import plan_etags as seals
+from predrain.service.drains.timeline import Hold, Sample, Timelines, holds
+from predrain.service.outlook_announcements import Announcements, Why, why_announce
 from predrain.service.scoring import succession
 from tests.service.conftest import NOON
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from predrain.data.clock import SystemClock
-from predrain.service.examining import here
+from predrain.service.doctor import here
 from predrain.service.memory_limits import MIB, memory_limits
 from predrain.service.settings import Settings
 from tests.service.conftest import Place, shut, smart_reading

@@ -17,7 +17,7 @@ from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Reading, Smart, Unreadable
 from predrain.data.store.faults import StoreAway
 from predrain.data.unreadable import UnreadableCause
-from predrain.service.house import House
+from predrain.service.application import House
 from predrain.service.rest.metrics import CATALOGUE, registry_of
 from predrain.service.rest.metrics.family import MOST, OTHER
 from predrain.service.rest.metrics.fleet import most

@@ -20,13 +20,13 @@ from predrain.data.log.port import Record, Topic
 from predrain.data.store.faults import StoreAway
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.cli import main
-from predrain.service.listening import CannotListen, InTheClear, watched
-from predrain.service.parts import CONTROLLING, SERVING
+from predrain.service.http_server import CannotListen, InTheClear, watched
 from predrain.service.rest.metrics import Process
+from predrain.service.roles import CONTROLLING, SERVING
 from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.scoring.lineup import Lineup
+from predrain.service.scoring.deployed_models import Lineup
 from predrain.service.settings import ServiceTable, Settings
-from predrain.service.working import Working
+from predrain.service.worker_process import Working
 from tests.service.conftest import SetClock, week_of
 from tests.service.test_service_parts import Premises, approve, asking, premises
 from tests.service.test_shared_worker import put

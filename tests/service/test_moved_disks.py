@@ -12,9 +12,9 @@ from predrain.data.outlook import Status
 from predrain.data.reading import Reading, Unreadable
 from predrain.data.residence import name_apart
 from predrain.data.unreadable import UnreadableCause
-from predrain.service.house import House
+from predrain.service.application import House
+from predrain.service.notifications import causes
 from predrain.service.scoring.residents import note_answer, note_listed
-from predrain.service.telling import causes
 from tests.service.conftest import NOON, Place, Site, envelope, shut, smart_reading, week_of
 
 OLD, NEW = HostName("stor-01"), HostName("stor-02")

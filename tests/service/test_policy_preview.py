@@ -23,7 +23,7 @@ from predrain.data.outlook import Status
 from predrain.data.scorebook import Line, Scorebook
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.cli import main
-from predrain.service.previewing import PolicyPreviewer, PreviewState
+from predrain.service.policy_preview import PolicyPreviewer, PreviewState
 from predrain.service.scoring.bundled import BundledForecaster
 from tests.service.conftest import Place, smart_reading
 
@@ -125,7 +125,7 @@ def test_a_service_makes_the_same_preview_beside_its_work_and_keeps_it(
 def test_a_replay_that_the_kernel_kills_is_told_and_the_service_stays(
     kept: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("predrain.service.previewing._send_preview", _die)
+    monkeypatch.setattr("predrain.service.policy_preview._send_preview", _die)
     made = ask_until_made(PolicyPreviewer(), place)
     assert made.preview is None
     assert made.trouble is not None

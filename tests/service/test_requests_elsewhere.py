@@ -27,12 +27,13 @@ from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.log.memory import MemoryLog
 from predrain.data.store.faults import StoreFull
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.draining import elsewhere, seals
-from predrain.service.draining.control import Control
-from predrain.service.draining.timeline import Timelines
-from predrain.service.draining.wishes import PlanMoved, RefusedElsewhere, Unheard
+from predrain.service.drains import elsewhere
+from predrain.service.drains import plan_etags as seals
+from predrain.service.drains.control import Control
+from predrain.service.drains.drain_requests import PlanMoved, RefusedElsewhere, Unheard
+from predrain.service.drains.timeline import Timelines
 from predrain.service.fleet import Fleet
-from predrain.service.live import Live
+from predrain.service.live_cluster import Live
 from tests.actions.made import tiny_spec
 from tests.actions.made_keep import KeepInMemory
 

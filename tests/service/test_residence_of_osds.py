@@ -21,8 +21,8 @@ from predrain.data.residence import (
     decide_residence,
     name_apart,
 )
-from predrain.service.house import House
-from predrain.service.telling import causes
+from predrain.service.application import House
+from predrain.service.notifications import causes
 from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock
 from tests.service.test_worker import work

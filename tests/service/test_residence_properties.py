@@ -26,8 +26,8 @@ from predrain.data.residence import (
 )
 from predrain.data.store.sqlite import SqliteStore
 from predrain.data.unreadable import UnreadableCause
-from predrain.service.alerts import Announcements
 from predrain.service.fleet import Fleet
+from predrain.service.outlook_announcements import Announcements
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.scoring.sender import Sender
 from predrain.service.scoring.worker import Worker

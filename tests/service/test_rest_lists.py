@@ -19,8 +19,8 @@ from predrain.data.drain import JournalEntry
 from predrain.data.ids import OsdId
 from predrain.data.log.memory import MemoryLog
 from predrain.data.store.sqlite import SqliteStore
+from predrain.service.application import House, Ports
 from predrain.service.changes import Kind
-from predrain.service.house import House, Ports
 from predrain.service.rest import listing
 from predrain.service.rest.listing import Listing
 from predrain.service.rest.osds import OsdPage, _listing

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 
 from predrain.data.store.faults import StoreBusy
+from predrain.service.application import House
 from predrain.service.changes import Kind
-from predrain.service.house import House
+from predrain.service.fleet_counts import Tally, tally
 from predrain.service.rest import status
 from predrain.service.rest.listing import Listing
-from predrain.service.tally import Tally, tally
 from tests.service.conftest import Serve, Site, smart_reading
 from tests.service.test_worker import work
 

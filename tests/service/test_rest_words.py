@@ -8,9 +8,9 @@ import pytest
 
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.outlook import Advice, Life, Outlook, Reason, Status
+from predrain.service.probability_text import percent, span, sure
 from predrain.service.rest.bodies import outlook_body
 from predrain.service.rest.osds import made_of, row
-from predrain.service.words import percent, span, sure
 from tests.service.conftest import NOON
 from tests.service.test_drains import seated
 from tests.service.test_tally import sight

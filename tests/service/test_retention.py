@@ -16,10 +16,11 @@ from predrain.data.log.sqlite import SqliteLog
 from predrain.data.outlook import Status
 from predrain.data.reading import LatencySummary
 from predrain.data.windows import Windows
-from predrain.service import memory, retention
+from predrain.service import log_recall as memory
+from predrain.service import retention
 from predrain.service.access.audit import AUDIT
-from predrain.service.draining.timeline import Sample, record
-from predrain.service.house import House
+from predrain.service.application import House
+from predrain.service.drains.timeline import Sample, record
 from predrain.service.lifecycle.book import LifeBook
 from predrain.service.retention import Dropped
 from predrain.service.scoring.deadletters import standing

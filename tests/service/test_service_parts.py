@@ -18,15 +18,15 @@ from predrain.data.log.memory import MemoryLog
 from predrain.data.outcome import Fate
 from predrain.data.reading import Reading
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service import live
+from predrain.service import live_cluster as live
+from predrain.service.application import House, Ports
 from predrain.service.changes import Kind
 from predrain.service.cli import main
-from predrain.service.draining import seals
-from predrain.service.draining.onlooking import NeverMine, onlooking
-from predrain.service.draining.wishes import Unheard
-from predrain.service.house import House, Ports
-from predrain.service.live import Live
-from predrain.service.parts import CONTROLLING, SERVING, SHARING, Parts
+from predrain.service.drains import plan_etags as seals
+from predrain.service.drains.drain_requests import Unheard
+from predrain.service.drains.onlooking import NeverMine, onlooking
+from predrain.service.live_cluster import Live
+from predrain.service.roles import CONTROLLING, SERVING, SHARING, Parts
 from predrain.service.scoring import succession
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.settings import Settings

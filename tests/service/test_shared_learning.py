@@ -12,8 +12,8 @@ from predrain.data.ids import DeviceId
 from predrain.data.outcome import Fate, Outcome
 from predrain.data.scorebook import Scorebook
 from predrain.models.experience import FleetExperience
-from predrain.service.house import House
-from predrain.service.parts import CONTROLLING, EVERYTHING, SERVING, SHARING, WORKING
+from predrain.service.application import House
+from predrain.service.roles import CONTROLLING, EVERYTHING, SERVING, SHARING, WORKING
 from predrain.service.scoring import succession
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.scoring.fleet_experience import load_experience

@@ -19,9 +19,9 @@ from predrain.data.store.faults import StoreAway
 from predrain.data.store.port import Store
 from predrain.data.store.sqlite import SqliteStore
 from predrain.data.wire import decode
-from predrain.service.alerts import Announcements
 from predrain.service.fleet import Fleet
-from predrain.service.memory import recall_announcements
+from predrain.service.log_recall import recall_announcements
+from predrain.service.outlook_announcements import Announcements
 from predrain.service.scoring import worker
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.scoring.latest import Gist

@@ -16,7 +16,7 @@ from predrain.service.backup.restoring import restore
 from predrain.service.backup.signing import Authority, NotTrusted, Trust, classify_contents, signing_key
 from predrain.service.backup.taking import take
 from predrain.service.cli import main
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.tokens import Scope
 from tests.attack.backup import _members, _packed, plant_a_token
 from tests.service.conftest import NOON, SetClock

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from predrain.actions.ceph_mgr.predrain.signing import sign_text, verify_text
-from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.signed_keys import SignedKeys
 from predrain.actions.controller.replication import name_of, written
 from predrain.data.store.sqlite import MEMORY, SqliteStore
 from predrain.service import up
 from predrain.service.access.audit import AUDIT
 from predrain.service.cli import main
-from predrain.service.examining import ceph as examined
-from predrain.service.live import make_live_cluster
+from predrain.service.doctor import ceph as examined
+from predrain.service.live_cluster import make_live_cluster
 from predrain.service.settings import CephTable, ServiceTable, Settings
 from predrain.service.signing_key import (
     SigningKeyUnusable,
@@ -29,7 +29,7 @@ from predrain.service.signing_key import (
     find_signing_key,
     read_signing_key,
 )
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from tests.actions.made_channel import MonInMemory
 from tests.actions.made_keep import SIGNING_KEY
 from tests.actions.test_copies import whole_drain
@@ -148,7 +148,7 @@ def test_without_a_cluster_no_key_is_made(
     state: StateDir, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("CEPH_CONF", raising=False)
-    monkeypatch.setattr("predrain.service.live.ETC", tmp_path)
+    monkeypatch.setattr("predrain.service.live_cluster.ETC", tmp_path)
     store = SqliteStore(MEMORY)
     assert up._leading(Settings(service=ServiceTable(state=state.path)), store) is None
     assert not state.signing_key.exists()

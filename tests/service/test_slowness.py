@@ -15,7 +15,7 @@ from predrain.data.ids import HostName, OsdId
 from predrain.data.reading import LatencySummary
 from predrain.data.store.sqlite import SqliteStore
 from predrain.data.windows import Windows
-from predrain.service.slowness import READ_EVERY, SlowOsds
+from predrain.service.slow_osds import READ_EVERY, SlowOsds
 from tests.actions.made import wide_spec
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ from predrain.data.ids import DeviceId
 from predrain.data.outlook import Outlook, Reason, Status
 from predrain.models.explain import CODES, FACTS
 from predrain.service.fleet import Sight
-from predrain.service.tally import BACKGROUND, WITHOUT_SYMPTOM, silent, tally
+from predrain.service.fleet_counts import BACKGROUND, WITHOUT_SYMPTOM, silent, tally
 from tests.service.conftest import NOON, Place, Serve, shut, smart_reading, week_of
 from tests.service.lives import standing_sight
 from tests.service.test_drains import seated

@@ -23,9 +23,9 @@ from predrain.data.smart import Undecodable, decode
 from predrain.data.store.sqlite import SqliteStore
 from predrain.data.wire import DeadLetter, Poison
 from predrain.data.wire import decode as opened
-from predrain.service import logs
+from predrain.service import logging_setup as logs
 from predrain.service.cli import main
-from predrain.service.telling.mail import Mail
+from predrain.service.notifications.mail import Mail
 from tests.actions.made_keep import KeepInMemory
 from tests.service.conftest import NOON, Place, Serve, Site, envelope, shut, smart_reading, week_of
 from tests.service.telling.test_channels import Post, post_office

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from predrain.data.drain import DrainState as S
-from predrain.service.examining import ceph
-from predrain.service.examining.finding import Finding
-from predrain.service.examining.unclaimed import list_likely_ours
+from predrain.service.doctor import ceph
+from predrain.service.doctor.finding import Finding
+from predrain.service.doctor.unclaimed import list_likely_ours
 from predrain.service.settings import Settings
 from tests.actions.made import wide_spec
 from tests.actions.recordings import CLEAN

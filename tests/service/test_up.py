@@ -27,7 +27,7 @@ from predrain.models.bundle import DEFAULT
 from predrain.service.cli import main
 from predrain.service.cli.client import Answered, Client
 from predrain.service.settings import Settings
-from predrain.service.state import StateDir, StateInUse
+from predrain.service.state_directory import StateDir, StateInUse
 from predrain.service.tokens import TokenFileOpen, gather
 from tests.deadlines import idle_seconds
 from tests.service.conftest import INGEST_TOKEN, smart_reading

@@ -12,7 +12,7 @@ from predrain.data.log.port import Record, Topic
 from predrain.data.log.sqlite import SqliteLog
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.cli import main
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from tests.service.conftest import smart_reading
 
 PAGE = 4096

@@ -21,9 +21,9 @@ from predrain.data.outcome import Fate
 from predrain.data.outlook import Status
 from predrain.data.store import schema
 from predrain.data.store.sqlite import SqliteStore
+from predrain.service.notifications.notifier import silences_of
 from predrain.service.scoring.worker import GROUP
-from predrain.service.state import StateDir
-from predrain.service.telling.teller import silences_of
+from predrain.service.state_directory import StateDir
 from tests.conftest import ROOT
 from tests.service.conftest import NOON, Place, shut
 from tests.service.test_drains import ClusterClock, Seated, World, seated

@@ -10,8 +10,8 @@ import pytest
 from prometheus_client import generate_latest
 
 from predrain.models.drift import FamilyDrift, Shift
-from predrain.models.standing import Calibrated, Comparison, Standing
-from predrain.service.house import House
+from predrain.models.model_comparison import Calibrated, Comparison, Standing
+from predrain.service.application import House
 from predrain.service.rest.metrics import registry_of
 from predrain.service.scoring.watch import Cause, Health, concerns_of
 from tests.service.conftest import NOON, Place, shut

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from predrain.data.ids import HostName, OsdId
 from predrain.data.reading import LatencySummary
-from predrain.service.rest.felt import POINTS, felt
+from predrain.service.rest.client_latency import POINTS, felt
 
 SINCE = datetime(2026, 9, 1, tzinfo=UTC)
 WINDOW = LatencySummary(OsdId(7), HostName("stor-01"), SINCE, 60.0, 100, read_ms_p50=5.0, write_ms_p50=2.0)

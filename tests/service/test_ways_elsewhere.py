@@ -11,9 +11,9 @@ import pytest
 from predrain.actions.controller.forwarded_requests import Petition, Petitions, Wish, fulfilled
 from predrain.data.drain import DrainState, GivenUp, Insistence
 from predrain.data.store.port import AUDIT
-from predrain.service.draining import seals
-from predrain.service.draining.control import Control
-from predrain.service.draining.wishes import RefusedElsewhere
+from predrain.service.drains import plan_etags as seals
+from predrain.service.drains.control import Control
+from predrain.service.drains.drain_requests import RefusedElsewhere
 from tests.actions.made import a_drain
 from tests.actions.made_keep import KeepInMemory
 from tests.service.test_requests_elsewhere import CALLER, Company

@@ -17,7 +17,7 @@ from predrain.data.store.faults import StoreBusy
 from predrain.data.store.sqlite import SqliteStore
 from predrain.data.wire import DeadLetter, decode
 from predrain.features.state import DriveState
-from predrain.service.house import House
+from predrain.service.application import House
 from predrain.service.scoring.deadletters import replay, standing
 from tests.service.conftest import NOON, Place, SetClock, shut, smart_reading, week_of
 
@@ -106,8 +106,8 @@ def test_outlooks_do_not_depend_on_how_readings_were_batched(sizes: list[int], p
 
 
 def _scored(readings: list, sizes: list[int]) -> object:
-    from predrain.service.alerts import Announcements
     from predrain.service.fleet import Fleet
+    from predrain.service.outlook_announcements import Announcements
     from predrain.service.scoring.bundled import BundledForecaster
     from predrain.service.scoring.sender import Sender
     from predrain.service.scoring.worker import Worker

@@ -14,8 +14,8 @@ from predrain.actions.core.policy import Policy
 from predrain.actions.cost_benefit import HERE
 from predrain.models.calibrate import Thresholds
 from predrain.models.evaluate import Scores, Truth, read_scores, read_truth
+from predrain.service.cost_benefit import SIZE_BYTES, TB, replayed, sizes_of, worth_of_scores
 from predrain.service.settings import BadSettings, read_policy
-from predrain.service.worth import SIZE_BYTES, TB, replayed, sizes_of, worth_of_scores
 
 FIRST = date(2018, 5, 1)
 DAYS = 61

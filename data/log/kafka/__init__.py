@@ -13,9 +13,9 @@ from predrain.data.log.kafka.broker import (
     Security,
     TopicMissing,
 )
-from predrain.data.log.kafka.greeting import greet
 from predrain.data.log.kafka.lag import Lag, lag
 from predrain.data.log.kafka.log import KafkaLog
+from predrain.data.log.kafka.preflight_check import greet
 from predrain.data.log.kafka.topics import Shape, Standing, ensure_topics, list_topics
 
 __all__ = [

@@ -12,7 +12,7 @@ from kafka.protocol.consumer.offsets import OffsetSpec
 from kafka.structs import TopicPartition
 
 from predrain.data.log.kafka.broker import Broker, TopicMissing
-from predrain.data.log.kafka.greeting import greet
+from predrain.data.log.kafka.preflight_check import greet
 from predrain.data.log.kafka.topics import Administration
 from predrain.data.log.port import Topic
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from threading import Lock
 
 from predrain.data.log.kafka.broker import Broker
-from predrain.data.log.kafka.greeting import greet
-from predrain.data.log.kafka.hindsight import newest
-from predrain.data.log.kafka.pile import Pile
+from predrain.data.log.kafka.dead_letter_queue import Pile
+from predrain.data.log.kafka.preflight_check import greet
 from predrain.data.log.kafka.reader import Reader
+from predrain.data.log.kafka.tail_reader import newest
 from predrain.data.log.kafka.writer import Writer
 from predrain.data.log.port import Delivered, Record, Topic
 

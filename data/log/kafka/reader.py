@@ -15,7 +15,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from predrain.data.log.kafka.batches import AT_ONCE, bounded
 from predrain.data.log.kafka.broker import LONGEST_BATCH, Broker, BrokerAway, TopicMissing, making_none
-from predrain.data.log.kafka.greeting import greet
+from predrain.data.log.kafka.preflight_check import greet
 from predrain.data.log.port import Delivered
 
 STABLE = "<stable>"

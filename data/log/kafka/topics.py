@@ -10,7 +10,7 @@ from typing import Any
 from kafka import KafkaAdminClient, errors
 
 from predrain.data.log.kafka.broker import LONGEST_BATCH, Broker, BrokerAway, BrokerRefuses
-from predrain.data.log.kafka.greeting import greet
+from predrain.data.log.kafka.preflight_check import greet
 from predrain.data.log.port import Topic
 
 _WEEK_MS = 7 * 86_400_000

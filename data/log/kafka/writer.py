@@ -23,7 +23,7 @@ from predrain.data.log.kafka.broker import (
     making_none,
     said,
 )
-from predrain.data.log.kafka.greeting import greet
+from predrain.data.log.kafka.preflight_check import greet
 from predrain.data.log.port import Record, Topic
 
 ROOM = 32 << 20

@@ -7,8 +7,8 @@ from typing import Final
 from predrain.data.drain import DrainState
 from predrain.data.life_cycle import LifeState
 from predrain.data.outlook import Status
+from predrain.service.notifications.heat import HOT_C
 from predrain.service.rest.metrics.family import MOST, Family
-from predrain.service.telling.heat import HOT_C
 
 _HOSTS = f"hosts, {MOST} at the most"
 _CHANNELS = "channels that are set, 3 at the most"

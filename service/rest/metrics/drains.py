@@ -10,7 +10,7 @@ from prometheus_client.core import Metric
 
 from predrain.actions.cluster.view import ClusterView
 from predrain.data.drain import Drain, DrainState
-from predrain.service.draining.timeline import RUNNING, sample
+from predrain.service.drains.timeline import RUNNING, sample
 from predrain.service.fleet import OVER, Sight
 from predrain.service.rest.metrics import catalogue as c
 

@@ -14,10 +14,10 @@ from predrain.data.life_cycle import LifeState
 from predrain.data.outlook import Status
 from predrain.data.reading import Smart, Unreadable
 from predrain.service.fleet import Sight
+from predrain.service.fleet_counts import UNHEARD, tally
+from predrain.service.notifications.heat import is_hot
 from predrain.service.rest.metrics import catalogue as c
 from predrain.service.rest.metrics.family import MOST, OTHER
-from predrain.service.tally import UNHEARD, tally
-from predrain.service.telling.heat import is_hot
 
 
 @dataclass(slots=True)

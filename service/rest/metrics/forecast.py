@@ -11,7 +11,7 @@ from datetime import datetime
 from prometheus_client.core import Metric
 
 from predrain.data.outlook import Status
-from predrain.service.house import House
+from predrain.service.application import House
 from predrain.service.rest.metrics import catalogue as c
 from predrain.service.rest.metrics.family import OTHER, Family
 from predrain.service.rest.metrics.process import Process

@@ -11,10 +11,10 @@ from prometheus_client.core import Metric
 
 from predrain.data.clock import Clock
 from predrain.data.store.port import Store
-from predrain.service.parts import Parts
+from predrain.service.notifications.channel import Deliveries
 from predrain.service.rest.metrics import catalogue as c
-from predrain.service.scoring.lineup import Lineup
-from predrain.service.telling.channel import Deliveries
+from predrain.service.roles import Parts
+from predrain.service.scoring.deployed_models import Lineup
 
 PARTS = ("worker", "latency", "controller", "retention", "watch", "bundle", "scorebook", "telling")
 COUNTED = {

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from predrain.data.refusal import Refusal
-from predrain.service.house import House
+from predrain.service.application import House
 from predrain.service.rest.metrics import catalogue as c
 from predrain.service.rest.metrics.drains import drains
 from predrain.service.rest.metrics.fleet import fleet

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.live import LiveCluster
 from predrain.actions.cluster.rados import Rados
 from predrain.actions.cluster.senses import Senses

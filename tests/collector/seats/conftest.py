@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.collector.seats import KernelErrors
+from predrain.collector.osd_devices import KernelErrors
 from tests.collector.seats.fake_host import FakeHost
 from tests.collector.seats.fake_log import Log
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.collector.seats import KernelErrors
-from predrain.collector.seats.kmsg import Kmsg
-from predrain.collector.seats.loglines import Kind, logged
-from predrain.collector.seats.tally import Tally
+from predrain.collector.osd_devices import KernelErrors
+from predrain.collector.osd_devices.kmsg import Kmsg
+from predrain.collector.osd_devices.loglines import Kind, logged
+from predrain.collector.osd_devices.tally import Tally
 from tests.collector.seats.fake_host import FakeHost
 from tests.collector.seats.fake_log import Log
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.collector.seats import KernelErrors, journal
+from predrain.collector.osd_devices import KernelErrors, journal
 
 SAYS = """\
 import json, sys, time

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.collector.seats import seat_map
+from predrain.collector.osd_devices import seat_map
 from predrain.data.ids import OsdId
 from predrain.data.reading import Role, Seat
 from tests.collector.seats.fake_host import FakeHost

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.collector.seats import seat_map
+from predrain.collector.osd_devices import seat_map
 from predrain.data.ids import OsdId
 from predrain.data.reading import Role, Seat
 from tests.collector.seats.fake_host import FakeHost

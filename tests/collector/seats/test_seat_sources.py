@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from predrain.collector.seats import seat_map
+from predrain.collector.osd_devices import seat_map
 from predrain.data.ids import OsdId
 from predrain.data.reading import Role
 from tests.collector.seats.fake_host import FakeHost

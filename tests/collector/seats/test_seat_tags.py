@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from predrain.collector.seats import VolumeTags, seat_map
-from predrain.collector.seats.volumes import ASKED, LVS
+from predrain.collector.osd_devices import VolumeTags, seat_map
+from predrain.collector.osd_devices.volumes import ASKED, LVS
 from predrain.data.ids import OsdId
 from predrain.data.reading import Role
 from tests.collector.seats.fake_host import FakeHost
@@ -97,7 +97,7 @@ def test_a_refusal_of_sudo_is_told_with_the_cure_and_not_provoked_again(lvs: Lvs
 def test_an_lvm_that_hangs_costs_its_deadline_and_is_not_doubled(
     lvs: Lvs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("predrain.collector.seats.volumes.SECONDS", 0.3)
+    monkeypatch.setattr("predrain.collector.osd_devices.volumes.SECONDS", 0.3)
     lvs.answer("exec sleep 1000")
     tags = VolumeTags(None, str(lvs.program))
     assert tags.told(DOUBT) is None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.collector.seats import Patience, seat_map
+from predrain.collector.osd_devices import Patience, seat_map
 from predrain.data.reading import Role
 from tests.collector.seats.fake_host import FakeHost
 from tests.collector.seats.told import data, disks

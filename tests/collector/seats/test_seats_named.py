@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.collector.seats import named_disks, seat_map
+from predrain.collector.osd_devices import named_disks, seat_map
 from predrain.data.ids import OsdId
 from tests.collector.latency.fake_osd import FakeOsd, garbage
 from tests.collector.seats.fake_host import FakeHost

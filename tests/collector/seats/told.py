@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from predrain.collector.seats import SeatMap
+from predrain.collector.osd_devices import SeatMap
 from predrain.data.ids import OsdId
 from predrain.data.reading import Role, Seat
 

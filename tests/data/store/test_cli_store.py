@@ -13,7 +13,7 @@ from predrain.data.store import schema
 from predrain.data.store.opening import open_store
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.cli import main
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from tests.data.store import written
 from tests.system.postgres.server import Server
 

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from predrain.service.connections import bounded
-from predrain.service.listening import Server, bind, url_of
+from predrain.service.http_server import Server, bind, url_of
 from predrain.service.rest.admission import Admission
 from predrain.service.settings import ServiceTable
 from predrain.service.tables.access import AccessTable
@@ -385,7 +385,7 @@ def test_beyond_a_proxy_reading_needs_a_token_though_we_listen_on_loopback(
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "predrain.example.org"])
 def test_beyond_loopback_without_tls_it_does_not_start_and_says_what_to_set(host: str) -> None:
-    from predrain.service.listening import InTheClear
+    from predrain.service.http_server import InTheClear
 
     with pytest.raises(InTheClear, match="set tls_certificate and tls_key"):
         bind(ServiceTable(host=host, port=0))

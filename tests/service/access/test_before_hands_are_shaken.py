@@ -23,7 +23,7 @@ from pathlib import Path
 resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files}))
 from predrain.data.clock import SystemClock
 from predrain.service import connections
-from predrain.service.listening import Answering, bind, url_of
+from predrain.service.http_server import Answering, bind, url_of
 from predrain.service.settings import ServiceTable
 
 connections.SHAKE_SECONDS = {seconds}

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from predrain.service.access.audit import AUDIT, NOBODY
-from predrain.service.house import House
-from predrain.service.listening import Server, bind, url_of
+from predrain.service.application import House
+from predrain.service.http_server import Server, bind, url_of
 from predrain.service.rest.forwarding import Forwarding, is_forwarded
 from predrain.service.settings import ServiceTable
 from predrain.service.tokens import gather

@@ -12,7 +12,7 @@ import pytest
 from predrain.data.ids import HostName
 from predrain.data.reading import LatencyBatch
 from predrain.data.store.port import AUDIT
-from predrain.service import collecting
+from predrain.service import collector_process as collecting
 from predrain.service.access.audit import NOBODY
 from predrain.service.access.book import Book, Kind
 from predrain.service.cli import main

@@ -20,7 +20,7 @@ from predrain.data.store.sqlite import SqliteStore
 from predrain.service.access.acts import BLANK, canonical_body, canonical_json, canonical_request
 from predrain.service.access.book import Book, Kind
 from predrain.service.cli import main
-from predrain.service.examining import here
+from predrain.service.doctor import here
 from predrain.service.settings import ServiceTable, Settings
 from predrain.service.tokens import Scope
 from tests.service.conftest import Place, Site

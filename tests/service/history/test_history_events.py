@@ -14,13 +14,13 @@ from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeS
 from predrain.data.outcome import Fate, Outcome
 from predrain.data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.alerts import Alert, Why, tell_alert
 from predrain.service.history import query
 from predrain.service.history.event import CurrentPlaces, HistoryEvent
 from predrain.service.history.events import make_event
 from predrain.service.history.kinds import HistoryGroup, HistoryKind, group_of
 from predrain.service.history.query import HistoryCursor, HistoryPage, HistoryQuery, read_history
 from predrain.service.history.sentences import describe_event, link_event
+from predrain.service.outlook_announcements import Alert, Why, tell_alert
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -11,11 +11,11 @@ import pytest
 
 from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.data.ids import OsdId
-from predrain.service.alerts import Announcements
 from predrain.service.cli import main
 from predrain.service.cli.events import BadTime, read_time
 from predrain.service.history.event import CurrentPlaces
 from predrain.service.history.query import HistoryQuery, read_history
+from predrain.service.outlook_announcements import Announcements
 from tests.service.conftest import NOON, Place, Serve, Site, shut, week_of
 from tests.service.test_disk_lives import OLD, replace_disk
 from tests.service.test_drains import Seated, World, proposed, site, wish, world  # noqa: F401

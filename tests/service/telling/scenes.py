@@ -14,7 +14,7 @@ from predrain.data.outlook import Outlook, Reason, Status
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
 from predrain.service.fleet import Sight
 from predrain.service.lifecycle.book import LifeBook
-from predrain.service.telling.cause import Scene, Worry
+from predrain.service.notifications.cause import Scene, Worry
 from tests.service.lives import hearing_book, standing_sight
 
 NOW = datetime(2026, 11, 21, 3, 14, tzinfo=UTC)

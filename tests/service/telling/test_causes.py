@@ -14,10 +14,10 @@ from predrain.data.ids import HostName, OsdId
 from predrain.data.outlook import Reason, Status
 from predrain.data.reading import Unreadable
 from predrain.data.unreadable import UnreadableCause
-from predrain.service.telling import causes
-from predrain.service.telling.cause import CLUSTER_KEYS, Severity, Worry
-from predrain.service.telling.disks import doing
-from predrain.service.telling.silence import Silence
+from predrain.service.notifications import causes
+from predrain.service.notifications.cause import CLUSTER_KEYS, Severity, Worry
+from predrain.service.notifications.disks import doing
+from predrain.service.notifications.silence import Silence
 from tests.actions.made import calm_view, changed_osd, wide_spec
 from tests.service.telling.scenes import NOW, Fleet, device
 

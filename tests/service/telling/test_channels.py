@@ -23,15 +23,15 @@ import trustme
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope
 
-from predrain.service.telling import causes
-from predrain.service.telling.cause import Cause, Point, Severity
-from predrain.service.telling.channel import NotTold
-from predrain.service.telling.daily import Daily
-from predrain.service.telling.digest import Hour
-from predrain.service.telling.ledger import Message
-from predrain.service.telling.mail import Mail
-from predrain.service.telling.teller import Teller
-from predrain.service.telling.webhook import Webhook
+from predrain.service.notifications import causes
+from predrain.service.notifications.cause import Cause, Point, Severity
+from predrain.service.notifications.channel import NotTold
+from predrain.service.notifications.daily import Daily
+from predrain.service.notifications.digest import Hour
+from predrain.service.notifications.mail import Mail
+from predrain.service.notifications.notification_log import Message
+from predrain.service.notifications.notifier import Teller
+from predrain.service.notifications.webhook import Webhook
 from tests.service.telling.scenes import NOW, Fleet, device
 from tests.service.telling.test_teller import Kept, live
 
@@ -317,7 +317,7 @@ def test_no_webhook_leads_to_a_cloud_s_credentials_even_where_inside_is_allowed(
 
 
 def test_a_receiver_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("predrain.service.telling.webhook.DEADLINE_SECONDS", 0.2)
+    monkeypatch.setattr("predrain.service.notifications.webhook.DEADLINE_SECONDS", 0.2)
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
@@ -326,7 +326,7 @@ def test_a_receiver_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyP
 
 
 def test_a_receiver_that_answers_byte_by_byte_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("predrain.service.telling.webhook.DEADLINE_SECONDS", 0.4)
+    monkeypatch.setattr("predrain.service.notifications.webhook.DEADLINE_SECONDS", 0.4)
     cut = socket.socket.shutdown
 
     def cut_and_linger(connection: socket.socket, how: int) -> None:

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.data.reading import Unreadable
-from predrain.service.telling.cause import Cause, Point, Severity
-from predrain.service.telling.channel import NotTold
-from predrain.service.telling.daily import Daily
-from predrain.service.telling.digest import Digest, Hour
-from predrain.service.telling.silence import Silence
-from predrain.service.telling.teller import Teller
+from predrain.service.notifications.cause import Cause, Point, Severity
+from predrain.service.notifications.channel import NotTold
+from predrain.service.notifications.daily import Daily
+from predrain.service.notifications.digest import Digest, Hour
+from predrain.service.notifications.notifier import Teller
+from predrain.service.notifications.silence import Silence
 from tests.service.telling.scenes import NOW, Fleet, device, host_of
 from tests.service.telling.test_channels import Post, a_mail, post_office
 from tests.service.telling.test_teller import Kept, live

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.ids import HostName
 from predrain.data.reading import Reading, Smart
-from predrain.service.telling.cause import Cause, Scene, Severity
-from predrain.service.telling.heat import HOT_C, hot_disks
+from predrain.service.notifications.cause import Cause, Scene, Severity
+from predrain.service.notifications.heat import HOT_C, hot_disks
 from tests.actions.made import wide_spec
 from tests.service.telling.scenes import NOW, Fleet, device
 

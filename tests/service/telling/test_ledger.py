@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.data.outlook import Status
-from predrain.service.telling import causes
-from predrain.service.telling.cause import Cause, Point, Severity
-from predrain.service.telling.ledger import AGAIN, CALM, GATHER, Ledger, Message
-from predrain.service.telling.silence import Silence
+from predrain.service.notifications import causes
+from predrain.service.notifications.cause import Cause, Point, Severity
+from predrain.service.notifications.notification_log import AGAIN, CALM, GATHER, Ledger, Message
+from predrain.service.notifications.silence import Silence
 from tests.service.telling.scenes import NOW, Fleet, device, host_of
 
 MINUTE = timedelta(minutes=1)

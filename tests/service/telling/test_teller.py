@@ -10,11 +10,11 @@ import pytest
 
 from predrain.data.outlook import Reason
 from predrain.data.reading import Unreadable
-from predrain.service.telling.cause import Severity
-from predrain.service.telling.channel import NotTold
-from predrain.service.telling.ledger import Message
-from predrain.service.telling.silence import Silence
-from predrain.service.telling.teller import Teller, lift, silence, silences_of
+from predrain.service.notifications.cause import Severity
+from predrain.service.notifications.channel import NotTold
+from predrain.service.notifications.notification_log import Message
+from predrain.service.notifications.notifier import Teller, lift, silence, silences_of
+from predrain.service.notifications.silence import Silence
 from tests.service.telling.scenes import NOW, Fleet, device, host_of
 
 MINUTE = timedelta(minutes=1)

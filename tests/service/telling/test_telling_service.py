@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from predrain.data.clock import SystemClock
+from predrain.service.application import House
 from predrain.service.cli import main
-from predrain.service.house import House
 from predrain.service.scoring.watch import Cause as Doubt
 from predrain.service.scoring.watch import Concern, Health
 from predrain.service.settings import Settings, load

@@ -18,7 +18,7 @@ from random import Random
 
 sys.path.insert(0, str(Path.cwd()))
 
-from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.core.policy import Policy
 from predrain.collector.delivery import Spool
 from predrain.data.drain import DrainState
@@ -28,13 +28,13 @@ from predrain.data.reading import LatencySummary
 from predrain.data.scorebook import Scorebook
 from predrain.data.store.sqlite import SqliteStore
 from predrain.models.bundle import DEFAULT
-from predrain.models.shelf import Shelf
+from predrain.models.bundle_store import Shelf
 from predrain.service.access.book import Book, Kind
-from predrain.service.house import House, Ports
-from predrain.service.live import Live
+from predrain.service.application import House, Ports
+from predrain.service.live_cluster import Live
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.settings import ServiceTable, Settings
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.tokens import Scope, gather
 from tests.actions.made_channel import MonInMemory
 from tests.actions.made_keep import LeaseInHand

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.signed_keys import SignedKeys, compute_digest
 from predrain.collector.delivery import Spool
 from predrain.data.drain import DrainState
@@ -22,11 +22,11 @@ from predrain.data.reading import LatencyBatch, Reading
 from predrain.data.store.sqlite import SqliteStore
 from predrain.data.wire import decode
 from predrain.models.bundle import Bundle
-from predrain.models.shelf import Shelf
+from predrain.models.bundle_store import Shelf
 from predrain.service.access.book import Book, Kind
-from predrain.service.house import House, Ports
-from predrain.service.live import Live
-from predrain.service.state import StateDir
+from predrain.service.application import House, Ports
+from predrain.service.live_cluster import Live
+from predrain.service.state_directory import StateDir
 from predrain.service.tokens import Scope
 from tests.actions.made_channel import MonInMemory
 from tests.actions.made_keep import SIGNING_KEY, LeaseInHand

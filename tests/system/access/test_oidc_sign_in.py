@@ -21,13 +21,13 @@ from predrain.data.log.sqlite import SqliteLog
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.access.audit import NOBODY
 from predrain.service.access.oidc import ProviderAway, local
-from predrain.service.examining import away
-from predrain.service.house import House, Ports
-from predrain.service.listening import Server, bind
+from predrain.service.application import House, Ports
+from predrain.service.doctor import away
+from predrain.service.http_server import Server, bind
 from predrain.service.rest import recording
 from predrain.service.rest.guarding import WORD_HEADER
 from predrain.service.settings import BadSettings, ServiceTable, Settings, load
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.tables.access import OidcTable
 from predrain.service.tokens import gather
 from tests.deadlines import idle_seconds

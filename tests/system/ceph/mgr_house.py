@@ -17,12 +17,12 @@ from predrain.data.ids import DeviceId
 from predrain.data.log.sqlite import SqliteLog
 from predrain.data.outlook import Outlook, Reason, Status
 from predrain.data.store.sqlite import SqliteStore
+from predrain.service.application import House, Ports
 from predrain.service.changes import Kind
-from predrain.service.house import House, Ports
-from predrain.service.listening import Server, bind, url_of
-from predrain.service.live import Live
+from predrain.service.http_server import Server, bind, url_of
+from predrain.service.live_cluster import Live
 from predrain.service.settings import ServiceTable, Settings
-from predrain.service.state import StateDir
+from predrain.service.state_directory import StateDir
 from predrain.service.tokens import gather
 
 

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.lease import RadosLease
 from predrain.actions.cluster.live import LiveCluster
 from predrain.actions.cluster.port import Answer, Command

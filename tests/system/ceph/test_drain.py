@@ -25,9 +25,9 @@ from predrain.data.ids import DeviceId, HostName
 from predrain.data.log.sqlite import SqliteLog
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.draining.seals import seal
-from predrain.service.house import House, Ports
-from predrain.service.live import make_live_cluster
+from predrain.service.application import House, Ports
+from predrain.service.drains.plan_etags import seal
+from predrain.service.live_cluster import make_live_cluster
 from predrain.service.settings import CephTable, ServiceTable, Settings
 from predrain.service.up import forecaster_of
 from tests.actions.made_keep import SIGNING_KEY

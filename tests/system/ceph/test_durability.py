@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.lease import RadosLease
 from predrain.actions.cluster.rados import Rados
 from predrain.service.process_identity import has_ended, name_this_process

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.lease_owner import parse_owner
 from predrain.actions.cluster.signed_keys import SignedKeys
 from predrain.actions.controller.forwarded_requests import ANSWERS, REQUESTS

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from predrain.actions.cluster.config_key_store import PIECE_BYTES, ConfigKeys
 from predrain.actions.cluster.dumps.questions import PG_BRIEF, QUESTIONS, running_scheduler, whole_rows
-from predrain.actions.cluster.keep import PIECE_BYTES, ConfigKeys
 from predrain.actions.cluster.lease import RadosLease
 from predrain.actions.cluster.live import LiveCluster, words
 from predrain.actions.cluster.port import (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.signed_keys import SignedKeys
 from predrain.actions.cluster.view import PROPOSE_INTERVAL, ClusterView
 from predrain.actions.controller.controller import Controller

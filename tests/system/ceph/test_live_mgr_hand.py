@@ -28,7 +28,7 @@ from predrain.actions.core.claimed_settings import found, key_of, same, value_of
 from predrain.actions.core.policy import Policy
 from predrain.data.clock import SystemClock
 from predrain.data.ids import OsdId
-from predrain.service.draining.hand import Hand, HandCluster
+from predrain.service.drains.mgr_executor import Hand, HandCluster
 from tests.deadlines import idle_seconds
 from tests.system.ceph.mgr_driver import Mgr, calm, the_mgr  # noqa: F401
 from tests.system.ceph.mgr_house import MgrHouse

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.keep import ConfigKeys
+from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.live import LiveCluster
 from predrain.actions.cluster.port import DeviceLight, PublishLife
 from predrain.actions.cluster.rados import Rados

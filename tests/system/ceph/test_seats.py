@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from predrain.actions.cluster.dumps.devices import osd_metadata
-from predrain.collector.seats import KernelErrors
+from predrain.collector.osd_devices import KernelErrors
 from predrain.data.ids import OsdId
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster
@@ -29,7 +29,7 @@ exec "$@"
 """
 LOOK = """import json, sys
 from pathlib import Path
-from predrain.collector.seats import seat_map
+from predrain.collector.osd_devices import seat_map
 root, *devices = sys.argv[1:]
 found = seat_map(Path(root), metadata=sys.stdin.buffer.read() or None)
 print(json.dumps({

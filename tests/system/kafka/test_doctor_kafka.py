@@ -13,8 +13,8 @@ from predrain.data.log.port import Record, Topic
 from predrain.data.refusal import Refusal
 from predrain.service.cli.options import Where
 from predrain.service.cli.topics import create
-from predrain.service.examining.away import kafka
-from predrain.service.examining.finding import Finding
+from predrain.service.doctor.away import kafka
+from predrain.service.doctor.finding import Finding
 from predrain.service.settings import load
 from tests.system.kafka.broker import PASSWORD, USER, free_ports
 from tests.system.kafka.broker import Broker as Process

@@ -28,16 +28,16 @@ from predrain.data.clock import SystemClock
 from predrain.data.log.kafka import Broker, BrokerRefuses, KafkaLog, Shape, ensure_topics
 from predrain.data.log.port import LogFull, Record, Topic
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.examining.away import kafka as examined
-from predrain.service.house import House, Ports
-from predrain.service.latencies import GROUP as LATENCY
-from predrain.service.parts import CONTROLLING, SERVING
+from predrain.service.application import House, Ports
+from predrain.service.doctor.away import kafka as examined
+from predrain.service.latency_ingest import GROUP as LATENCY
+from predrain.service.roles import CONTROLLING, SERVING
 from predrain.service.scoring.deadletters import REPLAYING, replay, standing
-from predrain.service.scoring.lineup import Lineup
+from predrain.service.scoring.deployed_models import Lineup
 from predrain.service.scoring.worker import GROUP as WORKER
 from predrain.service.settings import load
 from predrain.service.up import forecaster_of
-from predrain.service.working import Working
+from predrain.service.worker_process import Working
 from tests.deadlines import idle_seconds
 from tests.docs.pages import DOCS, blocks
 from tests.system.kafka import jars

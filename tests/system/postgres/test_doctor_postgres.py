@@ -10,10 +10,10 @@ import pytest
 from predrain.data.clock import SystemClock
 from predrain.data.store import schema
 from predrain.data.store.postgres import migrated
-from predrain.service.examining import examination
-from predrain.service.examining.away import postgresql
-from predrain.service.examining.examination import examine
-from predrain.service.examining.finding import Finding
+from predrain.service.doctor import examination
+from predrain.service.doctor.away import postgresql
+from predrain.service.doctor.examination import examine
+from predrain.service.doctor.finding import Finding
 from predrain.service.settings import load
 from tests.system.postgres.server import Server
 

@@ -20,7 +20,8 @@ from predrain.data.ids import HostName
 from predrain.data.importing import backblaze
 from predrain.data.log.port import Topic
 from predrain.data.reading import Reading
-from predrain.data.store import patience, postgres
+from predrain.data.store import postgres
+from predrain.data.store import timeouts as patience
 from predrain.data.store.faults import StoreAway
 from predrain.data.store.postgres import PostgresStore, migrated
 from predrain.data.wire import decode

@@ -12,7 +12,7 @@ import pytest
 from predrain.actions.core.policy import Policy
 from predrain.data.log.memory import MemoryLog
 from predrain.data.store.postgres import PostgresStore
-from predrain.service.house import House, Ports
+from predrain.service.application import House, Ports
 from predrain.service.rest.once import Answers
 from predrain.service.rest.problems import Problem
 from predrain.service.settings import ServiceTable, Settings

@@ -16,10 +16,11 @@ from sqlalchemy import Connection, text
 
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
-from predrain.data.store import patience, postgres
+from predrain.data.store import postgres
+from predrain.data.store import timeouts as patience
 from predrain.data.store.faults import StoreAway, StoreBusy, StoreDenied
 from predrain.data.store.postgres import PostgresDatabase, PostgresStore, migrated
-from predrain.service.loops import Loops
+from predrain.service.periodic_threads import Loops
 from tests.deadlines import idle_seconds
 from tests.processes import freeze_process, thaw_process
 from tests.system.postgres.server import Server
@@ -148,7 +149,7 @@ def test_a_password_that_changed_is_told_at_the_next_connection_and_taken_when_i
 def test_a_loop_tells_once_that_its_server_stands_still_and_goes_on_by_itself(
     server: Server, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("predrain.service.loops.FAULT_SECONDS", 0.1)
+    monkeypatch.setattr("predrain.service.periodic_threads.FAULT_SECONDS", 0.1)
     loops, kept = Loops(lambda: None), 0
     with closing(PostgresStore(url)) as store, structlog.testing.capture_logs() as told:
 

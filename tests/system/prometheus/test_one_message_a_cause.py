@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from predrain.data.reading import Unreadable
-from predrain.service.telling import causes
+from predrain.service.notifications import causes
 from tests.deadlines import idle_seconds
 from tests.service.telling.scenes import NOW, Fleet, device, host_of
 from tests.system.prometheus.server import DEPLOY, program

@@ -17,8 +17,9 @@ from predrain.actions.cluster.view import ClusterView
 from predrain.actions.simulator import SimulatedCluster
 from predrain.actions.simulator.worlds import world
 from predrain.data.ids import DeviceId, OsdId
-from predrain.service import turning, up
-from predrain.service.live import Live
+from predrain.service import scheduler as turning
+from predrain.service import up
+from predrain.service.live_cluster import Live
 from predrain.service.settings import load
 
 LOOK_SECONDS = 0.1

@@ -25,9 +25,9 @@ from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
 from predrain.data.log.port import Topic
 from predrain.data.reading import Reading
 from predrain.data.store.postgres import PostgresStore
-from predrain.service.house import House, Ports
-from predrain.service.live import Live
-from predrain.service.parts import CONTROLLING
+from predrain.service.application import House, Ports
+from predrain.service.live_cluster import Live
+from predrain.service.roles import CONTROLLING
 from predrain.service.scoring.sender import Sender
 from predrain.service.settings import Settings
 from tests.deadlines import idle_seconds

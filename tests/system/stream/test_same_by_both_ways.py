@@ -18,7 +18,7 @@ from predrain.data.importing import backblaze, smartctl
 from predrain.data.log.sqlite import SqliteLog
 from predrain.data.reading import Reading, Unreadable
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.house import House, Ports
+from predrain.service.application import House, Ports
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.settings import Settings
 from tests.system.kafka.broker import Broker as KafkaServer

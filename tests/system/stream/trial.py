@@ -21,8 +21,8 @@ from predrain.data.log.port import Log, Record, Topic
 from predrain.data.reading import Reading
 from predrain.data.store.port import Store
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.alerts import Announcements
 from predrain.service.fleet import Fleet
+from predrain.service.outlook_announcements import Announcements
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.scoring.sender import Sender
 from predrain.service.scoring.worker import Worker

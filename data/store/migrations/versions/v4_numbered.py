@@ -1,4 +1,4 @@
-"""The number of the transaction that wrote a row, where others follow what is new (data.store.news); notes."""
+"""The number of the transaction that wrote a row, where others follow what is new (data.store.change_feed); notes."""
 
 from __future__ import annotations
 

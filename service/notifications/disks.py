@@ -1,0 +1,258 @@
+"""Causes made of disks whose severity is warning or bad: alike ones are one cause, the others one a host.
+
+A firmware or a hot rack makes many disks sick at once and for one reason. Told disk by disk, that is a storm in which
+nobody sees the reason; so what is alike is put together first, by model and reason, then by rack and reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import quote
+
+from predrain.actions.core.messages import WORDS, describe_lost, describe_state
+from predrain.actions.core.policy import Mode
+from predrain.actions.guards import AUTOMATIC
+from predrain.data.drain import Drain, DrainState, Intent
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.outlook import Outlook, Status
+from predrain.data.reading import Smart
+from predrain.service.notifications.cause import Cause, Point, Scene, Severity
+from predrain.service.probability_text import percent, sure
+
+HEARD = timedelta(days=7)
+"""A disk that was not read for longer is gone, with its host or without."""
+LATELY = timedelta(days=1)
+MANY = 10
+"""More alike disks than these are one cause, whenever each turned."""
+SHARE_OF_MODEL = 0.01
+"""More than MANY, and than this share of a model, that turned within a day are one cause whatever their reasons."""
+MOSTLY, TIMES = 0.9, 5
+"""A firmware is named that nearly all of the sick have, and with which disks are so much likelier sick."""
+MANY_IN_A_RACK = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Sick:
+    """A disk whose severity is warning or bad."""
+
+    device: DeviceId
+    severity: Status
+    turned: Outlook
+    """The outlook with which it came to be so ill."""
+    host: HostName
+    rack: str | None
+    model: str
+    firmware: str | None
+    osds: tuple[OsdId, ...]
+    drain: Drain | None
+
+    @property
+    def reason(self) -> str:
+        """The code of what speaks most against it."""
+        return self.turned.reasons[0].code if self.turned.reasons else self.turned.source
+
+    @property
+    def order(self) -> tuple[bool, float, DeviceId]:
+        """The worst first."""
+        p = self.turned.p_fail_30d
+        return self.severity is not Status.BAD, -(1.0 if p is None else p), self.device
+
+
+def sick_disks(scene: Scene) -> Iterator[Cause]:
+    """One cause a model that sickens fast, one a model and reason, one a rack and reason, one a host."""
+
+    def alike(group: list[Sick]) -> bool:
+        lately = sum(scene.now - one.turned.as_of <= LATELY for one in group)
+        return len(_hosts(group)) > 1 and (len(group) > MANY or lately > scene.policy.suspicion_min)
+
+    def of_one_rack(group: list[Sick]) -> bool:
+        return group[0].rack is not None and len(_hosts(group)) > 1 and len(group) >= MANY_IN_A_RACK
+
+    def storming(group: list[Sick]) -> bool:
+        alike = fleet[group[0].model].total()
+        return len(_hosts(group)) > 1 and len(group) > max(MANY, SHARE_OF_MODEL * alike)
+
+    fleet = _fleet(scene)
+    found = sorted(_sick(scene), key=lambda one: one.order)
+    lately = [one for one in found if scene.now - one.turned.as_of <= LATELY]
+    storms, _ = _parted(lately, lambda one: one.model, storming)
+    stormy = {one.device for group in storms for one in group}
+    left = [one for one in found if one.device not in stormy]
+    models, left = _parted(left, lambda one: (one.model, one.reason), alike)
+    racks, left = _parted(left, lambda one: (one.rack, one.reason), of_one_rack)
+    hosts, _ = _parted(left, lambda one: one.host, lambda _: True)
+    yield from (_of_model(group, scene, group[0].model, fleet[group[0].model]) for group in storms)
+    for group in models:
+        yield _of_model(group, scene, f"{group[0].model}:{group[0].reason}", fleet[group[0].model])
+    yield from (_of_rack(group, scene) for group in racks)
+    yield from (_of_host(group, scene) for group in hosts)
+
+
+def doing(drain: Drain | None, mode: Mode) -> str:
+    """What predrain does about a disk, a sentence; empty when it does nothing."""
+    if drain is None:
+        return ""
+    words = WORDS[drain.intent]
+    name, filled = f"{words.noun.capitalize()} {drain.id}", drain.intent is Intent.FILL
+    match drain.state:
+        case DrainState.PROPOSED if mode is not Mode.ACT or drain.asked_by != AUTOMATIC:
+            return f"{name} waits for your approval."
+        case DrainState.PROPOSED | DrainState.APPROVED | DrainState.PREPARING if drain.held_by:
+            return f"{name} waits: {drain.held_by[0]}"
+        case DrainState.PROPOSED | DrainState.APPROVED | DrainState.PREPARING:
+            return f"{name} is about to begin."
+        case DrainState.DRAINING if drain.held_by:
+            return f"{name} stands still. {drain.held_by[0]}"
+        case DrainState.DRAINING | DrainState.DRAINED if drain.intent is Intent.QUARANTINE:
+            return f"{name} stands: other OSDs lead {drain.progress.moved_pgs} of {drain.progress.planned_pgs} PGs."
+        case DrainState.DRAINING | DrainState.DRAINED:
+            where = "here" if filled else "away"
+            lost = f"; {describe_lost(drain.progress.lost_pgs)}" if drain.progress.lost_pgs else ""
+            return f"{name} runs: {drain.progress.moved_pgs} of {drain.progress.planned_pgs} PGs are {where}{lost}."
+        case DrainState.HOLDING:
+            return f"{name} holds: {drain.held_by[0] if drain.held_by else 'no reason is known.'}"
+        case DrainState.PAUSED:
+            return f"{name} was paused by a person."
+        case DrainState.FAILED:
+            return f"{name} failed: {drain.ended_why}"
+        case DrainState.CANCELLING | DrainState.CANCELLED:
+            return f"{name} is {describe_state(drain.state, drain.intent)}."
+        case DrainState.VERIFIED | DrainState.HANDED_OVER:
+            return f"{name} is done: the disk is {'filled' if filled else 'empty'}."
+
+
+def _sick(scene: Scene) -> Iterator[Sick]:
+    """Disks that live and are ill; of an empty one another cause tells that it can be swapped."""
+    sight, osds, drains = scene.sight, scene.sight.osds_of(), scene.sight.drain_of()
+    for device, life in sight.lives.items():
+        reading, newest, severity = sight.readings.get(device), sight.outlooks.get(device), life.severity
+        if (severity is not Status.WARNING and severity is not Status.BAD) or not life.holds_data:
+            continue
+        if reading is None or newest is None:
+            continue
+        mine, told = osds.get(device, ()), scene.told.get(device)
+        turned = told if told is not None and told.severity is severity else newest
+        drain = next((drains[osd] for osd in mine if osd in drains and drains[osd].device == device), None)
+        seat = sight.view.osds[mine[0]] if sight.view and mine else None
+        identity = reading.seen.identity if isinstance(reading.seen, Smart) else None
+        model = (identity.model if identity else None) or (seat.model if seat else None) or "unknown model"
+        yield Sick(
+            device, severity, turned, reading.host, seat.rack if seat else None, model,
+            identity.firmware if identity else None, mine, drain,
+        )  # fmt: skip
+
+
+def _parted(
+    sick: Iterable[Sick], key: Callable[[Sick], object], together: Callable[[list[Sick]], bool]
+) -> tuple[list[list[Sick]], list[Sick]]:
+    """Groups of one key that belong `together`, and the disks of the others."""
+    groups: dict[object, list[Sick]] = defaultdict(list)
+    for one in sick:
+        groups[key(one)].append(one)
+    kept = [group for group in groups.values() if together(group)]
+    return kept, [one for group in groups.values() if not together(group) for one in group]
+
+
+def _of_model(group: list[Sick], scene: Scene, key: str, alike: Counter[str | None]) -> Cause:
+    """alike: how many disks of the model have each firmware."""
+    model, all_ = group[0].model, alike.total()
+    title = (
+        f"{len(group)} of {all_} disks of model {model} on {len(_hosts(group))} hosts are {_status(group)}"
+    )
+    todo = "Look at what these disks have in common, and at the forecast, before the disks; more than "
+    todo += f"{scene.policy.suspicion_min} newly bad ones of a model are not drained by themselves."
+    (firmware, sick), *_ = Counter(one.firmware for one in group).most_common(1)
+    with_it = alike[firmware]
+    others_sick, others = len(group) - sick, all_ - with_it
+    if firmware and sick >= MOSTLY * len(group) and _likelier(sick, with_it, others_sick, others):
+        title += f", {sick} of {with_it} with firmware {firmware}"
+        todo = f"Look at firmware {firmware}: of {others} with another one {others_sick} are. {todo}"
+    return _cause(
+        f"model:{key}", title, group, scene, todo=todo, path=f"/fleet?q={quote(model)}", model=model,
+    )  # fmt: skip
+
+
+def _likelier(sick: int, of: int, others_sick: int, others: int) -> bool:
+    """One more among the others is taken for sick, so that none of few proves nothing."""
+    return others > 0 and sick * others > TIMES * (others_sick + 1) * of
+
+
+def _fleet(scene: Scene) -> dict[str | None, Counter[str | None]]:
+    """Of each model the number of disks by firmware, as they say it of themselves."""
+    found: dict[str | None, Counter[str | None]] = defaultdict(Counter)
+    for reading in scene.sight.readings.values():
+        if isinstance(reading.seen, Smart):
+            found[reading.seen.identity.model][reading.seen.identity.firmware] += 1
+    return found
+
+
+def _of_rack(group: list[Sick], scene: Scene) -> Cause:
+    rack = group[0].rack
+    return _cause(
+        f"rack:{rack}:{group[0].reason}",
+        f"{len(group)} disks on {len(_hosts(group))} hosts of rack {rack} are {_status(group)} for one reason",
+        group,
+        scene,
+        todo="Look at what the rack's hosts share (cooling, power, switch) before the disks.",
+        path="/fleet",
+    )
+
+
+def _of_host(group: list[Sick], scene: Scene) -> Cause:
+    host, todo = group[0].host, group[0].turned.prescription
+    if len(group) == 1:
+        title = f"{_name(group[0])} on {host} is {_status(group)}"
+    else:
+        title = f"{len(group)} disks on {host} are {_status(group)}"
+    return _cause(f"host:{host}", title, group, scene, todo=todo, path=f"/fleet?q={quote(host)}", host=host)
+
+
+def _cause(
+    key: str,
+    title: str,
+    group: list[Sick],
+    scene: Scene,
+    *,
+    todo: str,
+    path: str,
+    host: str | None = None,
+    model: str | None = None,
+) -> Cause:
+    points = tuple(
+        Point(f"disk:{one.device}", _line(one, scene), _severity(one), one.host, one.model) for one in group
+    )
+    return Cause(f"disks:{key}", title, points, todo, path, host, model)
+
+
+def _severity(one: Sick) -> Severity:
+    return Severity.URGENT if one.severity is Status.BAD else Severity.NOTICE
+
+
+def _line(one: Sick, scene: Scene) -> str:
+    now = scene.sight.outlooks.get(one.device, one.turned)
+    why = now.reasons[0].sentence if now.reasons else f"It is {one.severity}."
+    week_ago = scene.sight.week_ago.get(one.device)
+    risen = f", {percent(week_ago)} a week ago" if week_ago is not None and now.p_fail_30d is not None else ""
+    said = f"{_name(one)} ({one.host}, {one.model}): {why} {sure(now).rstrip('.')}{risen}."
+    return f"{said} {doing(one.drain, scene.policy.mode)}".rstrip()
+
+
+def _name(one: Sick) -> str:
+    if not one.osds:
+        return one.device
+    first = f"osd.{one.osds[0]}"
+    return first if len(one.osds) == 1 else f"{first} and {len(one.osds) - 1} more OSDs on {one.device}"
+
+
+def _status(group: list[Sick]) -> str:
+    found = Counter(one.severity for one in group)
+    if len(found) == 1:
+        return str(group[0].severity)
+    return f"bad ({found[Status.BAD]}) or warning ({found[Status.WARNING]})"
+
+
+def _hosts(group: list[Sick]) -> set[HostName]:
+    return {one.host for one in group}

@@ -1,0 +1,85 @@
+"""Hard disks that are too hot: of one host a fan, of one rack its cooling, of several racks the room's."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from urllib.parse import quote
+
+from predrain.data.reading import Reading, Smart
+from predrain.service.notifications.cause import Cause, Point, Scene, Severity
+
+HOT_C = 55
+"""Makers of hard disks allow 60 degrees Celsius while they run. Flash is not judged: it may be far hotter."""
+SEVERAL = 3
+"""Fewer hot disks of a host are those disks' own; the forecast sees them."""
+SEVERAL_IN_A_RACK = 5
+
+
+def hot_disks(scene: Scene) -> Iterator[Cause]:
+    """One cause a host, a rack on whose hosts disks are hot, or one for everything where several racks are."""
+    seats = scene.sight.racks_of_hosts()
+    racks: dict[str | None, list[Reading]] = defaultdict(list)
+    for reading in scene.sight.readings.values():
+        fresh = scene.now - reading.taken_at <= scene.stale_after
+        if fresh and is_hot(reading) and scene.sight.is_living(reading.device):
+            racks[seats.get(reading.host)].append(reading)
+    wide = {
+        rack: hot for rack, hot in racks.items() if rack and len(hot) >= SEVERAL_IN_A_RACK and _hosts(hot) > 1
+    }
+    if len(wide) > 1:
+        hot = [reading for rack in racks.values() for reading in rack]
+        title = f"{len(hot)} disks on {_hosts(hot)} hosts in {len(wide)} racks are too hot"
+        yield _cause("hot", title, hot, "Look at the room's cooling.", "/fleet", Severity.URGENT)
+        return
+    for rack, hot in wide.items():
+        title = f"{len(hot)} disks on {_hosts(hot)} hosts of rack {rack} are too hot"
+        todo = "Look at the rack's cooling: doors, blanking plates, the air in front of it."
+        yield _cause(f"hot:rack:{rack}", title, hot, todo, "/fleet", Severity.URGENT)
+    hosts: dict[str, list[Reading]] = defaultdict(list)
+    for reading in (reading for rack, hot in racks.items() if rack not in wide for reading in hot):
+        hosts[reading.host].append(reading)
+    for host, hot in sorted(hosts.items()):
+        if len(hot) >= SEVERAL:
+            title, todo = f"{len(hot)} disks on {host} are too hot", "Look at the host's fans and filters."
+            yield _cause(f"hot:{host}", title, hot, todo, f"/fleet?q={quote(host)}", Severity.NOTICE, host)
+
+
+def is_hot(reading: Reading) -> bool:
+    """Whether it is of a hard disk that was too hot then."""
+    return _celsius(reading) >= HOT_C
+
+
+def _cause(
+    key: str,
+    title: str,
+    hot: list[Reading],
+    todo: str,
+    path: str,
+    severity: Severity,
+    host: str | None = None,
+) -> Cause:
+    worst = sorted(hot, key=lambda reading: (-_celsius(reading), reading.device))
+    points = tuple(
+        Point(
+            f"hot:{one.device}",
+            f"{one.device} on {one.host}: {_celsius(one)} °C.",
+            severity,
+            one.host,
+            one.seen.identity.model if isinstance(one.seen, Smart) else None,
+        )
+        for one in worst
+    )
+    return Cause(key, title, points, todo, path, host)
+
+
+def _celsius(reading: Reading) -> int:
+    """Of a hard disk that told it; else far below any that counts."""
+    seen = reading.seen
+    if not isinstance(seen, Smart) or not seen.identity.rotation_rpm or seen.temperature_c is None:
+        return -1000
+    return seen.temperature_c
+
+
+def _hosts(hot: list[Reading]) -> int:
+    return len({reading.host for reading in hot})

@@ -1,0 +1,160 @@
+"""The policy preview for the page: made in a process of its own, one at a time, and kept until its basis changes.
+
+The replay computes for seconds to minutes. In a thread it would take turns with everything else that the service does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any
+
+from predrain.actions.core.policy import Policy
+from predrain.data.refusal import Refusal
+from predrain.data.scorebook import Forecasts, Scorebook
+from predrain.data.store.port import Store
+from predrain.service.scoring.forecasting import Forecaster
+
+if TYPE_CHECKING:
+    from predrain.data.ids import DeviceId
+    from predrain.data.lifespan import Lifespans
+    from predrain.data.reading import Reading
+    from predrain.models.calibrate import Thresholds
+    from predrain.service.cost_replay import Preview
+
+NICE = 10
+"""The replay gives way to the service..."""
+DIES_FIRST = "1000"
+"""...and where memory runs out the kernel kills the replay, not the service (`oom_score_adj`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewState:
+    """The newest preview, and whether another one is being made."""
+
+    days: int
+    running: bool = False
+    preview: Preview | None = None
+    made_at: datetime | None = None
+    trouble: str | None = None
+    """Why there is none; None while all is well."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """What a preview rests on: another basis, another preview."""
+
+    days: int
+    bundle: str
+    today: date
+    policy: Policy
+
+
+class PolicyPreviewer:
+    """Makes previews. Any number of threads may ask."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._basis: _Basis | None = None
+        self._state = PreviewState(0)
+
+    def request_preview(
+        self,
+        days: int,
+        champion: Forecaster[Any],
+        scorebook: Scorebook,
+        store: Store,
+        policy: Policy,
+        now: datetime,
+    ) -> PreviewState:
+        """The preview over the last `days`; where it is not made yet, it is begun, and `running` says so. Returns at
+        once."""
+        basis = _Basis(days, champion.fingerprint, now.astimezone(UTC).date(), policy)
+        with self._lock:
+            if self._state.running or self._basis == basis:
+                return self._state
+            before = self._state if self._state.days == days else PreviewState(days)
+            self._basis, self._state = basis, replace(before, running=True, trouble=None)
+            Thread(
+                target=self._make,
+                args=(basis, champion.thresholds, scorebook, store, now),
+                name="policy-preview",
+                daemon=True,
+            ).start()
+            return self._state
+
+    def _make(
+        self, basis: _Basis, thresholds: Thresholds, scorebook: Scorebook, store: Store, now: datetime
+    ) -> None:
+        from predrain.data.history import EPOCH  # with numpy: a start without need not wait
+        from predrain.service.scoring.fates import lives_of
+
+        made = PreviewState(basis.days, trouble="The replay failed; the service's log says where.")
+        try:
+            first = basis.today - timedelta(days=basis.days)
+            book = scorebook.read(basis.bundle, (first - EPOCH).days)
+            lives, readings = lives_of(store, first), store.latest_readings()
+            found = _replay_beside(book, lives, readings, basis.policy, thresholds)
+            made = PreviewState(basis.days, preview=found, made_at=now)
+        except Refusal as refusal:
+            made = replace(made, trouble=str(refusal))
+        finally:
+            with self._lock:
+                self._state = made
+
+
+class _PreviewBroken(Refusal):
+    """The process that replays ended without a result."""
+
+
+def _replay_beside(
+    book: Forecasts,
+    lives: Lifespans,
+    readings: Mapping[DeviceId, Reading],
+    policy: Policy,
+    thresholds: Thresholds,
+) -> Preview:
+    """`preview_policy` in a process of its own, which dies with this one. Raises Refusal."""
+    context = get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    given = (sender, book, lives, readings, policy, thresholds)
+    process = context.Process(target=_send_preview, args=given, daemon=True)
+    process.start()
+    sender.close()
+    try:
+        found = receiver.recv()
+    except EOFError:
+        raise _PreviewBroken("the replay ended without a result; the service's log says more") from None
+    finally:
+        process.join()
+        receiver.close()
+    if isinstance(found, Refusal):
+        raise found
+    told: Preview = found
+    return told
+
+
+def _send_preview(
+    sender: Connection,
+    book: Forecasts,
+    lives: Lifespans,
+    readings: Mapping[DeviceId, Reading],
+    policy: Policy,
+    thresholds: Thresholds,
+) -> None:
+    from predrain.service.cost_replay import preview_policy
+
+    os.nice(NICE)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(DIES_FIRST)
+    try:
+        sender.send(preview_policy(book, lives, readings, policy, thresholds))
+    except Refusal as refusal:
+        sender.send(refusal)
