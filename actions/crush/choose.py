@@ -29,7 +29,6 @@ FULL_WEIGHT = 0x10000
 
 _UNDEFINED = -(1 << 40)
 _CHUNK = 1 << 17
-_DRAWN_AHEAD = 1024
 
 _CURES = {"straw": "convert it (ceph osd crush set-all-straw-buckets-to-straw2, which moves some data)"}
 _CURE = (
@@ -43,6 +42,9 @@ class CannotPlace(Refusal):
 
 class Chooser:
     """One CRUSH map, with the override weights of its OSDs, ready to place rows of PGs."""
+
+    _drawn_ahead = 1024
+    """How many tries to draw together beyond those that must be; which of them count is known afterwards."""
 
     def __init__(self, crush: CrushMap, reweights: Mapping[int, int]) -> None:
         """reweights: 16.16 override of each OSD; an OSD that is not named does not exist and is out."""
@@ -159,7 +161,7 @@ class Chooser:
             is_open = (start < 0) & (filled < room)
             first = ahead = 0
             while (first := first + ahead) < tries and len(at := np.flatnonzero(is_open)):
-                ahead = _ahead(first, tries, len(at))
+                ahead = self._count_tries(first, tries, len(at))
                 r = replica + first + np.arange(ahead)
                 row, r = np.repeat(at, ahead), np.tile(r, len(at))
                 base = (r >> (vary - 1) if vary else np.zeros_like(r)) + (0 if stable else filled[row])
@@ -208,7 +210,7 @@ class Chooser:
         first = ahead = 0
         while (first := first + ahead) < tries and (chosen == _UNDEFINED).any():
             row, place = np.nonzero(chosen == _UNDEFINED)
-            ahead = _ahead(first, tries, len(row))
+            ahead = self._count_tries(first, tries, len(row))
             r = (place[:, None] + wanted * (first + np.arange(ahead))).ravel()
             each = np.repeat(row, ahead)
             base = np.repeat(place, ahead) + r
@@ -363,7 +365,6 @@ class Chooser:
         out: Bools = (weight < FULL_WEIGHT) & (drawn.astype(np.int64) >= weight)
         return out
 
-
-def _ahead(first: int, tries: int, rows: int) -> int:
-    """How many tries to draw at once: one while many rows are open, many for the few hard to place."""
-    return 1 if first == 0 else max(1, min(tries - first, _DRAWN_AHEAD // rows))
+    def _count_tries(self, first: int, tries: int, rows: int) -> int:
+        """How many tries to draw at once: one while many rows are open, many for the few hard to place."""
+        return 1 if first == 0 else max(1, min(tries - first, self._drawn_ahead // rows))

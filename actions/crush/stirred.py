@@ -4,22 +4,52 @@ Lowering an item's weight shortens only its own straws, so a placement can chang
 longer surely does. One pass finds all of them, and what it finds holds for every weight on the way down: a rung of
 a ladder need place no other PG.
 
+Where the members of a PG are known, few items can win its draws (`actions.crush.candidates`). A PG that has no member
+below a lowered item is not placed at all then, and the others are placed from few straws.
+
 With weight-sets the same holds for every position of a PG's set: a straw has the weight that its position has in the
 set of the pool, and "lowered" means that no weight at any position is higher. The numbers that are hashed stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass
 
 import numpy as np
 
+from predrain.actions.crush.candidates import Bools, CandidateTable, find_choice, is_forest
 from predrain.actions.crush.choose import FULL_WEIGHT, Chooser, Ints
 from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, CrushMap, Rule
 from predrain.actions.crush.pool import Pool
 from predrain.actions.crush.raw_sets import compute_raw_sets, find_placement_seeds
-from predrain.actions.crush.straws import weigh_straws
-from predrain.data.ids import OsdId, PgId, pg_id
+from predrain.actions.crush.straws import NEVER, weigh_straws
+from predrain.data.ids import OsdId, PgId, pg_id, pg_seed
+
+_SLICE = 1 << 14
+"""PGs whose members are kept as arrays at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMembers:
+    """What is known of PGs before they are placed, which saves most of the work and changes nothing of the answer."""
+
+    osds: Mapping[PgId, Collection[int]]
+    """OSDs among which the raw set of a PG is (what CRUSH itself says), except OSDs that are down. A PG that is missing
+    is computed whole."""
+    down: Set[OsdId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """PGs whose members are known, by their placement seeds in ascending order."""
+
+    table: CandidateTable
+    seeds: Ints
+    members: Ints
+    """(n, most)."""
+    first_columns: Ints
+    """(n, most): the candidates in the root."""
 
 
 class _Watch(Chooser):
@@ -28,6 +58,8 @@ class _Watch(Chooser):
     def __init__(self, crush: CrushMap, lowest: CrushMap, reweights: Mapping[int, int]) -> None:
         self._floor = Chooser(lowest, reweights)
         self._settled_by: dict[int, Ints] = {}
+        self._is_forest = is_forest(crush)
+        self._known: _Known | None = None
         self.seeds: set[int] = set()
         super().__init__(crush, reweights)
 
@@ -44,6 +76,53 @@ class _Watch(Chooser):
         self._settled = self._settled_by[pool]
         return super().place(rule, seeds, size, pool)
 
+    def build_tables(self, pools: Mapping[int, Pool], down: Set[OsdId]) -> dict[int, CandidateTable]:
+        """By pool: the items that can win a draw of its PGs. A pool is missing where the map or its rule allows any."""
+        tables: dict[int, CandidateTable] = {}
+        rejectable = {*np.flatnonzero(self._reweights < FULL_WEIGHT).tolist(), *down}
+        made: dict[tuple[int, str, int], CandidateTable] = {}
+        for id_, pool in pools.items() if self._is_forest else ():
+            rule = self._crush.rules.get(pool.rule)
+            choice = find_choice(self._crush, rule) if rule is not None else None
+            if choice is None:
+                continue
+            self._use_straws_of(id_)
+            key = (*choice, id(self._straws))  # the Chooser keeps them
+            if key not in made:
+                lowered: Bools = np.any([now > low for now, low in self._list_weights()], axis=0)
+                made[key] = CandidateTable(
+                    self._crush, *choice, rejectable, self._straws.find_drawable(), lowered
+                )
+            tables[id_] = made[key]
+        return tables
+
+    def place_known(self, pool: Pool, members: Mapping[int, Collection[int]], table: CandidateTable) -> None:
+        """Place PGs of a pool whose members are known, by seed."""
+        every = np.array(list(members), dtype=np.int64)
+        for start in range(0, len(every), _SLICE):
+            seeds = every[start : start + _SLICE]
+            draws, order = np.unique(find_placement_seeds(pool, seeds), return_index=True)
+            found = table.fill_members([members[seed] for seed in seeds[order].tolist()])
+            self._known = _Known(table, draws, found, table.find_first_columns(found))
+            compute_raw_sets(self, self._crush, pool, seeds)
+        self._known = None
+
+    def confirm(self, pool: Pool, seeds: Ints) -> Ints:
+        """Those of the PGs whose draws are in `seeds` and are made, not only drawn ahead."""
+        draws = find_placement_seeds(pool, seeds)
+        noted = np.isin(draws, list(self.seeds))
+        self.seeds.clear()
+        self._drawn_ahead = 1
+        compute_raw_sets(self, self._crush, pool, seeds[noted])
+        self._drawn_ahead = super()._drawn_ahead
+        confirmed: Ints = seeds[noted][np.isin(draws[noted], list(self.seeds))]
+        return confirmed
+
+    def _list_weights(self) -> list[tuple[Ints, Ints]]:
+        """The weights of every item and its lowest ones, by position."""
+        positions = range(max(self._straws.positions, self._lowest.positions))
+        return [(self._straws.weights_at(at), self._lowest.weights_at(at)) for at in positions]
+
     def _find_settled(self, crush: CrushMap) -> Ints:
         """For each bucket's row an OSD that stands for all of its OSDs, or ITEM_NONE where they must be drawn.
 
@@ -51,12 +130,9 @@ class _Watch(Chooser):
         of its OSDs takes the PG decides nothing for the PG's other members while no other bucket of a tree holds it.
         """
         settled = np.full(len(self._sizes), ITEM_NONE, dtype=np.int64)
-        if not _is_forest(crush):
+        if not self._is_forest:
             return settled
-        positions = range(max(self._straws.positions, self._lowest.positions))
-        stays = np.all(
-            [self._straws.weights_at(at) == self._lowest.weights_at(at) for at in positions], axis=(0, 2)
-        )
+        stays = np.all([now == low for now, low in self._list_weights()], axis=(0, 2))
         for id_, row in self._rows_of.items():
             osds = crush.buckets[id_].items
             if stays[row] and osds and min(osds) >= 0 and (self._reweights[list(osds)] >= FULL_WEIGHT).all():
@@ -87,6 +163,36 @@ class _Watch(Chooser):
         return found
 
     def _straw2(self, rows: Ints, seeds: Ints, r: Ints, position: Ints | None) -> Ints:
+        if self._known is None:
+            return self._draw_all(rows, seeds, r, position)
+        columns = self._draw_candidates(self._known, rows, seeds, r, position)
+        won = np.flatnonzero(self._known.table.lowered[rows, columns])
+        if len(won):
+            self._draw_all(rows[won], seeds[won], r[won], None if position is None else position[won])
+        best: Ints = self._straws.items[rows, columns]
+        return best
+
+    def _draw_candidates(
+        self, known: _Known, rows: Ints, seeds: Ints, r: Ints, position: Ints | None
+    ) -> Ints:
+        """The column of the longest straw in each row's bucket, among the items that can have it."""
+        pg = np.searchsorted(known.seeds, seeds)
+        if (rows == known.table.root).all():
+            columns = known.first_columns[pg]
+            where = None if position is None else position[:, None]
+            cost = self._straws.weigh_items(rows[:, None], columns, seeds[:, None], r[:, None], where)
+            first: Ints = columns[np.arange(len(rows)), cost.argmin(axis=1)]
+            return first
+        width = int(self._sizes[rows].max())
+        at, column = np.nonzero(known.table.find_candidates(rows, known.members[pg], width))
+        where = None if position is None else position[at]
+        costs = np.full((len(rows), width), NEVER, dtype=np.int64)
+        costs[at, column] = self._straws.weigh_items(rows[at], column, seeds[at], r[at], where)
+        lowest: Ints = costs.argmin(axis=1)
+        return lowest
+
+    def _draw_all(self, rows: Ints, seeds: Ints, r: Ints, position: Ints | None) -> Ints:
+        """As a Chooser draws, noting the seeds."""
         items, cost, drawn = self._straws.draw(rows, seeds, r, position)
         at = np.arange(len(rows))
         first = cost.argmin(axis=1)
@@ -102,24 +208,12 @@ class _Watch(Chooser):
         return best
 
 
-def _is_forest(crush: CrushMap) -> bool:
-    """Whether each bucket has at most one parent, and each OSD stands once under each root."""
-    inner = [item for bucket in crush.buckets.values() for item in bucket.items if item < 0]
-    if len(set(inner)) < len(inner):
-        return False
-    for root in crush.buckets.keys() - set(inner):
-        waiting, osds = [root], list[int]()
-        while waiting:
-            if (bucket := crush.buckets.get(waiting.pop())) is not None:
-                waiting += [item for item in bucket.items if item < 0]
-                osds += [item for item in bucket.items if item >= 0]
-        if len(set(osds)) < len(osds):
-            return False
-    return True
-
-
 def stirred(
-    crush: CrushMap, lowest: CrushMap, pools: Mapping[int, Pool], reweights: Mapping[OsdId, float]
+    crush: CrushMap,
+    lowest: CrushMap,
+    pools: Mapping[int, Pool],
+    reweights: Mapping[OsdId, float],
+    known: KnownMembers | None = None,
 ) -> frozenset[PgId]:
     """PGs whose placement may change anywhere between `crush` and `lowest`, the same map with some weights lowered.
 
@@ -128,11 +222,43 @@ def stirred(
     watch = _Watch(
         crush, lowest, {int(osd): round(weight * FULL_WEIGHT) for osd, weight in reweights.items()}
     )
+    tables = watch.build_tables(pools, known.down) if known is not None else {}
+    left = _list_unknown(pools, known, tables)
+    begun = _list_lowered(known, tables) if known is not None else {}
     found: set[PgId] = set()
-    for pool in pools.values():
-        rows = np.arange(pool.pg_num, dtype=np.int64)
+    for id_, pool in pools.items():
         watch.seeds.clear()
-        compute_raw_sets(watch, crush, pool, rows)
-        draws = find_placement_seeds(pool, rows).tolist()
-        found.update(pg_id(pool.id, seed) for seed, draw in enumerate(draws) if draw in watch.seeds)
+        compute_raw_sets(watch, crush, pool, np.array(left[id_], dtype=np.int64))
+        if id_ in begun:
+            watch.place_known(pool, begun[id_], tables[id_])
+        rows = np.arange(pool.pg_num, dtype=np.int64)
+        found.update(pg_id(id_, seed) for seed in watch.confirm(pool, rows).tolist())
     return frozenset(found)
+
+
+def _list_unknown(
+    pools: Mapping[int, Pool], known: KnownMembers | None, tables: Mapping[int, CandidateTable]
+) -> dict[int, Sequence[int]]:
+    """By pool: the seeds of PGs whose members are not known."""
+    left: dict[int, Sequence[int]] = {id_: range(pool.pg_num) for id_, pool in pools.items()}
+    if known is None or len(known.osds) >= sum(pool.pg_num for pool in pools.values()):
+        return {id_: () if id_ in tables else seeds for id_, seeds in left.items()}
+    for id_ in tables:
+        left[id_] = [seed for seed in left[id_] if pg_id(id_, seed) not in known.osds]
+    return left
+
+
+def _list_lowered(
+    known: KnownMembers, tables: Mapping[int, CandidateTable]
+) -> dict[int, dict[int, Collection[int]]]:
+    """By pool: the members of PGs that may have a draw that a lowered item wins, by seed."""
+    found: dict[int, dict[int, Collection[int]]] = {id_: {} for id_ in tables}
+    every = {id_ for id_, table in tables.items() if table.reaches_every_pg}
+    lowered = frozenset[int]().union(*(table.lowered_osds for table in tables.values()))
+    for pg, osds in known.osds.items():
+        if lowered.isdisjoint(osds) and not every:  # almost every PG: one call of C for each
+            continue
+        pool, seed = pg_seed(pg)
+        if pool in every or (pool in tables and not tables[pool].lowered_osds.isdisjoint(osds)):
+            found[pool][seed] = osds
+    return found

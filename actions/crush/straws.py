@@ -17,7 +17,8 @@ from predrain.actions.crush.map import Bucket, ChooseArgs
 
 Ints = npt.NDArray[np.int64]
 
-_NEVER = np.iinfo(np.int64).max
+NEVER = np.iinfo(np.int64).max
+"""What the straw of an item costs that cannot win."""
 
 
 class StrawTable:
@@ -59,6 +60,12 @@ class StrawTable:
         )
         return items, weigh_straws(drawn, self.find_weights(rows, position, width)), drawn
 
+    def weigh_items(self, rows: Ints, columns: Ints, seeds: Ints, r: Ints, position: Ints | None) -> Ints:
+        """What the straw of one item of each row's bucket costs; the arrays broadcast together."""
+        hashed = (self.items if self._hashed is None else self._hashed)[rows, columns]
+        drawn = hash3(seeds.astype(np.uint32), hashed.astype(np.uint32), r.astype(np.uint32))
+        return weigh_straws(drawn, self.find_weight(rows, position, columns))
+
     def find_weights(self, rows: Ints, position: Ints | None, width: int) -> Ints:
         """(n, width): the weights of each row's bucket at each row's position."""
         if position is None:
@@ -73,6 +80,13 @@ class StrawTable:
         found: Ints = self.weights[at, rows, column]
         return found
 
+    def find_drawable(self) -> npt.NDArray[np.bool_]:
+        """(buckets, width): which items can win a draw: those with a weight, and any where none has one."""
+        weighted = self.weights > 0
+        unweighted = ~np.any(weighted, axis=2, keepdims=True)
+        found: npt.NDArray[np.bool_] = np.any(weighted | unweighted, axis=0)
+        return found
+
     def weights_at(self, position: int) -> Ints:
         """(buckets, width): every weight at one position."""
         found: Ints = self.weights[min(position, self.positions - 1)]
@@ -82,5 +96,5 @@ class StrawTable:
 def weigh_straws(drawn: npt.NDArray[np.uint32], weights: Ints) -> Ints:
     """What straws cost that drew so at such weights; one of weight 0 costs more than any other."""
     cost: Ints = DRAW_COST[drawn & np.uint32(0xFFFF)] // np.maximum(weights, 1)
-    cost[weights == 0] = _NEVER
+    cost[weights == 0] = NEVER
     return cost

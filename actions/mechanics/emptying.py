@@ -45,7 +45,10 @@ def next_emptying_batch(
         if view.osds[osd].crush_weight == 0.0:
             return Batch(waits_for="what is on its way must arrive")
         stirred = stirrable(drain, context)
-        return weight.next_rung(view, osd, 0.0, allowance, starts, idle=not flying, stirred=stirred)
+        restless = context.survey.restless
+        return weight.next_rung(
+            view, osd, 0.0, allowance, starts, idle=not flying, stirred=stirred, restless=restless
+        )
     if plan.mechanic is Mechanic.OVERRIDE_LADDER:
         if view.osds[osd].reweight == 0.0:
             return Batch(waits_for="what is on its way must arrive")

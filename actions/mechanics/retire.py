@@ -61,7 +61,9 @@ def next_rung(view: ClusterView, drain: Drain, osd: OsdId, context: Context, all
         return Batch(waits_for="other drains' PGs peer")
     now = view.osds[osd].crush_weight
     planned = stirrable(drain, context)
-    candidates = [pg for pg in planned if pg in view.pgs] or sorted(stirred_by(view, drain.osds, {}))
+    candidates = [pg for pg in planned if pg in view.pgs] or sorted(
+        stirred_by(view, drain.osds, {}, context.survey.restless)
+    )
     present = compute_present_up(view, candidates)
     weight, after = _rung(view, osd, now, present, allowance.peering)
     pins, kept = _pins(

@@ -9,7 +9,7 @@ from predrain.actions.crush.choose import CannotPlace
 from predrain.actions.crush.map import CrushMap
 from predrain.actions.crush.place import place
 from predrain.actions.crush.reweigh import find_bounds, with_crush_weight
-from predrain.actions.crush.stirred import stirred
+from predrain.actions.crush.stirred import KnownMembers, stirred
 from predrain.data.drain import Drain
 from predrain.data.ids import OsdId, PgId
 
@@ -68,14 +68,36 @@ def weighed(view: ClusterView, weights: Mapping[OsdId, float]) -> CrushMap:
     return crush
 
 
-def stirred_by(view: ClusterView, osds: Collection[OsdId], highest: Mapping[OsdId, float]) -> frozenset[PgId]:
-    """PGs of the view that may move while the CRUSH weights of `osds` go between `highest` and 0, either way."""
+def stirred_by(
+    view: ClusterView,
+    osds: Collection[OsdId],
+    highest: Mapping[OsdId, float],
+    restless: Collection[PgId] | None = None,
+) -> frozenset[PgId]:
+    """PGs of the view that may move while the CRUSH weights of `osds` go between `highest` and 0, either way.
+
+    restless: PGs that are not at rest (`Survey.restless`). The `up` of every other PG is taken for what the map says,
+    which saves most of the work while no weight is above that of the view. None: no `up` is relied on.
+    """
     top = {osd: max(view.osds[osd].crush_weight, highest.get(osd, 0.0)) for osd in osds}
     reweights = {osd.id: osd.reweight for osd in view.osds.values()}
     lowest, most = weighed(view, dict.fromkeys(osds, 0.0)), weighed(view, top)
+    known = None
     if view.crush.choose_args:  # their own weights may lie above those of the way, at some positions
         lowest, most = find_bounds([view.crush, most, lowest])
-    return stirred(most, lowest, view.pools, reweights) & view.pgs.keys()
+    elif restless is not None and most == view.crush and not view.has_full_upmaps:
+        down = frozenset(osd.id for osd in view.osds.values() if not osd.up)
+        known = KnownMembers(_list_members(view, restless), down)
+    return stirred(most, lowest, view.pools, reweights, known) & view.pgs.keys()
+
+
+def _list_members(view: ClusterView, restless: Collection[PgId]) -> dict[PgId, tuple[int, ...]]:
+    """OSDs among which CRUSH's own choice is for each PG at rest: its `up`, and what its pairs may have replaced."""
+    found = {id_: pg.up for id_, pg in view.pgs.items() if id_ not in restless}
+    for id_, pairs in view.upmap_items.items():
+        if id_ in found:
+            found[id_] = (*found[id_], *(source for source, _ in pairs))
+    return found
 
 
 def can_upmap(view: ClusterView) -> bool:

@@ -75,7 +75,7 @@ def _by_walk(
     shared = [route.shares for route in found if route.shares]
     if shared:
         why += f"; {shared[0]}, and {len(shared) - 1} more" if len(shared) > 1 else f"; {shared[0]}"
-    stirred, tail, told = _afterwards(view, drain)
+    stirred, tail, told = _afterwards(view, drain, context)
     return Draft(
         mechanic,
         why + told,
@@ -118,7 +118,7 @@ def _by_weight(
     space: Room,
 ) -> Draft:
     ordered = by_risk(view, view.pgs.values(), frozenset(drain.osds), context.outlooks)
-    inside = inside_host(view, drain, homeless, out, ordered)
+    inside = inside_host(view, drain, homeless, out, ordered, context.survey.restless)
     for move in inside.moves:
         space.promise(move.target, move.bytes)
     return Draft(
@@ -131,11 +131,11 @@ def _by_weight(
     )
 
 
-def _afterwards(view: ClusterView, drain: Drain) -> tuple[tuple[PgId, ...], int, str]:
+def _afterwards(view: ClusterView, drain: Drain, context: Context) -> tuple[tuple[PgId, ...], int, str]:
     """What CRUSH weight 0 stirs at the end of a removal, how many of it would move, and a clause that says so."""
     if not drain.intent.removes_osd or why_no_crush_weight(view):
         return (), 0, ""
-    stirred = tuple(sorted(stirred_by(view, drain.osds, {})))
+    stirred = tuple(sorted(stirred_by(view, drain.osds, {}, context.survey.restless)))
     others = sum(1 for pg in stirred if set(drain.osds).isdisjoint(view.pgs[pg].up))
     told = (
         f". At the end the CRUSH weight goes to 0 in rungs, under norebalance and nobackfill for seconds each; about "

@@ -6,6 +6,7 @@ whole host cannot be emptied; a disk can, onto its siblings.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from predrain.actions.cluster.view import ClusterView, Pg
@@ -32,9 +33,17 @@ class Inside:
 
 
 def inside_host(
-    view: ClusterView, drain: Drain, homeless: list[PgId], out: frozenset[OsdId], ordered: list[Pg]
+    view: ClusterView,
+    drain: Drain,
+    homeless: list[PgId],
+    out: frozenset[OsdId],
+    ordered: list[Pg],
+    restless: Collection[PgId],
 ) -> Inside:
-    """What happens when the CRUSH weights of the drain's OSDs go to 0. `ordered`: every PG, riskiest first."""
+    """What happens when the CRUSH weights of the drain's OSDs go to 0.
+
+    ordered: every PG, riskiest first. restless: those that are not at rest.
+    """
     leaving = frozenset(drain.osds)
     why = _why(view, homeless)
     if sets := why_no_crush_weight(view):
@@ -42,7 +51,7 @@ def inside_host(
             f"{why}, and the mechanic that is left, CRUSH weight 0, is not to be had. {sets}: {_NO_SETS}"
         )
         return Inside(why, (), (), problem)
-    touched = stirred_by(view, drain.osds, {})
+    touched = stirred_by(view, drain.osds, {}, restless)
     final = placed(view, (), touched, crush=weighed(view, dict.fromkeys(drain.osds, 0.0)))
     moves: list[Move] = []
     for pg in (pg for pg in ordered if pg.id in touched):
