@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain, count
 
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.answers import Propose, Refusal
@@ -53,6 +54,16 @@ def target_of(view: ClusterView, target: str) -> tuple[DeviceId | None, tuple[Os
     return DeviceId(name), osds
 
 
+def name_drain(osd: OsdId, intent: Intent, now: datetime, taken: Container[str]) -> str:
+    """The id of a new drain: its first OSD and the second in which it is made. Where `taken` has that id, the first
+    free number from 2 on follows.
+    """
+    kind = "-quarantine" if intent is Intent.QUARANTINE else ""
+    name = f"osd.{osd}{kind}-{now:%Y%m%d-%H%M%S}"
+    numbered = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(one for one in numbered if one not in taken)
+
+
 def drafted(
     view: ClusterView,
     device: DeviceId | None,
@@ -65,9 +76,9 @@ def drafted(
     intent: Intent = Intent.REPLACE,
     spare_reads: bool = False,
 ) -> Drain:
-    """A proposed drain with its plan. The id names the first OSD and the instant."""
+    """A proposed drain with its plan."""
     drain = Drain(
-        id=f"osd.{osds[0]}{'-quarantine' if intent is Intent.QUARANTINE else ''}-{context.now:%Y%m%d-%H%M%S}",
+        id=name_drain(osds[0], intent, context.now, {known.id for known in context.drains}),
         device=device,
         osds=riskiest_first(view, osds, context.outlooks),
         state=DrainState.PROPOSED,

@@ -15,11 +15,12 @@ from predrain.actions.core.forecast_confirmation import ForecastPoint
 from predrain.actions.core.policy import Mode, Policy
 from predrain.actions.core.situation import Context
 from predrain.actions.engine.decide import decide
-from predrain.actions.engine.proposals import proposals
+from predrain.actions.engine.proposals import name_drain, proposals
 from predrain.actions.engine.withdrawal import explain_withdrawal
 from predrain.actions.guards.belief import AUTOMATIC
 from predrain.actions.placement.what_if import fingerprint
 from predrain.data.drain import Drain, DrainState, Intent, Plan
+from predrain.data.ids import OsdId
 from predrain.data.outlook import Outlook, Status
 from tests.actions.made import (
     HOST,
@@ -246,3 +247,23 @@ def test_of_many_plans_that_are_out_of_date_one_is_made_anew_in_a_look() -> None
         drains = [made.get(drain.id, drain) for drain in drains]
         memory = replace(memory, planned={**memory.planned, **decisions.planned})
         assert sum(drain.plan is not None and drain.plan.eta_hours == 99.0 for drain in drains) == 3 - look
+
+
+def test_an_id_names_the_first_osd_and_the_second_and_is_numbered_where_it_is_taken() -> None:
+    known: list[str] = []
+    for _ in range(3):
+        known.append(name_drain(OsdId(3), Intent.REPLACE, NOW, known))
+    second = f"osd.3-{NOW:%Y%m%d-%H%M%S}"
+    assert known == [second, f"{second}-2", f"{second}-3"]
+    assert name_drain(OsdId(3), Intent.QUARANTINE, NOW, known) == f"osd.3-quarantine-{NOW:%Y%m%d-%H%M%S}"
+
+
+def test_a_drain_that_is_asked_for_in_the_second_of_one_that_ended_has_an_id_of_its_own() -> None:
+    with Run(wide_spec()) as run:
+        run.tick()
+        made = []
+        for _ in range(3):
+            made.append(run.controller.propose("osd.0", "operator", "test", run.cluster.now))
+            run.controller.requests.reject(made[-1].id, "operator", run.cluster.now)
+        assert len({drain.id for drain in made}) == 3
+        assert {drain.state for drain in map(run.known, made)} == {DrainState.CANCELLED}
