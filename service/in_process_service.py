@@ -22,12 +22,12 @@ def serving(
     *,
     acting: bool,
     person: str,
+    retry: Callable[[Callable[[], None]], None],
 ) -> Iterator[tuple[str, str]]:
     """Address and token of a service over `cluster`; when `acting` its controller runs until the context ends. person:
-    whoever typed the command.
+    whoever typed the command. retry: runs the first look at the cluster, again where that fails.
 
-    Disks are not scored meanwhile. Raises what is in the way as a Refusal, and
-    NotSeen when the cluster does not answer.
+    Disks are not scored meanwhile. Raises what is in the way as a Refusal, and what `retry` raises.
     """
     quiet = {"host": "127.0.0.1", "port": 0, "tls_certificate": None, "tls_key": None}
     settings = settings.model_copy(update={"service": settings.service.model_copy(update=quiet)})
@@ -37,7 +37,7 @@ def serving(
         built = closing.enter_context(
             build(settings, tell, cluster, requester=Requester(Surface.COMMAND_LINE, person))
         )
-        built.house.control.look(built.house.clock.now())
+        retry(lambda: built.house.control.look(built.house.clock.now()))
         if acting:
             built.house.run(scoring=False)
         answering = Event()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import ssl
 import urllib.parse
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from predrain.data.refusal import Refusal
 from predrain.service import tokens
 from predrain.service.access.certificate import own
 from predrain.service.cli.person import name_typist
+from predrain.service.cli.waiting import Unanswered, wait_for_cluster
 from predrain.service.client.wire import Answer, Problem, Unreachable, Untrusted, Wire
 from predrain.service.requester import PERSON_HEADER
 from predrain.service.settings import Settings
@@ -62,6 +64,8 @@ class Client:
     """Whether the service is this command's own and ends with it."""
     person: str = ""
     """The person whom the service shall name, where the token is its own file's."""
+    waits: bool = False
+    """Whether a request that needs an answer of the cluster is sent again until the cluster has answered."""
     _wire: Wire = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -91,18 +95,26 @@ class Client:
 
     def post(self, path: str, body: Json = None, *, if_match: str | None = None) -> Reply:
         """POST below /api/v1, carried out once."""
-        return self._said(lambda: self._wire.act("POST", path, body, if_match=if_match))
+        key = secrets.token_hex(16)
+        return self._said(lambda: self._wire.act("POST", path, body, if_match=if_match, key=key))
 
     def delete(self, path: str) -> None:
         """DELETE below /api/v1, carried out once."""
         self._said(lambda: self._wire.act("DELETE", path))
 
     def _said(self, ask: Callable[[], Answer]) -> Reply:
+        return wait_for_cluster(lambda: self._said_once(ask))
+
+    def _said_once(self, ask: Callable[[], Answer]) -> Reply:
         try:
             answer = ask()
             return Reply(answer.status, answer.json())
         except Problem as problem:
-            raise Answered(problem.status, _sentence(problem), problem.body) from problem
+            refusal = Answered(problem.status, _sentence(problem), problem.body)
+            seconds = problem.retry_after_seconds
+            if self.waits and seconds is not None and problem.body.get("waits_for") == "cluster":
+                raise Unanswered(refusal, seconds) from problem
+            raise refusal from problem
         except Untrusted as error:
             raise NotRunning(
                 f"{error}; give --config the service's settings, which name the certificate"

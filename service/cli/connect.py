@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +18,7 @@ from predrain.data.refusal import Refusal
 from predrain.service.cli.client import Client, NotRunning
 from predrain.service.cli.options import Where
 from predrain.service.cli.person import name_typist
+from predrain.service.cli.waiting import Unanswered, wait_for_cluster
 from predrain.service.settings import CephTable, Settings
 from predrain.service.state_directory import StateDir, StateInUse
 
@@ -82,7 +83,7 @@ class Reach(Where):
             except NotRunning as silent:
                 clustered = _clustered(settings, silent)
             else:
-                return running
+                return replace(running, waits=True)
             try:
                 return closing.enter_context(self._own(clustered, acting=acting))
             except StateInUse:
@@ -114,8 +115,24 @@ class Reach(Where):
                 _tell,
                 acting=acting,
                 person=caller,
+                retry=look_at_cluster,
             ) as (url, token):
-                yield Client(url, token, own=True)
+                yield Client(url, token, own=True, waits=True)
+
+
+def look_at_cluster(look: Callable[[], None]) -> None:
+    """Look; where the cluster does not answer, again for as long as a command waits. Raises NotSeen, as `look` does."""
+    from predrain.service.drains.drain_requests import LOOK_AGAIN_SECONDS, NotSeen, may_pass
+
+    def look_once() -> None:
+        try:
+            look()
+        except NotSeen as unseen:
+            if not may_pass(unseen.__cause__):
+                raise
+            raise Unanswered(unseen, LOOK_AGAIN_SECONDS) from unseen
+
+    wait_for_cluster(look_once)
 
 
 def connected(reach: Reach) -> Channel:

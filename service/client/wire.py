@@ -25,12 +25,14 @@ class Problem(Exception):
     """The service refused; the text is its sentence with the cure.
 
     `status` is HTTP's; `body` the whole problem (RFC 9457), with members of its own, such as `drain` where an approval
-    came too late (412).
+    came too late (412). `retry_after_seconds`: when the service says that the request may be sent again.
     """
 
-    def __init__(self, status: int, detail: str, body: Mapping[str, Any]) -> None:
+    def __init__(
+        self, status: int, detail: str, body: Mapping[str, Any], retry_after_seconds: float | None = None
+    ) -> None:
         super().__init__(detail)
-        self.status, self.body = status, body
+        self.status, self.body, self.retry_after_seconds = status, body, retry_after_seconds
 
 
 class Unreachable(Exception):
@@ -111,7 +113,8 @@ class Wire:
             except Unreachable:
                 self._sleep(wait)
             except _Later as later:
-                self._sleep(min(later.seconds if later.seconds is not None else wait, LONGEST_WAIT))
+                seconds = later.problem.retry_after_seconds
+                self._sleep(min(wait if seconds is None else seconds, LONGEST_WAIT))
         try:
             return self._once(method, path, body, headers)
         except _Later as later:
@@ -131,7 +134,7 @@ class Wire:
             with error:
                 problem = _problem(error)
             if error.code in (429, 503) or (error.code == 409 and "Retry-After" in error.headers):
-                raise _Later(problem, _seconds(error.headers.get("Retry-After"))) from None
+                raise _Later(problem) from None
             raise problem from None
         except (OSError, http.client.HTTPException) as error:
             if isinstance(reason := getattr(error, "reason", error), ssl.SSLCertVerificationError):
@@ -143,17 +146,18 @@ class Wire:
 class _Later(Exception):
     """A refusal that may be none in a while."""
 
-    def __init__(self, problem: Problem, seconds: float | None) -> None:
+    def __init__(self, problem: Problem) -> None:
         super().__init__()
-        self.problem, self.seconds = problem, seconds
+        self.problem = problem
 
 
 def _problem(error: urllib.error.HTTPError) -> Problem:
+    seconds = _seconds(error.headers.get("Retry-After"))
     try:
         body = json.loads(_bounded(error))
-        return Problem(error.code, str(body["detail"]), body)
+        return Problem(error.code, str(body["detail"]), body, seconds)
     except (OSError, http.client.HTTPException, Unreachable, ValueError, KeyError, TypeError):
-        return Problem(error.code, f"the service answered {error.code} {error.reason}", {})
+        return Problem(error.code, f"the service answered {error.code} {error.reason}", {}, seconds)
 
 
 def _bounded(answer: Any) -> bytes:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.actions.guards import INSISTABLE, Pass, Refuse
 from predrain.data.drain import Drain
 from predrain.data.refusal import Refusal
+
+LOOK_AGAIN_SECONDS = 3
+"""After so long a request that needs an answer of the cluster may be sent again."""
 
 
 class NoCluster(Refusal):
@@ -20,6 +24,13 @@ class CannotLift(Refusal):
 
 class NotSeen(Refusal):
     """The cluster has not answered yet."""
+
+
+def may_pass(cause: BaseException | None) -> bool:
+    """Whether the cluster may answer soon. `cause`: why it has not answered; None before the first look. Each subclass
+    of ClusterUnreachable is something that a person must mend.
+    """
+    return cause is None or type(cause) is ClusterUnreachable
 
 
 class UnknownTarget(Refusal):

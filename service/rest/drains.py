@@ -189,7 +189,7 @@ def drains(
     return caching.answer(request, DrainPage(items=items, next=following, acting=acting_body(house)))
 
 
-@router.get("/plan", responses=declared(401, 409, 422))
+@router.get("/plan", responses=declared(401, 409, 422, 503))
 def draft(
     house: TheHouse,
     _: Reader,

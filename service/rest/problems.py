@@ -21,7 +21,13 @@ from predrain.data.log.port import LogFull
 from predrain.data.refusal import Refusal
 from predrain.data.store.faults import StoreRefusal
 from predrain.data.store.port import RevisionConflict
-from predrain.service.drains.drain_requests import RefusedElsewhere, UnknownTarget
+from predrain.service.drains.drain_requests import (
+    LOOK_AGAIN_SECONDS,
+    NotSeen,
+    RefusedElsewhere,
+    UnknownTarget,
+    may_pass,
+)
 
 MEDIA_TYPE = "application/problem+json"
 MOST_FAULTS = 20
@@ -35,7 +41,7 @@ LONGEST_DETAIL = 2_000
 
 
 class ProblemBody(BaseModel):
-    """What went wrong and what to do about it. Further members may follow (`errors`, `drain`)."""
+    """What went wrong and what to do about it. Further members may follow (`errors`, `drain`, `waits_for`)."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -145,7 +151,13 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(ClusterUnreachable)
     def _unreachable(_: Request, error: ClusterUnreachable) -> Response:
-        return answer(503, f"The cluster does not answer ({error}); nothing was changed, try again.")
+        return _answer_unseen(
+            f"The cluster does not answer ({error}); nothing was changed, try again.", error
+        )
+
+    @app.exception_handler(NotSeen)
+    def _unseen(_: Request, error: NotSeen) -> Response:
+        return _answer_unseen(str(error), error.__cause__)
 
     @app.exception_handler(Unverified)
     @app.exception_handler(NoSigningKey)
@@ -156,3 +168,10 @@ def install(app: FastAPI) -> None:
     def _unexpected(request: Request, error: Exception) -> Response:
         structlog.get_logger().error("request failed", path=request.url.path, exc_info=error)
         return answer(500, f"Unexpected {type(error).__name__}; the service's log has the traceback.")
+
+
+def _answer_unseen(detail: str, cause: BaseException | None) -> JSONResponse:
+    """503; with Retry-After and `waits_for`, where the cluster may answer soon. `cause`: see `may_pass`."""
+    if not may_pass(cause):
+        return answer(503, detail)
+    return answer(503, detail, headers={"Retry-After": str(LOOK_AGAIN_SECONDS)}, waits_for="cluster")
