@@ -12,12 +12,20 @@ from rich.table import Table
 
 from predrain.data.drain import DrainState
 from predrain.service.cli.acting import acting_in, describe_here, options_of, report_nobody, tell_forwarding
-from predrain.service.cli.client import Answered, Client, Json
+from predrain.service.cli.client import Client, Json
 from predrain.service.cli.connect import Reach
 from predrain.service.cli.explained import print_drain
 from predrain.service.cli.naming import find_drain_id
 from predrain.service.cli.options import AsJson, print_json, tebibytes, terminal
 from predrain.service.cli.planned import print_plan
+from predrain.service.cli.requested import (
+    Request,
+    approve_drain,
+    begin_drain,
+    hand_over_drain,
+    name_asked,
+    report_request,
+)
 from predrain.service.cli.watching import DONE, OVER, quote_drain_id, read_state_text, watch_drain
 from predrain.service.drains.acting import ActingPlace
 from predrain.service.notifications.cause import CLUSTER_KEYS
@@ -34,8 +42,6 @@ Waiting = Annotated[
     ),
 ]
 HERE = Reach()
-GOES_ON = frozenset({"proposed", "approved", "preparing", "draining", "holding", "drained"})
-"""A drain in one of these states is what `apply --yes` asks for: it goes on with that drain."""
 
 
 def listing(*, where: Reach = HERE, as_json: AsJson = False) -> int:
@@ -165,15 +171,13 @@ def asked(
             for target, made in zip(targets, plans, strict=True):
                 print_plan(target, made, lines=True)
         return 3 if any(made["refusals"] for made in plans) else 0
-    drains, refused = [], False
+    answered: list[tuple[Request, Json | None]] = []
     with where.service(acting=yes and wait) as client:
         for target in targets:
-            try:
-                body = {"target": target, "intent": intent, "reason": reason, "spare_reads": spare_reads}
-                drains.append(_begin(client, target, body, yes=yes))
-            except Answered as answer:
-                print(f"predrain: {target}: {answer}", file=sys.stderr)
-                refused = True
+            body = {"target": target, "intent": intent, "reason": reason, "spare_reads": spare_reads}
+            answered.append(begin_drain(client, name_asked(client, where), body, yes=yes))
+            report_request(answered[-1][0], as_json=as_json)
+        drains = [one for _, one in answered if one is not None]
         if wait and yes:
             drains = [watch_drain(client, one["id"], quiet=as_json) for one in drains]
         again = "fill" if intent == "fill" else "drain apply"
@@ -181,31 +185,13 @@ def asked(
         command = f"predrain {again} {' '.join(targets)}{words} --yes --wait{options_of(where)}"
         code = _conclude(client, where, drains, DONE, command if wait and yes else "")
     if as_json:
-        print_json(drains)
+        known = {one["id"]: one for one in drains}
+        print_json([{**known.get(one.accepted_as, {}), "request": one.to_json()} for one, _ in answered])
     else:
         for one in drains:
             hint = "" if yes else f"; see its plan, then approve it: predrain drain explain {one['id']}"
             print(f"{one['id']}: {read_state_text(one)}{hint}")
-    return 3 if refused else code
-
-
-def _begin(client: Client, target: str, body: Json, *, yes: bool) -> Json:
-    """The drain that was asked for, or with `yes` the one of that kind that the target has already, approved. Raises
-    Answered."""
-    try:
-        one = client.post("drains", body).body
-    except Answered as answer:
-        standing = answer.body.get("drain") if yes else None
-        if not isinstance(standing, str):
-            raise
-        one = client.get(f"drains/{quote_drain_id(standing)}")
-        if one["intent"] != body["intent"] or one["state"] not in GOES_ON:
-            raise
-        print(
-            f"predrain: {target}: goes on with drain {one['id']}, which is {read_state_text(one)}",
-            file=sys.stderr,
-        )
-    return _approved(client, one) if yes and one["state"] == "proposed" else one
+    return 3 if any(request.refused is not None for request, _ in answered) else code
 
 
 def _conclude(
@@ -266,7 +252,7 @@ def approve(
         one = client.get(f"drains/{quote_drain_id(id_)}")
         if seen:
             one["etag"] = seen
-        approved = _approved(client, one)
+        approved = approve_drain(client, one)
         if not (as_json or seen) and approved["plan"]:
             print_plan(approved["id"], approved["plan"])
         return approved
@@ -310,9 +296,14 @@ def done(drain: str, /, *, where: Reach = HERE, as_json: AsJson = False) -> int:
     Example: predrain drain done osd.217
     """
     with where.service() as client:
-        left = client.post(f"drains/{quote_drain_id(find_drain_id(client, drain))}/hand_over").body
+        one = client.get(f"drains/{quote_drain_id(find_drain_id(client, drain))}")
+        request, left = hand_over_drain(client, name_asked(client, where), drain, one)
+    report_request(request, as_json=as_json)
     if as_json:
-        print_json(left)
+        print_json({**(left or {}), "request": request.to_json()})
+    if left is None:
+        return 1
+    if as_json:
         return 0
     print(f"{left['id']}: {left['state']}. What is left to do:")
     for number, task in enumerate(left["tasks"], 1):
@@ -371,7 +362,3 @@ def act_on_drain(
         )
     print_json(one) if as_json else print(f"{one['id']}: {read_state_text(one)}")
     return code
-
-
-def _approved(client: Client, one: Json) -> Json:
-    return client.post(f"drains/{quote_drain_id(one['id'])}/approve", if_match=one["etag"]).body

@@ -141,8 +141,12 @@ def test_every_listing_says_that_nobody_acts(operator: Operator) -> None:
 @pytest.mark.slow
 def test_what_no_controller_has_to_do_ends_well_without_one(operator: Operator) -> None:
     code, said, why = operator.run("drain", "apply", TARGET)
-    assert (code, why) == (0, "")
     drain = said.partition(":")[0]
+    conf = operator.folder / "ceph.conf"
+    assert (code, why) == (
+        0,
+        f"predrain: asked the cluster of {conf}: drain {TARGET}; accepted as {drain}\n",
+    )
     assert operator.run("drain", "pause", drain)[0] == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from importlib import import_module
@@ -60,6 +61,70 @@ def test_who_approves_without_having_looked_is_shown_what_was_approved(
     assert told.endswith(f"{drain['id']}: approved\n")
 
 
+def test_who_asks_for_drains_reads_one_line_for_each_with_what_was_asked_of_whom_and_its_id(
+    world: World,  # noqa: F811
+    site: Site,  # noqa: F811
+    place: Place,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    url = str(site.client.base_url)
+    place.state.url.write_text(url)
+    here = ["--state", str(place.state.path)]
+    assert main(["drain", "apply", "osd.0", "osd.999", "--intent", "remove", "--yes", *here]) == 3
+    (drain,) = world.house.store.drains()
+    told = capsys.readouterr().err.splitlines()
+    asked = f"predrain: asked the service at {url}"
+    assert told[0] == f"{asked}: drain osd.0 for removal with approval; accepted as {drain.id}"
+    assert told[1].startswith(
+        f"{asked}: drain osd.999 for removal with approval; refused: 'osd.999' is neither"
+    )
+
+
+def test_a_program_reads_what_was_asked_and_whether_it_was_accepted_as_an_object(
+    world: World,  # noqa: F811
+    site: Site,  # noqa: F811
+    place: Place,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    url = str(site.client.base_url)
+    place.state.url.write_text(url)
+    here = ["--json", "--state", str(place.state.path)]
+    assert main(["drain", "apply", "osd.0", "osd.999", *here]) == 3
+    (drain,) = world.house.store.drains()
+    said = json.loads(capsys.readouterr().out)
+    assert (said[0]["id"], said[0]["state"]) == (drain.id, "proposed")
+    of = f"the service at {url}"
+    accepted = {"asked": "drain osd.0", "of": of, "drain": drain.id, "refused": None, "accepted": True}
+    assert said[0]["request"] == accepted
+    assert (said[1]["request"]["accepted"], said[1]["request"]["drain"]) == (False, None)
+    assert "'osd.999' is neither" in said[1]["request"]["refused"]
+    assert main(["drain", "done", drain.id, *here]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert (said["request"]["asked"], said["request"]["accepted"]) == (f"hand over {drain.id}", False)
+
+
+def test_who_says_that_a_disk_may_be_pulled_reads_of_whom_it_was_asked_and_what_was_answered(
+    world: World,  # noqa: F811
+    site: Site,  # noqa: F811
+    place: Place,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    url = str(site.client.base_url)
+    place.state.url.write_text(url)
+    drain = world.house.store.drain(proposed(site)["id"])
+    assert drain is not None
+    here = ["--state", str(place.state.path)]
+    asked = f"predrain: asked the service at {url}: hand over osd.0"
+    assert main(["drain", "done", "osd.0", *here]) == 1
+    refused = capsys.readouterr().err
+    assert refused.startswith(f"{asked}; refused: ")
+    assert refused.endswith(f" The drain is {drain.id}.\n")
+    fill = replace(drain, state=DrainState.VERIFIED, intent=Intent.FILL, revision=drain.revision + 1)
+    world.house.store.save_drain(fill)
+    assert main(["drain", "done", "osd.0", *here]) == 0
+    assert capsys.readouterr().err == f"{asked}; accepted as {drain.id}\n"
+
+
 @pytest.mark.slow
 def test_who_waits_for_a_drain_reads_at_once_what_holds_it(
     world: World,  # noqa: F811
@@ -74,7 +139,9 @@ def test_who_waits_for_a_drain_reads_at_once_what_holds_it(
     place.state.url.write_text(str(site.client.base_url))
     assert main(["halt", "--why", "maintenance", "--state", str(place.state.path)]) == 0
     assert main(["drain", "apply", "osd.0", "--yes", "--wait", "--state", str(place.state.path)]) == 3
-    waited = capsys.readouterr().err.partition("predrain:")[0]
+    asked, _, waited = capsys.readouterr().err.partition("\n")
+    assert "; accepted as " in asked
+    waited = waited.partition("predrain:")[0]
     assert "held: Halted: maintenance." in waited
 
 
