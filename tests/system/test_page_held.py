@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.system.browsing import Opened, answering, settled, unreadable_text, violations
+from tests.system.browsing import Opened, answering, fits, settled, unreadable_text, violations
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
@@ -130,3 +131,72 @@ def test_an_insistence_is_shown_while_it_holds_with_who_why_and_until_when(desk:
     )
     expect(page.get_by_role("button", name="Insist")).to_have_count(0)
     assert violations(page) == []
+
+
+def boxes(page: Page) -> list[dict[str, Any]]:
+    """Every text of the drain's chart that is a label of holds, and the texts that it overlaps."""
+    found: list[dict[str, Any]] = page.evaluate(
+        """() => {
+            const texts = [...document.querySelectorAll(".lanes svg text")];
+            const box = (text) => text.getBoundingClientRect();
+            const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+            return texts.filter((text) => text.classList.contains("text-warning")).map((label) => ({
+                text: [...label.childNodes].at(-1).textContent,
+                whole: label.querySelector("title").textContent,
+                over: texts
+                    .filter((text) => text !== label && meet(box(text), box(label)))
+                    .map((text) => text.textContent),
+                right: box(label).right,
+            }));
+        }"""
+    )
+    return found
+
+
+@pytest.mark.parametrize("holds", [1, 3, 9, 40])
+@pytest.mark.parametrize("screen", ["desk", "phone"])
+def test_labels_of_holds_never_overlap_and_their_whole_text_is_in_a_list_for_keyboard_and_screen_reader(
+    screen: str, holds: int, request: pytest.FixtureRequest
+) -> None:
+    opened: Opened = request.getfixturevalue(screen)
+    begun = 1_520_000_000_000
+    minutes = [begun + 60_000 * minute for minute in range(601)]
+    whys = [
+        f"clients wait 1.3{number} times as long as before the drain, limit 1.2" for number in range(holds)
+    ]
+    told = [
+        {"from": iso(begun + 60_000 * (40 + number * 500 // holds)), "why": why}
+        | {"to": iso(begun + 60_000 * (50 + number * 500 // holds))}
+        for number, why in enumerate(whys)
+    ]
+    timeline = {
+        "t": minutes,
+        "bytes_left": [(601 - minute) << 32 for minute in range(601)],
+        "in_flight": [minute % 5 for minute in range(601)],
+        "latency_ratio": [1.1] * 601,
+        "holds": told,
+    }
+    drain = held(opened, state="paused", held_by=[], guards=[], timeline=timeline)
+    answering(opened.page, "drains/[^/]+", drain)
+    page = settled(opened.go(f"/drains/{drain['id']}"))
+    expect(page.locator(".lanes svg text.text-warning").first).to_be_visible()
+    labels = boxes(page)
+    size = page.viewport_size
+    assert size is not None
+    assert [label["over"] for label in labels] == [[]] * len(labels)
+    assert all(label["right"] <= size["width"] for label in labels)
+    assert all(any(why in label["whole"] for label in labels) for why in whys)
+    summary = page.locator("summary", has_text="Held ")
+    summary.focus()
+    page.keyboard.press("Enter")
+    listed = page.locator("details[open] .log li")
+    expect(listed).to_have_count(holds)
+    for why in (whys[0], whys[-1]):
+        expect(listed.filter(has_text=why)).to_be_visible()
+    assert fits(page)
+    assert violations(page) == []
+
+
+def iso(milliseconds: int) -> str:
+    """As REST writes an instant."""
+    return datetime.fromtimestamp(milliseconds / 1_000, UTC).isoformat()

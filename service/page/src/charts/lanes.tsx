@@ -2,6 +2,7 @@
 import { useRef } from "preact/hooks";
 import { moment } from "../format.ts";
 import { useWidth } from "../width.ts";
+import { layLabels, type Label } from "./labels.ts";
 import { last, linear, roundUp, runs, timeTicks, type Point } from "./scale.ts";
 
 export interface Limit {
@@ -37,8 +38,18 @@ export interface Lane {
 export interface Band {
   from: number;
   to: number;
+  /** The whole text; its tooltip. */
   word: string;
+  /** What may stand at it in the chart, the longest first; nothing where it is not given. */
+  labels?: readonly string[];
   kind: "hold" | "gap";
+}
+
+/** A band as it is drawn, in px. */
+interface Shown {
+  band: Band;
+  from: number;
+  to: number;
 }
 
 interface Props {
@@ -52,6 +63,8 @@ interface Props {
 }
 
 const LANE = 78;
+/** px above the lanes for the labels of bands. */
+const LABELS = 16;
 const AXIS = 26;
 
 export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Props) {
@@ -66,7 +79,14 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
   const start = left;
   const end = Math.max(left + 40, width - right);
   const x = linear(from, to, start, end);
-  let top = 4;
+  const shown = bands.flatMap((band): Shown[] => {
+    const a = Math.max(start, x(band.from));
+    const b = Math.min(end, x(band.to));
+    return b > a ? [{ band, from: a, to: Math.max(b, a + 2) }] : [];
+  });
+  const labelled = shown.filter(({ band }) => band.labels);
+  const labels = layLabels(labelled.map(({ band, from: a, to: b }) => ({ from: a, to: b, texts: band.labels ?? [] })), start, end, (holds) => `${holds} holds`);
+  let top = 4 + (labelled.length ? LABELS : 0);
   const tops = lanes.map((lane) => {
     const at = top;
     top += (lane.height ?? LANE) + (narrow ? 20 : 0);
@@ -77,8 +97,13 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
     <figure class="lanes" ref={frame}>
       {width > 0 && (
         <svg width={width} height={bottom + AXIS} role="img" aria-label={sentence}>
-          {bands.map((band) => (
-            <Shaded key={`${band.kind}${band.from}`} band={band} x={x} start={start} end={end} bottom={bottom} />
+          {shown.map(({ band, from: a, to: b }) => (
+            <rect key={`${band.kind}${band.from}`} class={`band ${band.kind}`} x={a} y={0} width={b - a} height={bottom}>
+              <title>{band.word}</title>
+            </rect>
+          ))}
+          {labels.map((label) => (
+            <BandLabel key={label.of[0]} label={label} words={label.of.map((place) => labelled[place]?.band.word ?? "")} />
           ))}
           {timeTicks(from, to, end - start).filter((tick) => now === null || now >= to || Math.abs(x(tick.at) - x(now)) > 40).map((tick) => (
             <g key={tick.at}>
@@ -114,25 +139,13 @@ function wordWidth(lane: Lane): number {
   return ending ? 10 + LETTER * lane.write(ending[1]).length : 0;
 }
 
-function Shaded({ band, x, start, end, bottom }: { band: Band; x: (at: number) => number; start: number; end: number; bottom: number }) {
-  const a = Math.max(start, x(band.from));
-  const b = Math.min(end, x(band.to));
-  if (b <= a) return null;
-  const wide = Math.max(2, b - a);
-  const words = band.word.length * 6.4;
-  const inside = wide > words + 12;
-  const flip = !inside && b + words > end;
+/** words: of the bands that the label stands for, whole; the tooltip. */
+function BandLabel({ label, words }: { label: Label; words: readonly string[] }) {
   return (
-    <g>
-      <rect class={`band ${band.kind}`} x={a} y={0} width={wide} height={bottom}>
-        <title>{band.word}</title>
-      </rect>
-      {band.kind === "hold" && wide > 6 && (
-        <text class="axis text-warning" x={inside ? a + 6 : flip ? a - 5 : b + 5} y={12} text-anchor={flip ? "end" : "start"}>
-          {band.word}
-        </text>
-      )}
-    </g>
+    <text class="axis text-warning" x={label.at} y={12}>
+      <title>{words.join("\n")}</title>
+      {label.text}
+    </text>
   );
 }
 

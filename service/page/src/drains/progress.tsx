@@ -174,9 +174,10 @@ function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
   const bands = timeline.holds.map((hold): Band => {
     const from = new Date(hold.from).getTime();
     const until = hold.to === null ? end : new Date(hold.to).getTime();
-    return { from, to: until, word: `held ${span((until - from) / 1_000)}, ${hold.why}`, kind: "hold" };
+    const held = `held ${span((until - from) / 1_000)}`;
+    const word = `${held}, ${hold.why}`;
+    return { from, to: until, word, labels: [shorten(word), held], kind: "hold" };
   });
-  const last = bands.at(-1);
   return (
     <>
       <Lanes
@@ -184,14 +185,14 @@ function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
         from={first}
         to={Math.max(to, first + 60_000)}
         now={left > 0 ? end : null}
-        bands={bands.map((band) => (band === last ? { ...band, word: shorten(band.word) } : { ...band, word: bands.length > 3 ? "" : shorten(band.word) }))}
+        bands={bands}
         sentence={`${headline(drain)}. Latency ${ratio(timeline.latency_ratio.findLast((one) => one !== null) ?? null)} of the hour before; ${bands.length ? `held ${plural(bands.length, "time")}` : "never held"}.`}
       />
       {bands.length > 0 && (
         <details class="as-table">
           <summary>Held {plural(bands.length, "time")}</summary>
           <ul class="log">
-            {bands.slice(-30).map((band) => (
+            {bands.map((band) => (
               <li key={band.from}>
                 <span>{moment(band.from, now.value)}</span> <span>{band.word}</span>
               </li>
