@@ -9,7 +9,7 @@ import pytest
 
 from tests.properties.adversary import play
 
-SEEDS = {"all": 300, "deaths": 100, "operations": 40, "pools": 40}
+SEEDS = {"all": 300, "deaths": 100, "operations": 40, "pools": 20}
 """Seeds of each game in `make test-all`."""
 SHORT = {"all": 20, "deaths": 6, "operations": 2, "pools": 2}
 """Those of them that `make test` plays."""
