@@ -107,7 +107,7 @@ class _Watch(Chooser):
             compute_raw_sets(self, self._crush, pool, seeds)
         self._known = None
 
-    def confirm(self, pool: Pool, seeds: Ints) -> Ints:
+    def confirm_seeds(self, pool: Pool, seeds: Ints) -> Ints:
         """Those of the PGs whose draws are in `seeds` and are made, not only drawn ahead."""
         draws = find_placement_seeds(pool, seeds)
         noted = np.isin(draws, list(self.seeds))
@@ -232,7 +232,7 @@ def stirred(
         if id_ in begun:
             watch.place_known(pool, begun[id_], tables[id_])
         rows = np.arange(pool.pg_num, dtype=np.int64)
-        found.update(pg_id(id_, seed) for seed in watch.confirm(pool, rows).tolist())
+        found.update(pg_id(id_, seed) for seed in watch.confirm_seeds(pool, rows).tolist())
     return frozenset(found)
 
 

@@ -83,6 +83,19 @@ def check_books(cluster: SimulatedCluster) -> None:
         assert pg.backfilling <= bool(pg.missing())
 
 
+def mend_all(cluster: SimulatedCluster) -> None:
+    """Take every fault, flag and weight back, and let the cluster heal."""
+    cluster.apply(Balancer(False))
+    for flag in FLAGS:
+        cluster.apply(SetFlag(flag, False))
+    truth = cluster.truth()
+    for osd in truth.size_bytes:
+        cluster.replace(osd) if osd in truth.dead else cluster.revive(osd)
+        cluster.apply(Reweight(osd, 1.0))
+        cluster.apply(CrushReweight(osd, 0.09))
+    cluster.advance(300_000)
+
+
 @pytest.mark.parametrize(
     "name",
     ["tiny", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ec_two_a_host", "ec_no_spare"))],
@@ -99,15 +112,7 @@ def test_no_sequence_of_mishaps_unbalances_the_books_and_all_heals_that_is_not_l
         cluster.advance(chance.choice([0.0, 0.5, 1.0, 2.0, 5.0, 60.0, 700.0, 5000.0]))
         check_books(cluster)
 
-    cluster.apply(Balancer(False))
-    for flag in FLAGS:
-        cluster.apply(SetFlag(flag, False))
-    truth = cluster.truth()
-    for osd in truth.size_bytes:
-        cluster.replace(osd) if osd in truth.dead else cluster.revive(osd)
-        cluster.apply(Reweight(osd, 1.0))
-        cluster.apply(CrushReweight(osd, 0.09))
-    cluster.advance(300_000)
+    mend_all(cluster)
     check_books(cluster)
     view, truth = cluster.view(), cluster.truth()
     for pg in truth.pgs.values():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.port import Balancer, CrushReweight, Reweight, SetFlag, SetUpmap
+from predrain.actions.cluster.port import SetUpmap
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.crush.map import Rule, RuleStep
 from predrain.actions.crush.pool import Pool
@@ -20,7 +20,7 @@ from predrain.actions.simulator.spec import DEFAULT_RULES, ClusterSpec
 from predrain.actions.simulator.worlds import world
 from predrain.data.ids import OsdId, PgId, pg_id
 from tests.actions.made import ec_spec, wide_spec
-from tests.actions.test_simulated_invariants import FLAGS, check_books, mishap
+from tests.actions.test_simulated_invariants import check_books, mend_all, mishap
 
 BY_RACK, BELOW_A_RACK = 2, 3
 
@@ -277,15 +277,7 @@ def test_splits_and_merges_amid_mishaps_keep_the_books_and_come_to_their_ends(na
         cluster.advance(chance.choice([0.0, 0.5, 1.0, 2.0, 5.0, 60.0, 700.0, 5000.0]))
         check_books(cluster)
 
-    cluster.apply(Balancer(False))
-    for flag in FLAGS:
-        cluster.apply(SetFlag(flag, False))
-    truth = cluster.truth()
-    for osd in truth.size_bytes:
-        cluster.replace(osd) if osd in truth.dead else cluster.revive(osd)
-        cluster.apply(Reweight(osd, 1.0))
-        cluster.apply(CrushReweight(osd, 0.09))
-    cluster.advance(300_000)
+    mend_all(cluster)
     check_books(cluster)
     if not cluster.truth().lost:
         assert not cluster.osdmap.pools[1].changes
