@@ -96,7 +96,7 @@ class Lifecycle:
             else:
                 self.truth[pg.id] = pg.truth(self._is_up)
 
-    def split(self, pool: Pool, children: Iterable[tuple[int, int]]) -> None:
+    def split_pgs(self, pool: Pool, children: Iterable[tuple[int, int]]) -> None:
         """PGs of the pool are split. children: indices of a parent and of its new child, in the order of their seeds.
 
         A child begins with half of its parent's objects, on the parent's holders; where it belongs, the map says: its
@@ -107,7 +107,7 @@ class Lifecycle:
         for parent, child in children:
             pg = self.pgs[parent]
             self.recovery.drop(pg)
-            half = pg.split(child, self._osdmap.pgs[child])
+            half = pg.split_off(child, self._osdmap.pgs[child])
             self.pgs[child] = half
             for osd in {osd for held in half.holders for osd in held}:
                 self._held_by[osd].add(child)
@@ -120,7 +120,7 @@ class Lifecycle:
             self.pgs[index].up = self._osdmap.place(index)
             self._peer(self.pgs[index])
 
-    def merge(self, source: int, target: int) -> None:
+    def merge_pgs(self, source: int, target: int) -> None:
         """The last PG of a pool becomes a part of its parent, which peers anew. Both are clean and on the same OSDs."""
         gone, pg = self.pgs.pop(source), self.pgs[target]
         self.recovery.drop(gone)

@@ -78,7 +78,7 @@ class PlacementGroup:
         objects = max(1, shard_bytes // object_bytes)
         return cls(index, pg, pool, shard_bytes, objects, young, up, up, holders)
 
-    def split(self, index: int, pg: PgId) -> PlacementGroup:
+    def split_off(self, index: int, pg: PgId) -> PlacementGroup:
         """Give half of the objects to a child, which lies where this PG does."""
         child = replace(
             self,

@@ -68,7 +68,7 @@ class PoolChanges:
 
     # ---- what the mgr does
 
-    def adjust(self) -> None:
+    def adjust_pools(self) -> None:
         """One tick of the mgr."""
         self._awake = False
         if not self._mgr.blocked and not self._mgr.empty:
@@ -78,7 +78,7 @@ class PoolChanges:
         if any(pool.changes for pool in self._osdmap.pools.values()):
             self._wake()
 
-    def merge(self, pool_id: int) -> None:
+    def merge_last_pg(self, pool_id: int) -> None:
         """Merge the pool's last PG into its parent as soon as both are ready; an undersized one ends the attempt."""
         pool = self._osdmap.pools[pool_id]
         if pool.pg_num_pending is None or pool.pg_num_pending >= pool.pg_num:
@@ -94,7 +94,7 @@ class PoolChanges:
             return
         touched = self._osdmap.change_pool(replace(pool, pg_num=pool.pg_num_pending))
         self._life.change_pool(self._osdmap.pools[pool_id])
-        self._life.merge(last, first)
+        self._life.merge_pgs(last, first)
         self._mgr.learn_pgs(pool_id)
         self._remap(touched)
 
@@ -114,7 +114,7 @@ class PoolChanges:
             (index[pg_id(pool.id, find_parent(seed))], index[pg_id(pool.id, seed)])
             for seed in range(pool.pg_num, grown.pg_num)
         ]
-        self._life.split(grown, children)
+        self._life.split_pgs(grown, children)
         self._mgr.learn_pgs(pool.id)
         self._remap(touched)
 
@@ -159,7 +159,7 @@ class PoolChanges:
     def _wake(self) -> None:
         if not self._awake:
             self._awake = True
-            self._timeline.after(_TICK_SECONDS, self.adjust)
+            self._timeline.after(_TICK_SECONDS, self.adjust_pools)
 
 
 def _fill_in(pool: Pool) -> Pool:
@@ -193,4 +193,4 @@ class _Merge:
     pool: int
 
     def __call__(self) -> None:
-        self.changes.merge(self.pool)
+        self.changes.merge_last_pg(self.pool)
