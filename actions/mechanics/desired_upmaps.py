@@ -89,7 +89,7 @@ def find_stray_upmaps(view: ClusterView, drain: Drain, context: Context, room: R
     pins -= {pg for other in context.drains if other.intent.removes_osd for pg in pinned(other.ours)}
     if not pins:
         return {}
-    desired = find_kept_pairs(view, find_desired_upmaps(view, drain, context, pins))
+    desired = find_kept_pairs(view, find_desired_upmaps(view, drain, context, sorted(pins)))
     strays = {pg: pairs for pg, pairs in desired.items() if set(pairs) != set(view.upmap_items.get(pg, ()))}
     try:
         raw = placed(view, (), strays, pinned=False)

@@ -45,7 +45,9 @@ _UNDER_WAY = (
     DrainState.DRAINING,
     DrainState.HOLDING,
     DrainState.CANCELLING,
+    DrainState.DRAINED,
 )
+"""States that the controller itself leads out of; a drained OSD's settings are given back before it is verified."""
 
 
 class Schedule:
