@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.claimed_settings import Pairs
 from predrain.actions.crush.choose import CannotPlace
-from predrain.actions.placement.failure_domains import applied, domains
+from predrain.actions.placement.failure_domains import applied, find_upmap_check
 from predrain.actions.placement.what_if import Placement, placed
 from predrain.data.ids import PgId
 
@@ -44,5 +44,7 @@ def find_kept_pairs(view: ClusterView, pins: Mapping[PgId, Pairs]) -> dict[PgId,
 
 
 def _against(view: ClusterView, after: Placement) -> frozenset[PgId]:
-    regions = {pool: domains(view.crush, view.pools[pool]) for pool in {view.pgs[pg].pool for pg in after}}
-    return frozenset(pg for pg, up in after.items() if not regions[view.pgs[pg].pool].legal(up))
+    checks = {
+        pool: find_upmap_check(view.crush, view.pools[pool]) for pool in {view.pgs[pg].pool for pg in after}
+    }
+    return frozenset(pg for pg, up in after.items() if not checks[view.pgs[pg].pool].keeps(up))

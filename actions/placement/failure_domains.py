@@ -18,6 +18,30 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class UpmapCheck:
+    """The sets of OSDs to which the mon keeps an upmap, for the rule of one pool.
+
+    `members`: the OSDs under the rule's `take`s. `limits`: for each choose step, the bucket of the step's type above
+    each OSD, and how many of these buckets a set may have; None where each member needs a bucket of its own.
+
+    Source: OSDMap::check_pg_upmaps, CrushWrapper::verify_upmap.
+    """
+
+    members: frozenset[int]
+    limits: tuple[tuple[dict[int, int], int | None], ...]
+
+    def keeps(self, osds: Sequence[int]) -> bool:
+        """Whether the mon keeps an upmap after which a PG has these members (`ITEM_NONE`: no OSD)."""
+        if not self.members.issuperset(osds) or len(set(osds)) != len(osds):
+            return False
+        for above, most in self.limits:
+            buckets = {above.get(osd, osd) for osd in osds}
+            if len(buckets) < len(osds) if most is None else len(buckets) > most:
+                return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
 class Domains:
     """Where a rule may put a shard: each OSD under the rule's `take`, with what must stay as it is when
     one moves.
@@ -36,11 +60,13 @@ class Domains:
     spread: int
     most: dict[int, int]
     """How many members the rule puts into one branch, by the branch's `take`."""
+    check: UpmapCheck
 
     def legal(self, members: Sequence[int]) -> bool:
-        """No hole, no OSD twice, no failure domain with more members than the rule puts there, and not more domains
-        than it chooses: the mon drops a pin to anything else (CrushWrapper::verify_upmap). Nor more members in a branch
-        than the rule puts there, which the mon lets pass: a site of a stretched cluster keeps its copies.
+        """No hole, no OSD twice, no failure domain with more members than the rule puts there, not more domains than it
+        chooses, and not more members in a branch than the rule puts there. `check` tells whether the mon keeps an
+        upmap to them: it lets a branch have more, and predrain does not, so that a site of a stretched cluster keeps
+        its copies.
         """
         places = Counter(self.leaf.get(osd) for osd in members)
         if None in places:
@@ -103,7 +129,31 @@ def domains(crush: CrushMap, pool: Pool) -> Domains:
             if bucket.type in before:
                 above = (*above, item)
             stack.extend((child, domain, above) for child in bucket.items)
-    return Domains(leaf, branch, parted, min(shares, default=1), spread, dict(most))
+    check = find_upmap_check(crush, pool)
+    return Domains(leaf, branch, parted, min(shares, default=1), spread, dict(most), check)
+
+
+def find_upmap_check(crush: CrushMap, pool: Pool) -> UpmapCheck:
+    """The mon's check of upmaps under the rule of `pool`, from one walk down the tree under its `take`s."""
+    limits: list[tuple[str, dict[int, int], int | None]] = []
+    for step in crush.rules[pool.rule].steps:
+        if step.op.startswith("choose") and step.type != "osd":
+            most = step.num if step.num > 0 else pool.size + step.num
+            limits.append((step.type, {}, None if step.op.startswith("chooseleaf") else most))
+    members: set[int] = set()
+    for take in {take for take, _ in _takes(crush, pool)}:
+        stack: list[tuple[int, dict[str, int]]] = [(take, {})]
+        while stack:
+            item, above = stack.pop()
+            if item < 0:
+                bucket = crush.buckets[item]
+                stack.extend((child, {**above, bucket.type: item}) for child in bucket.items)
+                continue
+            members.add(item)
+            for type_, buckets, _ in limits:
+                if type_ in above:
+                    buckets[item] = above[type_]
+    return UpmapCheck(frozenset(members), tuple((buckets, most) for _, buckets, most in limits))
 
 
 def _count_in_branch(chosen: list[tuple[str, int]]) -> int:

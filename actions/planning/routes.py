@@ -91,7 +91,8 @@ class _Way:
     def _pinnable(self, want: tuple[int, ...]) -> bool:
         ordered = self.view.pools[self.pg.pool].erasure
         pairs = pairs_for(self.raw, want, self.view.upmap_items.get(self.pg.id, ()), ordered=ordered)
-        return pairs is not None and self.region.legal(want) and set(applied(self.raw, pairs)) == set(want)
+        legal = self.region.legal(want) and self.region.check.keeps(want)
+        return legal and pairs is not None and set(applied(self.raw, pairs)) == set(want)
 
     def _elsewhere(self) -> tuple[Move, ...]:
         """The least full legal target for each of the suspect's shards; empty unless there is one for all."""
@@ -139,6 +140,11 @@ class _Way:
             return f"{would}; no less full legal target is left."
         if left_out := [move.target for move in moves if move.target in self.avoided]:
             return f"osd.{left_out[0]} is left out as a target, and PG {self.pg.id} has no other legal one."
+        if self.region.legal(want) and not self.region.check.keeps(want):
+            return (
+                f"The mon keeps no upmap of PG {self.pg.id}, since the CRUSH rule of its pool chooses buckets of "
+                "several types in a row (CrushWrapper::verify_upmap); predrain moves PGs by upmaps alone here."
+            )
         return f"PG {self.pg.id} cannot be pinned to {list(want)}, and no other legal target is left."
 
 

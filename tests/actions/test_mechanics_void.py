@@ -5,13 +5,17 @@ The judge of every run refuses a PG whose shards lie closer together than before
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from predrain.actions.core.policy import Policy
+from predrain.actions.crush.map import ITEM_NONE, Rule, RuleStep
 from predrain.actions.mechanics.void import find_kept_pairs, void
+from predrain.actions.placement.failure_domains import domains, find_upmap_check
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import OsdId, PgId
-from tests.actions.made import wide_spec
+from tests.actions.made import GB, crush_tree, disks, ec_spec, wide_spec
 from tests.actions.run import Run, map_of, whole
 
 S = DrainState
@@ -76,3 +80,23 @@ def test_a_pin_is_void_where_it_puts_two_shards_into_one_host() -> None:
     pairs = ((source, elsewhere), (int(stranger), beside))
     assert find_kept_pairs(view, {pg.id: pairs}) == {pg.id: ((source, elsewhere),)}
     assert not void(view, {pg.id: (beside, *pg.up[1:])}), "no pin stands"
+
+
+def test_the_mon_keeps_an_upmap_that_leaves_the_racks_uneven_and_predrain_sends_none() -> None:
+    spec = ec_spec(hosts=12, per_host=1, k=4, m=2)
+    osds = disks(hosts=12, per_host=1, size_bytes=100 * GB, racks=4)
+    way = (RuleStep("choose_indep", num=3, type="rack"), RuleStep("chooseleaf_indep", num=2, type="host"))
+    tree = crush_tree(osds)
+    root = next(bucket.id for bucket in tree.buckets.values() if bucket.type == "root")
+    rule = Rule(1, "two in each of three racks", (RuleStep("take", item=root), *way, RuleStep("emit")))
+    crush, pool = replace(tree, rules={1: rule}), spec.pools[0].pool
+    racks = [bucket for bucket in tree.buckets.values() if bucket.type == "rack"]
+    hosts = [[tree.buckets[host].items[0] for host in rack.items] for rack in racks]
+    even = [*hosts[0][:2], *hosts[1][:2], *hosts[2][:2]]
+    uneven = [*hosts[0][:3], *hosts[1][:2], hosts[2][0]]
+    four_racks = [*hosts[0][:2], *hosts[1][:2], hosts[2][0], hosts[3][0]]
+    check, region = find_upmap_check(crush, pool), domains(crush, pool)
+    assert [check.keeps(members) for members in (even, uneven, four_racks)] == [True, True, False]
+    assert [region.legal(members) for members in (even, uneven, four_racks)] == [True, False, True]
+    assert not check.keeps([*even[:5], even[0]]), "an OSD twice"
+    assert not check.keeps([*even[:5], ITEM_NONE]), "no OSD at one position"

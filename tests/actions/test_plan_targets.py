@@ -121,6 +121,23 @@ def test_full_targets_give_way_to_legal_ones_under_every_rule(
     check_legal(view, made)
 
 
+def test_where_the_mon_keeps_no_upmap_under_the_rule_the_plan_refuses_and_says_so() -> None:
+    pairs_of_osds = Rule(
+        0,
+        "two racks, a host each, two OSDs of it",
+        (
+            RuleStep("take", item=-1),
+            RuleStep("choose_firstn", num=2, type="rack"),
+            RuleStep("choose_firstn", num=1, type="host"),
+            RuleStep("choose_firstn", num=2, type="osd"),
+            RuleStep("emit"),
+        ),
+    )
+    made = a_plan(view_of(pairs_of_osds, 4, hosts=9, per_host=3, racks=3), drained())
+    assert made.refusals
+    assert all("The mon keeps no upmap of PG" in sentence for sentence in made.refusals)
+
+
 def test_a_shard_that_cannot_leave_its_rack_finds_no_room_in_another() -> None:
     view = view_of(TWO_RACKS, 4, hosts=9, racks=3)
     near = [osd.id for osd in view.osds.values() if osd.rack == view.osds[OsdId(0)].rack and osd.id != 0]

@@ -44,5 +44,9 @@ def test_a_removal_counts_no_pg_that_a_person_sent_on_a_moment_before() -> None:
     _play(2891, 1, "all")
 
 
+def test_an_upmap_that_the_mon_keeps_under_a_changed_rule_is_given_back() -> None:
+    _play(731, 1, "pools")
+
+
 def test_after_a_few_cancels_the_map_is_that_of_a_cluster_that_was_never_drained() -> None:
     _play(0, 3, "all")
