@@ -13,15 +13,15 @@ from typing import Protocol
 
 import structlog
 
-from predrain.collector.delivery import Courier, NoRoom, Spool, Standing
-from predrain.collector.delivery.selfmetrics import Tally
+from predrain.collector.delivery import Courier, NoRoom, Spool, SpoolStatus
+from predrain.collector.delivery.selfmetrics import CollectorTally
 from predrain.data.clock import Clock
 from predrain.data.error_counts import find_risen
 from predrain.data.ids import DeviceId
 from predrain.data.reading import LatencySummary, Reading, Smart, Unreadable
 
 
-class Disks(Protocol):
+class DiskCollector(Protocol):
     """The disks of the host (collector.disks)."""
 
     @property
@@ -42,7 +42,7 @@ class Disks(Protocol):
         ...
 
 
-class Latencies(Protocol):
+class LatencyCollector(Protocol):
     """The OSDs of the host (collector.latency)."""
 
     @property
@@ -94,8 +94,8 @@ class Agent:
 
     def __init__(
         self,
-        disks: Disks,
-        latencies: Latencies,
+        disks: DiskCollector,
+        latencies: LatencyCollector,
         spool: Spool,
         courier: Courier,
         *,
@@ -118,7 +118,7 @@ class Agent:
         """When a disk whose error counts rose is to be read again."""
         self._accepted = self._seen = self._unreadable = 0
         self._round_seconds: float | None = None
-        self._told = Standing(0, 0, 0, 0, 0, 0, None)
+        self._told = SpoolStatus(0, 0, 0, 0, 0, 0, None)
 
     def look(self) -> float:
         """Rescan and read the disks if it is time; returns the seconds to wait."""
@@ -148,7 +148,7 @@ class Agent:
         """Carry one batch to the sink; returns the seconds to wait."""
         return self._courier.step()
 
-    def tally(self) -> Tally:
+    def tally(self) -> CollectorTally:
         """How it goes; what was lost since the last call is logged."""
         try:
             spool = self._spool.standing()
@@ -156,7 +156,7 @@ class Agent:
             spool = None
         if spool is not None:
             self._tell_losses(spool)
-        return Tally(
+        return CollectorTally(
             readings=self._accepted,
             disks=self._seen,
             unreadable=self._unreadable,
@@ -205,7 +205,7 @@ class Agent:
         self._last[reading.device] = reading.seen
         return before is not None and bool(find_risen(before, reading.seen))
 
-    def _tell_losses(self, spool: Standing) -> None:
+    def _tell_losses(self, spool: SpoolStatus) -> None:
         readings = spool.lost_readings - self._told.lost_readings
         summaries = spool.lost_summaries - self._told.lost_summaries
         self._told = spool

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from predrain.data.history import EPOCH, UnreadableHistory, columns_of, table_of
-from predrain.data.lifespan import Lifespans, Source
+from predrain.data.lifespan import HistorySource, Lifespans
 from predrain.data.outcome import Fate
 
 DEATHS = frozenset({Fate.FAILED, Fate.CONFIRMED})
@@ -67,7 +67,9 @@ def read_words(path: Path) -> tuple[Word, ...]:
     return tuple(words)
 
 
-def settled(sources: Sequence[Source], words: Iterable[Word], *, until: date | None = None) -> list[Source]:
+def settled(
+    sources: Sequence[HistorySource], words: Iterable[Word], *, until: date | None = None
+) -> list[HistorySource]:
     """The sources with the ends of their drives as the last word about each has it; words after `until` are unheard.
 
     A word belongs to the drive's latest span that had begun by then.

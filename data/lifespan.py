@@ -62,14 +62,14 @@ def without_batches(lifespans: Lifespans, model: NDArray[np.object_]) -> Lifespa
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class HistorySource:
     """Histories that were kept the same way, with the ends of their drives."""
 
     files: tuple[Path, ...]
     lifespans: Lifespans
 
 
-def sources_of(paths: Sequence[Path], *, until: date | None = None, threads: int = 2) -> list[Source]:
+def sources_of(paths: Sequence[Path], *, until: date | None = None, threads: int = 2) -> list[HistorySource]:
     """Group the files for training: daily files that carry `failure`, and change points with their drives tables.
 
     The same drive in two groups is two spans: nothing is known of the time between them. Raises UnreadableHistory.
@@ -91,7 +91,7 @@ def sources_of(paths: Sequence[Path], *, until: date | None = None, threads: int
             (changes, lambda c, _paths, u: _ends_of_tables(c, files.others, u)),
         )
         high = None if until is None else (until - EPOCH).days
-        return [Source(tuple(group), ends(connection, group, high)) for group, ends in groups if group]
+        return [HistorySource(tuple(group), ends(connection, group, high)) for group, ends in groups if group]
 
 
 def _ends_of_daily(connection: object, paths: Sequence[Path], until: int | None) -> Lifespans:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Status
 from predrain.data.refusal import Refusal
-from predrain.data.sqlite_file import BUSY_SECONDS, Fault, fault, make_durable
+from predrain.data.sqlite_file import BUSY_SECONDS, SqliteFault, fault, make_durable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +39,7 @@ class ScorebookUnusable(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScorebookLine:
     """One bundle's forecast of one disk on one day."""
 
     device: DeviceId
@@ -53,7 +53,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecasts:
+class ScorebookForecasts:
     """Lines of one bundle as columns, sorted by device and day."""
 
     device: NDArray[np.object_]
@@ -66,9 +66,9 @@ class Forecasts:
     def __len__(self) -> int:
         return len(self.day)
 
-    def only(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Forecasts:
+    def only(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> ScorebookForecasts:
         """These lines alone."""
-        return Forecasts(*(getattr(self, name)[which] for name in self.__slots__))
+        return ScorebookForecasts(*(getattr(self, name)[which] for name in self.__slots__))
 
 
 class Scorebook:
@@ -86,7 +86,7 @@ class Scorebook:
             self._connection.close()
             raise
 
-    def write(self, bundle: str, lines: Iterable[Line]) -> None:
+    def write(self, bundle: str, lines: Iterable[ScorebookLine]) -> None:
         """Keep lines of a bundle; of several for one disk and day the last one stays."""
         rows = [
             (bundle, one.device, one.day, one.model, one.status.value, one.p_7d, one.p_14d, one.p_30d)
@@ -97,11 +97,11 @@ class Scorebook:
         with self._writing() as connection:
             connection.executemany("INSERT OR REPLACE INTO forecasts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def read(self, bundle: str, since: int = 0) -> Forecasts:
+    def read(self, bundle: str, since: int = 0) -> ScorebookForecasts:
         """What a bundle forecast from day `since` on."""
         import numpy as np
 
-        parts: list[Forecasts] = []
+        parts: list[ScorebookForecasts] = []
         words: dict[str, str] = {}  # a disk's name stands in many lines and is kept once
         with self._lock, self._explained():
             rows = self._connection.execute(
@@ -117,13 +117,18 @@ class Scorebook:
                 ]
                 statuses = np.array([Status(word) for word in status], dtype=object)
                 parts.append(
-                    Forecasts(texts[0], np.array(day, dtype=np.int64), texts[1], statuses, np.array(p).T)
+                    ScorebookForecasts(
+                        texts[0], np.array(day, dtype=np.int64), texts[1], statuses, np.array(p).T
+                    )
                 )
         if not parts:
             empty = np.empty(0, dtype=object)
-            return Forecasts(empty, np.empty(0, dtype=np.int64), empty, empty, np.empty((0, 3)))
-        return Forecasts(
-            *(np.concatenate([getattr(part, name) for part in parts]) for name in Forecasts.__slots__)
+            return ScorebookForecasts(empty, np.empty(0, dtype=np.int64), empty, empty, np.empty((0, 3)))
+        return ScorebookForecasts(
+            *(
+                np.concatenate([getattr(part, name) for part in parts])
+                for name in ScorebookForecasts.__slots__
+            )
         )
 
     def last_day(self, bundle: str) -> int | None:
@@ -180,10 +185,10 @@ class Scorebook:
             yield
         except sqlite3.Error as error:
             cure = {
-                Fault.NO_ROOM: "make room on its disk, or make it writable",
-                Fault.HELD: "see with `fuser` which process holds it, and try again",
-                Fault.BROKEN: "move it away; only the comparison of bundles begins anew",
-            }.get(fault(error) or Fault.BROKEN)
+                SqliteFault.NO_ROOM: "make room on its disk, or make it writable",
+                SqliteFault.HELD: "see with `fuser` which process holds it, and try again",
+                SqliteFault.BROKEN: "move it away; only the comparison of bundles begins anew",
+            }.get(fault(error) or SqliteFault.BROKEN)
             raise ScorebookUnusable(
                 f"the scorebook {self._path} cannot be used ({error}): {cure}."
             ) from error

@@ -15,7 +15,7 @@ _PAUSE_SECONDS = 0.05
 _PRAGMAS = ("journal_mode = WAL", "synchronous = FULL", "journal_size_limit = 67108864")
 
 
-class Fault(Enum):
+class SqliteFault(Enum):
     """What is wrong, as far as the cure differs."""
 
     NO_ROOM = "the disk is full, has failed, or may not be written"
@@ -26,24 +26,24 @@ class Fault(Enum):
 _UNDECODED = "Could not decode to UTF-8"
 
 _FAULTS = {
-    sqlite3.SQLITE_FULL: Fault.NO_ROOM,
-    sqlite3.SQLITE_IOERR: Fault.NO_ROOM,
-    sqlite3.SQLITE_READONLY: Fault.NO_ROOM,
-    sqlite3.SQLITE_CANTOPEN: Fault.NO_ROOM,
-    sqlite3.SQLITE_PERM: Fault.NO_ROOM,
-    sqlite3.SQLITE_BUSY: Fault.HELD,
-    sqlite3.SQLITE_PROTOCOL: Fault.HELD,
-    sqlite3.SQLITE_CORRUPT: Fault.BROKEN,
-    sqlite3.SQLITE_NOTADB: Fault.BROKEN,
+    sqlite3.SQLITE_FULL: SqliteFault.NO_ROOM,
+    sqlite3.SQLITE_IOERR: SqliteFault.NO_ROOM,
+    sqlite3.SQLITE_READONLY: SqliteFault.NO_ROOM,
+    sqlite3.SQLITE_CANTOPEN: SqliteFault.NO_ROOM,
+    sqlite3.SQLITE_PERM: SqliteFault.NO_ROOM,
+    sqlite3.SQLITE_BUSY: SqliteFault.HELD,
+    sqlite3.SQLITE_PROTOCOL: SqliteFault.HELD,
+    sqlite3.SQLITE_CORRUPT: SqliteFault.BROKEN,
+    sqlite3.SQLITE_NOTADB: SqliteFault.BROKEN,
 }
 
 
-def fault(error: BaseException | None) -> Fault | None:
+def fault(error: BaseException | None) -> SqliteFault | None:
     """What a SQLite error says of the file; None when it is about something else (a wrong statement)."""
     if not isinstance(error, sqlite3.Error):
         return None
     if _UNDECODED in str(error):  # the driver's own error, which carries no code of SQLite's
-        return Fault.BROKEN
+        return SqliteFault.BROKEN
     return _FAULTS.get(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF)
 
 
@@ -59,7 +59,7 @@ def make_durable(connection: sqlite3.Connection) -> None:
                 connection.execute(f"PRAGMA {pragma}").close()
                 break
             except sqlite3.OperationalError as error:
-                if fault(error) is not Fault.HELD or not left:
+                if fault(error) is not SqliteFault.HELD or not left:
                     raise
                 time.sleep(_PAUSE_SECONDS)
 
@@ -76,7 +76,7 @@ def find_damage(path: Path) -> str | None:
         ) as connection:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
-        if fault(error) is Fault.BROKEN:
+        if fault(error) is SqliteFault.BROKEN:
             return str(error)
         raise
     return None if found == ("ok",) else " ".join(str(found and found[0]).split())

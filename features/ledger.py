@@ -50,7 +50,7 @@ AT: Final[Mapping[str, int]] = {name: index for index, name in enumerate(COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class FeatureLedger:
     """Accumulated rows of many drives, sorted by drive and day."""
 
     start: NDArray[np.int64]
@@ -131,7 +131,7 @@ _PLACES: Final = {
 _MOST, _HEAT, _CLOCKED = AT["most_197"], AT["heat"], AT["clocked_on"]
 
 
-def ledger_of(history: History) -> Ledger:
+def ledger_of(history: History) -> FeatureLedger:
     """Accumulate a whole history. Linear in rows."""
     count = len(history.day)
     begin = np.repeat(history.start[:-1], np.diff(history.start))
@@ -177,7 +177,7 @@ def ledger_of(history: History) -> Ledger:
     heat = np.zeros(count) if celsius is None else np.nan_to_num(celsius)
     rows["heat"] = _since_start(np.cumsum(heat), begin, heat)
     rows["warm_days"] = _since_start(np.cumsum(warm), begin, warm)
-    return Ledger(history.start, rows)
+    return FeatureLedger(history.start, rows)
 
 
 def _hold(raw: Floats, begin: NDArray[np.int64], index: NDArray[np.int64]) -> Floats:

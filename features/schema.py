@@ -36,7 +36,7 @@ NAMES: Final[Mapping[int, str]] = {
 }
 
 
-class Held:
+class LandmarkRows:
     """Rows of the ledger that hold on the landmark day, and those that held `w` days before it."""
 
     def __init__(
@@ -84,35 +84,35 @@ class Feature:
     name: str
     unit: str
     definition: str
-    measure: Callable[[Held], Floats]
+    measure: Callable[[LandmarkRows], Floats]
 
 
-def _per_day(smart_id: int, window: int, scale: float) -> Callable[[Held], Floats]:
+def _per_day(smart_id: int, window: int, scale: float) -> Callable[[LandmarkRows], Floats]:
     return lambda h: h.risen(smart_id, window) / (h.span[window] * scale)
 
 
-def _change(smart_id: int, window: int) -> Callable[[Held], Floats]:
-    def change(h: Held) -> Floats:
+def _change(smart_id: int, window: int) -> Callable[[LandmarkRows], Floats]:
+    def change(h: LandmarkRows) -> Floats:
         week, month = h.risen(smart_id, window) / h.span[window], h.risen(smart_id, 30) / h.span[30]
         return np.where(month > 0, np.minimum(week / np.where(month > 0, month, 1.0), 10.0), np.nan)
 
     return change
 
 
-def _mean_heat(window: int) -> Callable[[Held], Floats]:
-    def mean(h: Held) -> Floats:
+def _mean_heat(window: int) -> Callable[[LandmarkRows], Floats]:
+    def mean(h: LandmarkRows) -> Floats:
         heat, days = h.grown("heat", window), h.grown("warm_days", window)
         return np.where(days > 0, heat / np.where(days > 0, days, 1.0), h.now("level_194"))
 
     return mean
 
 
-def _hours(h: Held) -> Floats:
+def _hours(h: LandmarkRows) -> Floats:
     # Counted on from the day of the last new value: a row that merely repeats an older one says no new time.
     return h.now("level_9") + 24.0 * (h.day - h.now("clocked_on"))
 
 
-def _per_hour(smart_id: int, scale: float) -> Callable[[Held], Floats]:
+def _per_hour(smart_id: int, scale: float) -> Callable[[LandmarkRows], Floats]:
     return lambda h: h.now(f"level_{smart_id}") / (np.maximum(_hours(h), 24.0) * scale)
 
 
@@ -152,11 +152,11 @@ def _counter_features(n: int) -> list[Feature]:
     return made
 
 
-def _risen(n: int, window: int) -> Callable[[Held], Floats]:
+def _risen(n: int, window: int) -> Callable[[LandmarkRows], Floats]:
     return lambda h: h.risen(n, window)
 
 
-def _level(n: int) -> Callable[[Held], Floats]:
+def _level(n: int) -> Callable[[LandmarkRows], Floats]:
     return lambda h: h.now(f"level_{n}")
 
 
@@ -167,11 +167,11 @@ def _sum(parts: list[Floats]) -> Floats:
     return total
 
 
-def _how_many(test: Callable[[Held, int], Floats]) -> Callable[[Held], Floats]:
+def _how_many(test: Callable[[LandmarkRows, int], Floats]) -> Callable[[LandmarkRows], Floats]:
     return lambda h: _sum([(test(h, n) > 0).astype(np.float64) for n in COUNTERS])
 
 
-def _least_since(h: Held) -> Floats:
+def _least_since(h: LandmarkRows) -> Floats:
     days = np.full_like(h.day, np.inf)
     for n in (5, 187, 197, 198):
         on = h.now(f"rose_on_{n}")
@@ -179,11 +179,11 @@ def _least_since(h: Held) -> Floats:
     return np.where(np.isinf(days), np.nan, np.minimum(days, LONG_AGO))
 
 
-def _sectors_up(h: Held) -> Floats:
+def _sectors_up(h: LandmarkRows) -> Floats:
     return _sum([np.nan_to_num(h.risen(n, 7)) for n in (5, 187, 197)])
 
 
-def _longest_since_first(h: Held) -> Floats:
+def _longest_since_first(h: LandmarkRows) -> Floats:
     days = np.full_like(h.day, -1.0)
     for n in (5, 187, 197):
         on = h.now(f"first_on_{n}")

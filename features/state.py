@@ -26,8 +26,8 @@ from predrain.features.ledger import (
     COLUMNS,
     COUNTERS,
     RISING,
+    FeatureLedger,
     Floats,
-    Ledger,
     first_row,
     next_row,
     start_counts_anew,
@@ -241,7 +241,7 @@ def matrix(states: Sequence[DriveState], day: int) -> NDArray[np.float32]:
             rows[name] = np.full(held.size, np.nan)
             rows[name][held.shape[1] - 1 :: held.shape[1]] = now[:, column]
     drives = np.arange(len(states) + 1, dtype=np.int64)
-    ledger = Ledger(drives * held.shape[1], rows)
+    ledger = FeatureLedger(drives * held.shape[1], rows)
     return vectors(ledger, drives[:-1], np.full(len(states), day, dtype=np.int64))
 
 

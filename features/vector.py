@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from predrain.features.ledger import Ledger
-from predrain.features.schema import SCHEMA, WINDOWS, Held
+from predrain.features.ledger import FeatureLedger
+from predrain.features.schema import SCHEMA, WINDOWS, LandmarkRows
 
 
-def rows_at(ledger: Ledger, drive: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.int64]:
+def rows_at(ledger: FeatureLedger, drive: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.int64]:
     """(pairs,) the row of each drive that holds on that day (its last row dated then or before), -1 when none
     does."""
     key, stride = _keys(ledger)
@@ -17,7 +17,7 @@ def rows_at(ledger: Ledger, drive: NDArray[np.int64], day: NDArray[np.int64]) ->
     return np.where(at >= ledger.start[drive], at, -1)
 
 
-def vectors(ledger: Ledger, drive: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.float32]:
+def vectors(ledger: FeatureLedger, drive: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.float32]:
     """Measure every feature. drive, day: (pairs,) each with a row dated on that day or before.
 
     Returns (pairs, features) in the schema's order; NaN where the drive does not report. Only rows dated on the
@@ -36,7 +36,7 @@ def vectors(ledger: Ledger, drive: NDArray[np.int64], day: NDArray[np.int64]) ->
         then = np.searchsorted(key, drive * stride + day - window, side="right") - 1
         back[window] = np.maximum(then, first)
         span[window] = np.clip(landmark - dated[back[window]], 1.0, float(window))
-    held = Held(ledger.rows, at, back, landmark, span)
+    held = LandmarkRows(ledger.rows, at, back, landmark, span)
     matrix = np.empty((len(at), len(SCHEMA)), dtype=np.float32)
     with np.errstate(invalid="ignore"):
         for column, feature in enumerate(SCHEMA):
@@ -44,7 +44,7 @@ def vectors(ledger: Ledger, drive: NDArray[np.int64], day: NDArray[np.int64]) ->
     return matrix
 
 
-def _keys(ledger: Ledger) -> tuple[NDArray[np.int64], int]:
+def _keys(ledger: FeatureLedger) -> tuple[NDArray[np.int64], int]:
     """Rows as one ascending key over (drive, day), and the step from drive to drive."""
     stride = 1 << 20
     drive = np.repeat(np.arange(len(ledger.start) - 1, dtype=np.int64), np.diff(ledger.start))

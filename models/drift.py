@@ -59,7 +59,7 @@ class Sketch(msgspec.Struct, frozen=True):
     """Largest stability index of a stretch of the training against the whole."""
 
 
-class Family(msgspec.Struct, frozen=True):
+class ModelFamily(msgspec.Struct, frozen=True):
     """How the drives of one model, or of a maker's models without a sketch of their own, looked in training."""
 
     drives: int
@@ -70,7 +70,7 @@ class Family(msgspec.Struct, frozen=True):
 class Reference(msgspec.Struct, frozen=True):
     """What `reference.json` holds: families by model, or by maker for its other models."""
 
-    families: dict[str, Family]
+    families: dict[str, ModelFamily]
     version: int = 1
 
     def group(self, model: str) -> str:
@@ -183,7 +183,7 @@ def drift(
 
 def _family(
     landmarks: Landmarks, p_30d: NDArray[np.float64], rows: NDArray[np.int64], features: Sequence[str]
-) -> Family:
+) -> ModelFamily:
     recent = rows[landmarks.day[rows] > landmarks.day[rows].max() - RECENT]
     every = -(-len(recent) // LANDMARKS_MAX)
     if every > 1:
@@ -195,7 +195,7 @@ def _family(
     )
     sketches = {name: _sketch(landmarks.x[recent, POSITION[name]], weight, stretches) for name in features}
     sketches[SCORE] = _sketch(p_30d[recent], weight, stretches)
-    return Family(len(np.unique(crc(landmarks.serial[recent]))), sketches)
+    return ModelFamily(len(np.unique(crc(landmarks.serial[recent]))), sketches)
 
 
 def _sketch(

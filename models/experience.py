@@ -9,7 +9,7 @@ import numpy as np
 
 from predrain.data.lifespan import Lifespans
 from predrain.data.outlook import Status
-from predrain.data.scorebook import Forecasts
+from predrain.data.scorebook import ScorebookForecasts
 from predrain.models.calibrate import Thresholds
 from predrain.models.family import YEAR, normalize_model
 from predrain.models.fleet_thresholds import FollowedThresholds, follow_thresholds
@@ -37,13 +37,15 @@ class FleetExperience:
     """None: nothing was scored yet, and the bundle's own thresholds count."""
 
 
-def learn_from_fleet(book: Forecasts, ends: Lifespans, shipped: Thresholds, today: int) -> FleetExperience:
+def learn_from_fleet(
+    book: ScorebookForecasts, ends: Lifespans, shipped: Thresholds, today: int
+) -> FleetExperience:
     """A fleet's experience from the forecasts of one bundle. shipped: the bundle's own thresholds. today: days since
     1970-01-01."""
     return FleetExperience(count_experience(book, ends), follow_thresholds(book, ends, shipped, today))
 
 
-def count_experience(book: Forecasts, ends: Lifespans) -> Mapping[str, Experience]:
+def count_experience(book: ScorebookForecasts, ends: Lifespans) -> Mapping[str, Experience]:
     """A fleet's experience by model, from the forecasts of one bundle. ends: by device, as far as they are known.
 
     A drive is exposed from its first forecast to its last, or to its death; it is quiet on days on which it was

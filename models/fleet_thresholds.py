@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predrain.data.lifespan import Lifespans
-from predrain.data.scorebook import Forecasts
+from predrain.data.scorebook import ScorebookForecasts
 from predrain.models.calibrate import BAD_RATE, WARNING_RATE, WINDOW, Thresholds
 
 FOLLOWED_DAYS: Final = 90
@@ -44,7 +44,7 @@ class FollowedThresholds:
 
 
 def follow_thresholds(
-    book: Forecasts, ends: Lifespans, shipped: Thresholds, today: int
+    book: ScorebookForecasts, ends: Lifespans, shipped: Thresholds, today: int
 ) -> FollowedThresholds:
     """Thresholds after what the disks of a fleet reached in the FOLLOWED_DAYS before `today` (days since 1970-01-01).
 
@@ -64,7 +64,7 @@ def follow_thresholds(
 
 
 def _worst_of_windows(
-    book: Forecasts, ends: Lifespans, today: int
+    book: ScorebookForecasts, ends: Lifespans, today: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Of each disk's windows the highest chance within 30 days, how healthy the disk was then, 0 to 1, and how many
     windows ago it was."""

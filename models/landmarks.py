@@ -17,9 +17,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from predrain.data.history import History, HistoryFiles, Part
-from predrain.data.lifespan import Lifespans, Source, without_batches
-from predrain.features.ledger import Ledger, ledger_of
+from predrain.data.history import History, HistoryFiles, SerialRange
+from predrain.data.lifespan import HistorySource, Lifespans, without_batches
+from predrain.features.ledger import FeatureLedger, ledger_of
 from predrain.features.vector import rows_at, vectors
 from predrain.models.scale import Crew, Threads
 
@@ -95,7 +95,7 @@ WEEKLY: Final = Thinning()
 
 
 def draw(
-    source: Source,
+    source: HistorySource,
     *,
     until: date | None,
     seed: int,
@@ -121,7 +121,7 @@ def draw(
 
 
 def _part(
-    part: Part,
+    part: SerialRange,
     *,
     files: HistoryFiles,
     until: date | None,
@@ -146,7 +146,9 @@ def without_retirements(lifespans: Lifespans, files: HistoryFiles, until: date |
     return without_batches(lifespans, model)
 
 
-def _draw(history: History, ledger: Ledger, lifespans: Lifespans, seed: int, thinning: Thinning) -> Landmarks:
+def _draw(
+    history: History, ledger: FeatureLedger, lifespans: Lifespans, seed: int, thinning: Thinning
+) -> Landmarks:
     at = lifespans.of(history.serials)
     known = np.flatnonzero(at >= 0)
     first = np.maximum(lifespans.first[at[known]], history.day[history.start[known]])

@@ -62,7 +62,7 @@ _TRIED: Final = tuple(float(times) for times in np.geomspace(1 / 8, 8, 37))
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class WatchedPeriods:
     """When landmarks' drives were watched: (landmarks,) days after the landmark; none where closes <= opens."""
 
     opens: NDArray[np.float64]
@@ -85,7 +85,7 @@ def fading_of(
     first: NDArray[np.float64],
     rate: NDArray[np.float64],
     weight: NDArray[np.float64],
-    watches: Sequence[Watch],
+    watches: Sequence[WatchedPeriods],
 ) -> Fading:
     """The most likely fading, drawn to USUAL.
 

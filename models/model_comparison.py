@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from predrain.data.lifespan import Lifespans
 from predrain.data.outlook import Status
-from predrain.data.scorebook import Forecasts
+from predrain.data.scorebook import ScorebookForecasts
 from predrain.models.sequential_test import ENOUGH_EVIDENCE, estimate_days_left, weigh_evidence
 
 HORIZON: Final = 30
@@ -34,7 +34,7 @@ FEW_ALARMS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BundleComparison:
     """One bundle on what has happened. Shares are None where there is nothing to share."""
 
     bundle: str
@@ -55,7 +55,7 @@ class Standing:
 class Comparison:
     """Bundles on the same disks and days."""
 
-    standings: tuple[Standing, ...]
+    standings: tuple[BundleComparison, ...]
     failures: int
     windows: int
     rows: int
@@ -183,7 +183,7 @@ class Calibrated:
         return self.verdict is CalibrationVerdict.OFF
 
 
-def compare(books: Mapping[str, Forecasts], ends: Lifespans, *, seed: int = 0) -> Comparison:
+def compare(books: Mapping[str, ScorebookForecasts], ends: Lifespans, *, seed: int = 0) -> Comparison:
     """Judge bundles on the disks and days that all of them forecast. ends: by device id, as far as they are known."""
     common = _common(list(books.values()))
     judged = [_Judged(book.only(rows), ends) for book, rows in zip(books.values(), common, strict=True)]
@@ -208,7 +208,9 @@ def compare(books: Mapping[str, Forecasts], ends: Lifespans, *, seed: int = 0) -
     )
 
 
-def calibration(book: Forecasts, ends: Lifespans, family: Callable[[str], str]) -> tuple[Calibrated, ...]:
+def calibration(
+    book: ScorebookForecasts, ends: Lifespans, family: Callable[[str], str]
+) -> tuple[Calibrated, ...]:
     """Expected and observed failures by family, from each disk's first forecast in every 30 days; in order of names."""
     if not len(book):
         return ()
@@ -234,7 +236,7 @@ def calibration(book: Forecasts, ends: Lifespans, family: Callable[[str], str]) 
 class _Judged:
     """Rows of one book with what became of their disks. Rows stand sorted by device and day."""
 
-    def __init__(self, book: Forecasts, ends: Lifespans) -> None:
+    def __init__(self, book: ScorebookForecasts, ends: Lifespans) -> None:
         self.book = book
         devices, self.drive = _drives(book)
         self.drives = len(devices)
@@ -262,12 +264,12 @@ class _Judged:
         self.failures, self.windows = len(self.failed), len(np.unique(self.window[self.healthy]))
         self.error = (book.p[:, 2] - self.y) ** 2
 
-    def standing(self, name: str) -> Standing:
+    def standing(self, name: str) -> BundleComparison:
         known = self.known
         first_call = np.full(self.drives, -1)
         np.maximum.at(first_call, self.drive[self.y & self.called], self.to_death[self.y & self.called])
         lead = first_call[first_call > 0]
-        return Standing(
+        return BundleComparison(
             bundle=name,
             foretold=len(np.unique(self.drive[self.y & self.called])),
             foretold_bad=len(np.unique(self.drive[self.y & self.bad])),
@@ -282,14 +284,14 @@ class _Judged:
 _NEVER: Final = 1 << 40
 
 
-def _drives(book: Forecasts) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+def _drives(book: ScorebookForecasts) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
     """The disks of a book in order, and each row's place among them."""
     new = np.ones(len(book), dtype=bool)
     new[1:] = book.device[1:] != book.device[:-1]
     return book.device[new], np.cumsum(new) - 1
 
 
-def _common(books: list[Forecasts]) -> list[NDArray[np.int64]]:
+def _common(books: list[ScorebookForecasts]) -> list[NDArray[np.int64]]:
     """Rows of each book whose disk and day all books have, in the books' common order."""
     found = [_drives(book) for book in books]
     devices = {device: code for code, device in enumerate(sorted({d for names, _ in found for d in names}))}

@@ -16,7 +16,7 @@ from predrain.features.schema import reported
 from predrain.features.state import DriveState, day_of, matrix
 from predrain.models.bundle import Bundle
 from predrain.models.explain import CODES, Explanation, describe_beside_symptoms, explained
-from predrain.models.rules import Verdict, judge, judge_symptoms
+from predrain.models.rules import RuleVerdict, judge, judge_symptoms
 
 Told = tuple[Explanation, list[float], list[float], Life]
 """Of one drive what explains it, its chances within 7, 14 and 30 days, its curve, and how long it may live."""
@@ -48,7 +48,7 @@ def outlooks(
 
 
 def _floored(
-    state: DriveState, source: str, told: Told, symptoms: Verdict | None, before: Outlook | None
+    state: DriveState, source: str, told: Told, symptoms: RuleVerdict | None, before: Outlook | None
 ) -> Outlook:
     """The forecast's outlook, or the rules' where they speak more gravely: a disk with symptoms is one, whoever made
     it and however short it was watched."""
@@ -72,7 +72,7 @@ def _with_chances(graver: Outlook, told: Told) -> Outlook:
     )
 
 
-def _with_symptoms(why: Explanation, symptoms: Verdict) -> Explanation:
+def _with_symptoms(why: Explanation, symptoms: RuleVerdict) -> Explanation:
     """The forecast's explanation with what only the rules say; never "nothing to do" where they say what to do.
 
     A forecast that judged the drive has weighed the counters that it reads, so that of those no more is told.
@@ -91,7 +91,7 @@ def _with_symptoms(why: Explanation, symptoms: Verdict) -> Explanation:
     return replace(why, reasons=(*why.reasons, *more), advice=advice)
 
 
-def _ruled(state: DriveState, verdict: Verdict, before: Outlook | None) -> Outlook:
+def _ruled(state: DriveState, verdict: RuleVerdict, before: Outlook | None) -> Outlook:
     readings, span_hours = trust(verdict.status, state.taken_at, before)
     return Outlook(
         device=state.device,

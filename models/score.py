@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from predrain.data.history import EPOCH, History, HistoryFiles, Part, Told
+from predrain.data.history import EPOCH, History, HistoryDefects, HistoryFiles, SerialRange
 from predrain.features.ledger import ledger_of
 from predrain.features.schema import reported
 from predrain.features.vector import rows_at, vectors
@@ -32,7 +32,7 @@ class Scored:
     """Scores of one part of the drives."""
 
     table: pa.Table
-    told: Told
+    told: HistoryDefects
 
 
 def score(
@@ -63,7 +63,7 @@ def score(
 
 
 def _part(
-    part: Part,
+    part: SerialRange,
     *,
     files: HistoryFiles,
     bundle: Bundle,

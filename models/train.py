@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from predrain.data.endings import Word, settled
 from predrain.data.history import EPOCH
-from predrain.data.lifespan import Source, sources_of
+from predrain.data.lifespan import HistorySource, sources_of
 from predrain.data.refusal import Refusal
 from predrain.features.schema import POSITION, schema_hash
 from predrain.models.base_rate import BaseRate, fit_base_rate
@@ -316,7 +316,7 @@ def _calibration(
 
 
 def _thresholds(
-    source: Source,
+    source: HistorySource,
     until: date | None,
     seed: int,
     exclude: frozenset[str],

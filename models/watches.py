@@ -10,25 +10,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from predrain.data.lifespan import Source
+from predrain.data.lifespan import HistorySource
 from predrain.models.landmarks import Landmarks
-from predrain.models.life import Watch
+from predrain.models.life import WatchedPeriods
 
 
-def watches_of(parts: Sequence[Landmarks], sources: Sequence[Source]) -> list[Watch]:
+def watches_of(parts: Sequence[Landmarks], sources: Sequence[HistorySource]) -> list[WatchedPeriods]:
     """Watches of the landmarks of all sources, joined in this order; parts[i] was drawn from sources[i]."""
-    first: list[Watch] = []
-    again: list[Watch] = []
+    first: list[WatchedPeriods] = []
+    again: list[WatchedPeriods] = []
     for landmarks in parts:
-        first.append(Watch(np.zeros(len(landmarks)), landmarks.follow.astype(np.float64), landmarks.died))
+        first.append(
+            WatchedPeriods(np.zeros(len(landmarks)), landmarks.follow.astype(np.float64), landmarks.died)
+        )
         again.append(_again(landmarks, sources))
     return [
-        Watch(*(np.concatenate([getattr(each, name) for each in watch]) for name in Watch.__slots__))
+        WatchedPeriods(
+            *(np.concatenate([getattr(each, name) for each in watch]) for name in WatchedPeriods.__slots__)
+        )
         for watch in (first, again)
     ]
 
 
-def _again(landmarks: Landmarks, sources: Sequence[Source]) -> Watch:
+def _again(landmarks: Landmarks, sources: Sequence[HistorySource]) -> WatchedPeriods:
     opens, closes = np.zeros(len(landmarks)), np.zeros(len(landmarks))
     died = np.zeros(len(landmarks), dtype=bool)
     end = landmarks.day + landmarks.follow
@@ -39,4 +43,4 @@ def _again(landmarks: Landmarks, sources: Sequence[Source]) -> Watch:
         opens[later] = lifespans.first[at[later]] - landmarks.day[later]
         closes[later] = lifespans.last[at[later]] - landmarks.day[later]
         died[later] = lifespans.died[at[later]]
-    return Watch(opens, closes, died)
+    return WatchedPeriods(opens, closes, died)

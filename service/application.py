@@ -1,7 +1,7 @@
 """The house: log, store, forecaster and controller put together; stepped by hand or run by loops.
 
 `House` takes ports, so that one composition serves a machine (SQLite, the system's clock) and a simulation, and
-`Parts`, so that it serves one process that does everything and several that share the work.
+`ServiceRoles`, so that it serves one process that does everything and several that share the work.
 Every public method may be called from any thread, except that only one thread steps the worker.
 """
 
@@ -27,18 +27,18 @@ from predrain.data.refusal import Refusal
 from predrain.data.scorebook import Scorebook
 from predrain.data.store.port import Store
 from predrain.data.wire import accept
-from predrain.service.changes import Changes, Kind
+from predrain.service.changes import ChangeKind, Changes
 from predrain.service.demo_status import DemoStatus
 from predrain.service.drains.drain_requests import NoCluster
 from predrain.service.drains.timeline import Timelines
-from predrain.service.fleet import Fleet, Sight
+from predrain.service.fleet import Fleet, FleetSnapshot
 from predrain.service.halt import HaltPlace, halt_with, places_of, write_again
-from predrain.service.latency_ingest import Kept, Latencies
+from predrain.service.latency_ingest import LatencyIngest, LatencyIngestResult
 from predrain.service.lifecycle.book import LifeBook
 from predrain.service.live_cluster import Live
 from predrain.service.log_recall import recall
 from predrain.service.notifications.cause import Scene
-from predrain.service.notifications.channel import Channel, Deliveries
+from predrain.service.notifications.channel import Deliveries, NotificationChannel
 from predrain.service.notifications.daily import Daily
 from predrain.service.notifications.notes import Notes
 from predrain.service.notifications.notifier import Teller
@@ -47,7 +47,7 @@ from predrain.service.outlook_announcements import Announcements
 from predrain.service.policy_preview import PolicyPreviewer
 from predrain.service.process_sync import Following
 from predrain.service.retention import Dropped, drop
-from predrain.service.roles import EVERYTHING, Parts
+from predrain.service.roles import EVERYTHING, ServiceRoles
 from predrain.service.scheduler import Turning
 from predrain.service.scoring import succession
 from predrain.service.scoring.deployed_models import Lineup
@@ -84,12 +84,12 @@ class Ports:
     installed: Path | None = None
     scorebook: Scorebook | None = None
     name: str = "predrain"
-    channels: Sequence[Channel] = ()
+    channels: Sequence[NotificationChannel] = ()
     digest: Callable[[Notes], Daily] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Ingested:
+class IngestResult:
     """How many readings were accepted, and why the others were not, by their place in the request."""
 
     accepted: int
@@ -105,7 +105,7 @@ class House:
         policy: Policy,
         settings: Settings,
         *,
-        parts: Parts = EVERYTHING,
+        parts: ServiceRoles = EVERYTHING,
         demo: Callable[[], DemoStatus | None] | None = None,
     ) -> None:
         self.log, self.store, self.clock = ports.log, ports.store, ports.clock
@@ -121,7 +121,7 @@ class House:
         self._turning = Turning(self)
         self.faults = self._turning.faults
         self._sender = Sender(ports.name, ports.clock)
-        self.latencies = Latencies(ports.log, ports.store, ports.clock, self._sender)
+        self.latencies = LatencyIngest(ports.log, ports.store, ports.clock, self._sender)
         self.previews = PolicyPreviewer()
         self._control: Control | None = None
         if ports.cluster is not None:
@@ -203,11 +203,11 @@ class House:
             return f"holding: halted ({halted})" if halted else self._control.shows()
         return self.faults.get("controller") or self._control.says()
 
-    def sight(self, change: int | None = None) -> Sight:
+    def sight(self, change: int | None = None) -> FleetSnapshot:
         """Everything known now; the same object until something changes. change: one that is about to be told."""
         return self.derived(SIGHT, lambda sight: sight, change)
 
-    def derived(self, name: str, build: Callable[[Sight], Built], change: int | None = None) -> Built:
+    def derived(self, name: str, build: Callable[[FleetSnapshot], Built], change: int | None = None) -> Built:
         """What `build` makes of the sight, made once a change however many ask for it."""
         with self._building:
             number = self.changes.number if change is None else change
@@ -235,7 +235,7 @@ class House:
     def ask(self, wish: Callable[[Control, datetime], Drain]) -> Drain:
         """A person's wish about a drain, told to who listens. Raises NoCluster, and what the wish raises."""
         drain = wish(self.control, self.clock.now())
-        self.changes.tell(Kind.DRAINS, Kind.OSDS)
+        self.changes.tell(ChangeKind.DRAINS, ChangeKind.OSDS)
         return drain
 
     def propose(
@@ -246,7 +246,7 @@ class House:
             lambda control, now: control.propose(target, caller, reason, intent, now, spare_reads=spare_reads)
         )
 
-    def ingest(self, readings: Sequence[Reading]) -> Ingested:
+    def ingest(self, readings: Sequence[Reading]) -> IngestResult:
         """Accept readings into the log, where they are never lost. Raises LogFull; then none was accepted."""
         now, accepted, refused = self.clock.now(), [], []
         for index, reading in enumerate(readings):
@@ -258,12 +258,12 @@ class House:
         self.counts["accepted"] += len(accepted)
         self.counts["refused"] += len(refused)
         self._turning.nudge()
-        return Ingested(len(accepted), tuple(refused))
+        return IngestResult(len(accepted), tuple(refused))
 
     def halt(self, why: str | None, caller: str) -> str | None:
         """Halt everything with a reason, or lift the halt (None); returns the reason that stands now."""
         halt_with(self._control, self.store, why, caller, self.clock.now())
-        self.changes.tell(Kind.HALT, Kind.STATUS, Kind.DRAINS)
+        self.changes.tell(ChangeKind.HALT, ChangeKind.STATUS, ChangeKind.DRAINS)
         return self.halted()
 
     @property
@@ -275,25 +275,25 @@ class House:
         """Keep a statement about a device's end."""
         self.store.add_outcome(outcome)
         self.lives.hear(self.store.outcomes())
-        self.changes.tell(Kind.DEVICES, Kind.OSDS, Kind.OUTLOOKS, Kind.STATUS)
+        self.changes.tell(ChangeKind.DEVICES, ChangeKind.OSDS, ChangeKind.OUTLOOKS, ChangeKind.STATUS)
 
     def start(self) -> None:
         """Load the forecaster and read back what is remembered; until then readings only queue in the log."""
         self.scorer.start(whole=not self.parts.shares)
-        self.changes.tell(Kind.STATUS)
+        self.changes.tell(ChangeKind.STATUS)
 
     def follow(self) -> bool:
         """Score with what is promoted now; returns whether champion or challenger changed. For the worker's thread."""
         changed = self.scorer.follow()
         if changed:
-            self.changes.tell(Kind.STATUS)
+            self.changes.tell(ChangeKind.STATUS)
         return changed
 
     def watch(self) -> bool:
         """Judge the forecast by the drives in service and by what became of drives; whether it could be."""
         judged = self.scorer.watch()
         if judged:
-            self.changes.tell(Kind.STATUS)
+            self.changes.tell(ChangeKind.STATUS)
         return judged
 
     def family_survival(self, device: DeviceId) -> tuple[float, ...] | None:
@@ -308,11 +308,13 @@ class House:
         self.counts["dead"] += worked.dead
         self.counts["alerts"] += worked.alerts
         if worked.taken or worked.moved:
-            alerts = (Kind.ALERTS,) if worked.alerts else ()
-            self.changes.tell(Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS, *alerts)
+            alerts = (ChangeKind.ALERTS,) if worked.alerts else ()
+            self.changes.tell(
+                ChangeKind.OSDS, ChangeKind.OUTLOOKS, ChangeKind.DEVICES, ChangeKind.STATUS, *alerts
+            )
         return worked
 
-    def step_latencies(self) -> Kept:
+    def step_latencies(self) -> LatencyIngestResult:
         """Take one batch of hosts' latencies from the log."""
         kept = self.latencies.step()
         self.counts["latencies"] += kept.summaries
@@ -351,7 +353,7 @@ class House:
             reign = succession.reign(self.store)
             self._reigns(reign.at if reign and reign.seen else None)
         if self._control.step(self.clock.now()):
-            self.changes.tell(Kind.DRAINS, Kind.OSDS, Kind.STATUS)
+            self.changes.tell(ChangeKind.DRAINS, ChangeKind.OSDS, ChangeKind.STATUS)
 
     def notice_halt(self) -> None:
         """A halt may come past the service (into the store, into the cluster); listeners learn it here. One that only
@@ -360,7 +362,7 @@ class House:
         halted = self.halted()
         if halted != self._halted:
             self._halted = halted
-            self.changes.tell(Kind.HALT, Kind.STATUS, Kind.DRAINS)
+            self.changes.tell(ChangeKind.HALT, ChangeKind.STATUS, ChangeKind.DRAINS)
 
     def retain(self, *, tidying: bool = True) -> Dropped:
         """Drop what is older than the settings keep; of the store only when `tidying`."""
@@ -383,7 +385,7 @@ class House:
             self._control.new_bundle(since)
 
 
-def _heard_of(sight: Sight) -> str | None:
+def _heard_of(sight: FleetSnapshot) -> str | None:
     by_model = (one for one in sight.outlooks.values() if one.source.startswith(MODEL))
     newest = max(by_model, key=lambda one: one.as_of, default=None)
     return newest.source.removeprefix(MODEL) if newest is not None else None

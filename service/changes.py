@@ -13,7 +13,7 @@ APART_SECONDS = 0.02
 """Between two listeners who hear of a change, on the average: some milliseconds of work are asked for each time."""
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """What a listener may want to fetch anew."""
 
     STATUS = "status"
@@ -29,7 +29,7 @@ class Changes:
     """Thread-safe. Writers call `tell`; readers remember the number they have seen."""
 
     def __init__(self, remembered: int = 1024) -> None:
-        self._told: deque[tuple[int, frozenset[Kind]]] = deque(maxlen=remembered)
+        self._told: deque[tuple[int, frozenset[ChangeKind]]] = deque(maxlen=remembered)
         self._lock, self._telling = threading.Lock(), threading.Lock()
         self._preparing: list[Callable[[int], None]] = []
         self._number = 0
@@ -68,7 +68,7 @@ class Changes:
         """Call `step` with the number of each change before anybody hears of it, in the thread of who tells of it."""
         self._preparing.append(step)
 
-    def tell(self, *kinds: Kind) -> None:
+    def tell(self, *kinds: ChangeKind) -> None:
         """Something of these kinds changed."""
         with self._telling:
             number = self._number + 1
@@ -81,14 +81,14 @@ class Changes:
                 self._number = number
                 self._told.append((number, frozenset(kinds)))
 
-    def since(self, number: int) -> tuple[int, frozenset[Kind]]:
+    def since(self, number: int) -> tuple[int, frozenset[ChangeKind]]:
         """The newest number, and what changed after `number`; every kind when that is too long ago."""
         with self._lock:
             if number >= self._number:
                 return self._number, frozenset()
             if not self._told or self._told[0][0] > number + 1:
-                return self._number, frozenset(Kind)
-            kinds = frozenset[Kind]().union(*(told for at, told in self._told if at > number))
+                return self._number, frozenset(ChangeKind)
+            kinds = frozenset[ChangeKind]().union(*(told for at, told in self._told if at > number))
             return self._number, kinds
 
     def close(self) -> None:

@@ -18,9 +18,9 @@ from random import Random
 import structlog
 
 from predrain.collector.agent import Agent, Intervals
-from predrain.collector.delivery import Courier, LogSink, Room, Sink, Spool, WebSink, look
-from predrain.collector.delivery.selfmetrics import Tally, exposition, write
-from predrain.collector.disks import DiskWatch, Limits, Scan, Smartctl
+from predrain.collector.delivery import Courier, LogSink, Sink, Spool, SpoolLimits, WebSink, look
+from predrain.collector.delivery.selfmetrics import CollectorTally, exposition, write
+from predrain.collector.disks import DiskWatch, DiskWatchLimits, Scan, Smartctl
 from predrain.collector.latency import LatencyWatch, admin_sockets
 from predrain.collector.osd_devices import Patience, SeatMap, VolumeTags, named_disks, seat_map
 from predrain.collector.osd_devices.kernel import KernelErrors
@@ -31,7 +31,7 @@ from predrain.data.reading import Reading, Role, Seat, Unreadable
 from predrain.data.refusal import Refusal
 from predrain.service import tokens
 from predrain.service.periodic_threads import Loops
-from predrain.service.tables.collector import BadCollectorSettings, CollectorSettings, KafkaTable
+from predrain.service.tables.collector import BadCollectorSettings, CollectorKafkaTable, CollectorSettings
 from predrain.service.tables.secret import secret
 
 METRICS_SECONDS = 15.0
@@ -52,7 +52,7 @@ class Once:
     asleep: tuple[str, ...]
     """Places whose disk sleeps and was not woken."""
     troubles: tuple[str, ...]
-    tally: Tally
+    tally: CollectorTally
 
 
 def once(settings: CollectorSettings) -> Once:
@@ -65,7 +65,7 @@ def once(settings: CollectorSettings) -> Once:
         troubles = tuple(dict.fromkeys((*scan.trouble, *scan.refused, *host.nameless, *host.map.trouble)))
     unreadable = sum(isinstance(reading.seen, Unreadable) for reading in readings)
     spool = look(_spool_path(settings))
-    tally = Tally(
+    tally = CollectorTally(
         len(readings), len(readings), unreadable, len(host.nameless), 0, time.monotonic() - began, None, spool
     )
     return Once(
@@ -91,7 +91,10 @@ def collect(settings: CollectorSettings, tell: Callable[[str], None]) -> None:
     host = Host(settings, random, tell=_warn, spread_seconds=spread, names=settings.state / "disks.json")
     clock = SystemClock()
     spool = Spool(
-        _spool_path(settings), host.name, random, Room(int(table.spool_megabytes * 1e6), table.spool_days)
+        _spool_path(settings),
+        host.name,
+        random,
+        SpoolLimits(int(table.spool_megabytes * 1e6), table.spool_days),
     )
     agent = Agent(
         host,
@@ -181,7 +184,7 @@ class Host:
             seats=self._seats,
             kernel_errors=self.kernel.since_last,
             random=random,
-            limits=Limits(table.parallel, table.smartctl_seconds, spread_seconds),
+            limits=DiskWatchLimits(table.parallel, table.smartctl_seconds, spread_seconds),
             state=names,
         )
         self.latencies = LatencyWatch(admin_sockets, self._data_disks, clock, self.name)
@@ -263,7 +266,7 @@ def _measured(host: Host, agent: Agent) -> float:
     return pause
 
 
-def _publish(file: Path | None, tally: Tally, host: HostName) -> None:
+def _publish(file: Path | None, tally: CollectorTally, host: HostName) -> None:
     if file is None:
         return
     try:
@@ -302,7 +305,7 @@ def _web(settings: CollectorSettings, token: Callable[[], str]) -> WebSink:
     return WebSink(table.url, token, tls)
 
 
-def _kafka(table: KafkaTable) -> Log:
+def _kafka(table: CollectorKafkaTable) -> Log:
     """Raises Refusal; the client is imported only where it is used."""
     from predrain.data.log.kafka import Broker, KafkaLog
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from predrain.actions.core.policy import Policy
 from predrain.actions.cost_benefit import (
+    DailyForecasts,
     Fates,
-    Forecasts,
     Layout,
+    NoForecastToReplay,
     Notch,
-    NothingToReplay,
     Rung,
     ladder,
     laid_out,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from predrain.models.calibrate import Thresholds
-    from predrain.models.evaluate import Scores, Truth
+    from predrain.models.evaluate import FailureTruth, Scores
 
 TB = 10**12
 SIZE_BYTES = 4 * TB
@@ -32,7 +32,7 @@ SIZE_BYTES = 4 * TB
 
 def worth_of_scores(
     scores: Scores,
-    truth: Truth,
+    truth: FailureTruth,
     policy: Policy,
     thresholds: Thresholds,
     *,
@@ -53,12 +53,12 @@ def worth_of_scores(
 
 
 def replayed(
-    scores: Scores, truth: Truth, *, sizes: Mapping[str, int] | None = None, seed: int = 0
-) -> tuple[Forecasts, Fates, Layout]:
+    scores: Scores, truth: FailureTruth, *, sizes: Mapping[str, int] | None = None, seed: int = 0
+) -> tuple[DailyForecasts, Fates, Layout]:
     """Scores and truth as the replay wants them: drives in service while scores are given, on a made layout.
 
     A drive that the scores lack stays in: nothing is forecast of it. One that came back into service after its
-    failure (`Truth.left_out`) is left out, as the protocol does. Raises NothingToReplay.
+    failure (`FailureTruth.left_out`) is left out, as the protocol does. Raises NothingToReplay.
     """
     import numpy as np
 
@@ -66,7 +66,7 @@ def replayed(
 
     days = landmarks_of(scores)
     if not len(days):
-        raise NothingToReplay("the scores have no rows; score the days with `predrain score` first")
+        raise NoForecastToReplay("the scores have no rows; score the days with `predrain score` first")
     every = int(days[1] - days[0]) if len(days) > 1 else 1
     first, last = int(days[0]), int(days[-1]) + every - 1
     here = np.flatnonzero((truth.first <= last) & (truth.last >= first) & ~truth.left_out)
@@ -85,7 +85,7 @@ def replayed(
     p = scores.numbers["p_fail_30d"].astype(np.float64)
     if "status" in scores.words:
         p = np.where(scores.words["status"] == "unknown", np.nan, p)
-    forecasts = Forecasts.spread(
+    forecasts = DailyForecasts.spread(
         drive[known],
         scores.day[known],
         p[known],

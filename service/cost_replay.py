@@ -12,14 +12,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from predrain.actions.core.policy import Policy
-from predrain.actions.cost_benefit import HERE, Fates, Forecasts, Layout, Notch, NothingToReplay, Rung, ladder
+from predrain.actions.cost_benefit import (
+    HERE,
+    DailyForecasts,
+    Fates,
+    Layout,
+    NoForecastToReplay,
+    Notch,
+    Rung,
+    ladder,
+)
 from predrain.data.ids import DeviceId
 from predrain.data.reading import Reading, Smart
 from predrain.service.cost_benefit import SIZE_BYTES
 
 if TYPE_CHECKING:
     from predrain.data.lifespan import Lifespans
-    from predrain.data.scorebook import Forecasts as Book
+    from predrain.data.scorebook import ScorebookForecasts as Book
     from predrain.models.calibrate import Thresholds
 
 FILL: Final = 0.69
@@ -85,7 +94,7 @@ def preview_policy(
     import numpy as np
 
     if not len(book):
-        raise NothingToReplay(
+        raise NoForecastToReplay(
             "nothing was forecast here yet: the preview needs some days of a running service"
         )
     # Rows stand sorted by device and day, so that the first row of a device is its first day.
@@ -103,7 +112,7 @@ def preview_policy(
         died=died.astype(bool),
         end=max(last, int(end.max())),
     )
-    forecasts = Forecasts.spread(
+    forecasts = DailyForecasts.spread(
         drive.astype(np.int64),
         book.day,
         book.p[:, 2],

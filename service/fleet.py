@@ -63,7 +63,7 @@ class Seats:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class FleetSnapshot:
     """Everything at one instant. Mappings are copies that nobody changes."""
 
     readings: Mapping[DeviceId, Reading]
@@ -114,7 +114,7 @@ class Sight:
 
 
 class Fleet:
-    """Thread-safe. Writers hand in what is new; readers take a `Sight`."""
+    """Thread-safe. Writers hand in what is new; readers take a `FleetSnapshot`."""
 
     def __init__(self, store: Store, *, whole: bool = True) -> None:
         """whole: begin with every device of the store; else with none, as who works on a part of them does."""
@@ -175,14 +175,14 @@ class Fleet:
         with self._lock:
             return dict(self._outlooks)
 
-    def sight(self, halted: str | None, lives: LifeBook, now: datetime) -> Sight:
+    def sight(self, halted: str | None, lives: LifeBook, now: datetime) -> FleetSnapshot:
         """Everything at this instant. halted: why nothing may move."""
         drains = self._store.drains()
         with self._lock:
             readings, outlooks, week_ago = dict(self._readings), dict(self._outlooks), dict(self._week_ago)
             residences, view = dict(self._residences), self._view
         standing = lives.survey(readings, outlooks, drains, view, now)
-        return Sight(
+        return FleetSnapshot(
             readings, outlooks, week_ago, drains, halted, view, residences, standing, seats=self._seats
         )
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Outlook, Status
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 
 UNHEARD = timedelta(days=7)
 """Without a cluster to ask, a disk counts as long as it was read within this (or within four stale times):
@@ -25,7 +25,7 @@ WITHOUT_SYMPTOM = BACKGROUND | {"model-lately", "no-symptom", "not-reported"}
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class FleetTally:
     """Sums over the disks that are there."""
 
     total: int
@@ -38,7 +38,7 @@ class Tally:
     """Of them, those of disks that show no symptom now."""
 
 
-def tally(sight: Sight, now: datetime, stale_after: timedelta) -> Tally:
+def tally(sight: FleetSnapshot, now: datetime, stale_after: timedelta) -> FleetTally:
     """Count `sight` at `now`. A reading is stale once it is older than `stale_after`."""
     there, nameless = _there(sight, now - max(UNHEARD, 4 * stale_after))
     readings = [reading for device, reading in sight.readings.items() if device in there]
@@ -46,7 +46,7 @@ def tally(sight: Sight, now: datetime, stale_after: timedelta) -> Tally:
         outlook for device, outlook in sight.outlooks.items() if device in there and sight.is_living(device)
     ]
     judged = [(outlook, outlook.p_fail_30d) for outlook in outlooks if outlook.p_fail_30d is not None]
-    return Tally(
+    return FleetTally(
         total=len(there) + nameless,
         fresh=sum(now - reading.taken_at <= stale_after for reading in readings),
         statuses=Counter(outlook.severity for outlook in outlooks),
@@ -60,7 +60,7 @@ def silent(outlook: Outlook) -> bool:
     return all(reason.code in WITHOUT_SYMPTOM for reason in outlook.reasons)
 
 
-def _there(sight: Sight, heard_since: datetime) -> tuple[frozenset[DeviceId], int]:
+def _there(sight: FleetSnapshot, heard_since: datetime) -> tuple[frozenset[DeviceId], int]:
     """The disks that are there, and how many more OSDs have a disk that the cluster does not name."""
     if sight.view is None:
         heard = (device for device, reading in sight.readings.items() if reading.taken_at >= heard_since)

@@ -18,7 +18,7 @@ import msgspec
 
 from predrain.data.clock import Clock
 from predrain.data.ids import DeviceId
-from predrain.data.importing import Item, NoScrape, Part, Unusable
+from predrain.data.importing import ImportPart, Item, NoScrape, UnusableItem
 from predrain.data.log.port import Log, Record, Topic
 from predrain.data.outcome import Outcome
 from predrain.data.reading import Reading
@@ -39,7 +39,7 @@ FRESH = timedelta(days=7)
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-class Tally(msgspec.Struct, omit_defaults=True):
+class ImportTally(msgspec.Struct, omit_defaults=True):
     """What became of the items. Sums add up over parts and runs."""
 
     read: int = 0
@@ -59,7 +59,7 @@ class Tally(msgspec.Struct, omit_defaults=True):
     told: list[str] = []
     """The first of the refused, with their places."""
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: ImportTally) -> None:
         """Take the other's sums."""
         for name in ("read", "new", "known", "outdated", "outcomes", "failed_scrapes", "refused"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -81,10 +81,10 @@ class _Came(msgspec.Struct):
 
     version: str
     whole: bool
-    tally: Tally
+    tally: ImportTally
 
 
-class Journal:
+class ImportJournal:
     """How far each part came, and whether what was taken in is handed over. A part that changed since starts over.
 
     Kept in the store that the parts go to: of another one, or of one that was brought back, it would tell what is not
@@ -105,13 +105,13 @@ class Journal:
             self._store.note(ROOM, {OWING: b"{}" if due else None})
             self._held = self._store.notes(ROOM)
 
-    def came(self, kind: str, part: Part) -> tuple[Tally, bool]:
+    def came(self, kind: str, part: ImportPart) -> tuple[ImportTally, bool]:
         """The part's tally so far, and whether it was read to its end."""
         raw = self._held.get(f"{kind} {part.name}")
         came = None if raw is None else msgspec.json.decode(raw, type=_Came)
-        return (came.tally, came.whole) if came and came.version == part.version else (Tally(), False)
+        return (came.tally, came.whole) if came and came.version == part.version else (ImportTally(), False)
 
-    def note(self, kind: str, part: Part, tally: Tally, *, whole: bool) -> None:
+    def note(self, kind: str, part: ImportPart, tally: ImportTally, *, whole: bool) -> None:
         """Keep how far the part came, which is in the store by now."""
         if part.version is not None:
             came = _Came(part.version, whole, tally)
@@ -123,7 +123,7 @@ class Seen:
     """How far an import is, for whoever watches."""
 
     part: str
-    total: Tally
+    total: ImportTally
     parts: int
     before: int
     """Of the parts, those that an earlier run had read to the end."""
@@ -133,7 +133,7 @@ class Seen:
 class Imported:
     """What became of all parts, those of earlier runs among them."""
 
-    total: Tally
+    total: ImportTally
     parts: int
     before: int
     broken: tuple[str, ...] = field(default=())
@@ -148,22 +148,24 @@ class Importer:
 
     def __init__(self, kind: str, clock: Clock, store: Store | None, kept: timedelta | None = None) -> None:
         self._kind, self._clock, self._store, self._kept = kind, clock, store, kept
-        self._journal = Journal(store) if store is not None else None
+        self._journal = ImportJournal(store) if store is not None else None
         self._changed = set[DeviceId]()
         self._owed = self._journal is not None and self._journal.owing
         self._ends = (
             {(one.device, one.at, one.fate) for one in store.outcomes()} if store is not None else set()
         )
 
-    def run(self, parts: Iterable[Part], watch: Callable[[Seen], None] = lambda _: None) -> Imported:
+    def run(self, parts: Iterable[ImportPart], watch: Callable[[Seen], None] = lambda _: None) -> Imported:
         """Read all parts. What stops one is told and the next goes on. Raises what the store raises."""
-        total, broken, count, before = Tally(), [], 0, 0
+        total, broken, count, before = ImportTally(), [], 0, 0
         for part in parts:
-            tally, whole = (Tally(), False) if self._journal is None else self._journal.came(self._kind, part)
+            tally, whole = (
+                (ImportTally(), False) if self._journal is None else self._journal.came(self._kind, part)
+            )
             count, before = count + 1, before + whole
             try:
                 for now in self._part(part, tally) if not whole else ():
-                    so_far = Tally()
+                    so_far = ImportTally()
                     so_far.add(total)
                     so_far.add(now)
                     watch(Seen(part.name, so_far, count, before))
@@ -194,7 +196,7 @@ class Importer:
         self._journal.owe(False)
         return len(due)
 
-    def _part(self, part: Part, tally: Tally) -> Iterator[Tally]:
+    def _part(self, part: ImportPart, tally: ImportTally) -> Iterator[ImportTally]:
         with closing(part.items(tally.read)) as items:
             while batch := tuple(islice(items, BATCH)):
                 self._take(batch, tally)
@@ -204,7 +206,7 @@ class Importer:
         if self._journal is not None:
             self._journal.note(self._kind, part, tally, whole=True)
 
-    def _take(self, batch: Iterable[Item], tally: Tally) -> None:
+    def _take(self, batch: Iterable[Item], tally: ImportTally) -> None:
         now, readings, ends = self._clock.now(), list[Reading](), list[Outcome]()
         for item in batch:
             tally.read += 1
@@ -216,7 +218,7 @@ class Importer:
                         tally.refuse(item.device, str(refusal))
                 case Outcome():
                     ends.append(item)
-                case Unusable():
+                case UnusableItem():
                     tally.refuse(item.where, item.why)
                 case NoScrape():
                     tally.failed_scrapes += 1

@@ -13,7 +13,7 @@ from predrain.data.reading import LatencyBatch
 from predrain.data.refusal import Refusal
 from predrain.data.store.port import Store
 from predrain.data.windows import Windows
-from predrain.data.wire import Ahead, DeadLetter, Refused, accept_source, accept_windows
+from predrain.data.wire import Ahead, DeadLetter, NotAccepted, accept_source, accept_windows
 from predrain.service.scoring.deadletters import opened
 from predrain.service.scoring.sender import Sender
 
@@ -26,7 +26,7 @@ Told = dict[tuple[HostName, datetime], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class LatencyIngestResult:
     """What one step did."""
 
     taken: int = 0
@@ -38,7 +38,7 @@ class Kept:
     """Summaries that hosts said they had lost."""
 
 
-class Latencies:
+class LatencyIngest:
     """Takes batches into the latency topic, and is one consumer of it. Delivery is at least once; a summary is keyed by
     (osd, window_start).
     """
@@ -62,28 +62,28 @@ class Latencies:
                 continue
             kept, refused = _judged(batch, now)
             if refused:
-                told.append((place, Refused(_refusal(batch, refused))))
+                told.append((place, NotAccepted(_refusal(batch, refused))))
             if kept or not refused:
                 whole = replace(batch, windows=kept)
                 accepted.append(Record(batch.host, self._sender.seal(whole)))
         self._log.append(Topic.LATENCY, accepted)
         return tuple(told)
 
-    def step(self, limit: int = 500) -> Kept:
+    def step(self, limit: int = 500) -> LatencyIngestResult:
         """Take up to `limit` batches from the log, keep what may be kept, commit.
 
         Raises what log and store raise; then nothing is committed and the next step starts over.
         """
         records = self._log.read(Topic.LATENCY, GROUP, limit)
         if not records:
-            return Kept()
+            return LatencyIngestResult()
         windows, letters, lost, told = self._judge(records)
         self._store.add_latency(windows)
         self._log.append(Topic.DEAD_LETTERS, [Record(one.key, self._sender.seal(one)) for one in letters])
         self._log.commit(Topic.LATENCY, GROUP, records)
         if told:
             self._counted = dict([*self._counted.items(), *told.items()][-REMEMBERED:])
-        return Kept(len(records), sum(len(one.osd) for one in windows), len(letters), lost)
+        return LatencyIngestResult(len(records), sum(len(one.osd) for one in windows), len(letters), lost)
 
     def _judge(self, records: Sequence[Delivered]) -> tuple[list[Windows], list[DeadLetter], int, Told]:
         """Windows that are kept, a letter for each record with any that is not, how many hosts have lost, and by which
@@ -123,7 +123,7 @@ def _ahead(batch: LatencyBatch, now: datetime) -> Ahead | None:
             accept_source(one.host, one.window_start, now)
         except Ahead as ahead:
             return ahead
-        except Refused:
+        except NotAccepted:
             continue
     return None
 

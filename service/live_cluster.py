@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from sys import executable
 
-from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.channel import CommandChannel
 from predrain.actions.cluster.port import Cluster, Keep, Lease
 from predrain.data.clock import SystemClock
 from predrain.data.store.port import Store
@@ -31,7 +31,7 @@ class Live:
     keep: Keep | None = None
     lease: Lease | None = None
     owner: str = ""
-    channel: Channel | None = None
+    channel: CommandChannel | None = None
     plans_only: bool = False
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ def conf_of(ceph: CephTable, environment: Mapping[str, str] = os.environ) -> Pat
     return usual if usual.exists() else None
 
 
-def channel_to(ceph: CephTable) -> Channel | None:
+def channel_to(ceph: CephTable) -> CommandChannel | None:
     """A channel to the cluster of the settings, not yet connected; None where no cluster is configured."""
     conf = conf_of(ceph)
     if conf is None:
@@ -98,10 +98,12 @@ def make_live_cluster(ceph: CephTable, store: Store, signing_key: Callable[[], s
     senses = Senses(channel, ceph.pool, lambda: watched(store.drains()), store.latency)
     cluster = LiveCluster(channel, SystemClock().now, senses=senses)
     if ceph.hand_key is not None:
-        from predrain.service.drains.mgr_executor import Hand, delegate_steps
+        from predrain.service.drains.mgr_executor import MgrExecutor, delegate_steps
 
         found = Live(cluster, owner=owner, channel=channel)
-        return delegate_steps(found, Hand.with_key_of(ceph.hand_key, SystemClock()), store, SystemClock())
+        return delegate_steps(
+            found, MgrExecutor.with_key_of(ceph.hand_key, SystemClock()), store, SystemClock()
+        )
     key = signing_key()
     keep = SignedKeys(ConfigKeys(channel), key)
     if key is None:
@@ -109,7 +111,7 @@ def make_live_cluster(ceph: CephTable, store: Store, signing_key: Callable[[], s
     return Live(cluster, keep, lease_on(channel, ceph, owner), owner, channel)
 
 
-def lease_on(channel: Channel, ceph: CephTable, owner: str) -> Lease:
+def lease_on(channel: CommandChannel, ceph: CephTable, owner: str) -> Lease:
     """The lease that controllers of this cluster share, as `owner` asks for it."""
     from predrain.actions.cluster.lease import RadosLease
 

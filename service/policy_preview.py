@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from predrain.actions.core.policy import Policy
 from predrain.data.refusal import Refusal
-from predrain.data.scorebook import Forecasts, Scorebook
+from predrain.data.scorebook import Scorebook, ScorebookForecasts
 from predrain.data.store.port import Store
 from predrain.service.scoring.forecasting import Forecaster
 
@@ -115,7 +115,7 @@ class _PreviewBroken(Refusal):
 
 
 def _replay_beside(
-    book: Forecasts,
+    book: ScorebookForecasts,
     lives: Lifespans,
     readings: Mapping[DeviceId, Reading],
     policy: Policy,
@@ -143,7 +143,7 @@ def _replay_beside(
 
 def _send_preview(
     sender: Connection,
-    book: Forecasts,
+    book: ScorebookForecasts,
     lives: Lifespans,
     readings: Mapping[DeviceId, Reading],
     policy: Policy,

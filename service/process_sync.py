@@ -5,7 +5,7 @@ from __future__ import annotations
 from predrain.data.log.port import Log
 from predrain.data.outlook import Outlook
 from predrain.data.store.port import Store
-from predrain.service.changes import Changes, Kind
+from predrain.service.changes import ChangeKind, Changes
 from predrain.service.drains.timeline import Timelines
 from predrain.service.fleet import Fleet
 from predrain.service.log_recall import recall_announcements, recall_curves
@@ -40,22 +40,22 @@ class Following:
         news = self._store.news(self._mark)
         outlooks = [one for one in news.outlooks if self._fleet.outlook(one.device) != one]
         readings = [one for one in news.readings if self._fleet.reading(one.device) != one]
-        kinds = set[Kind]()
+        kinds = set[ChangeKind]()
         residences, known = read_residences(self._store), self._fleet.residences()
         if residences != known:
             self._fleet.settle(residences)
-            kinds |= {Kind.OSDS, Kind.DEVICES, Kind.STATUS}
+            kinds |= {ChangeKind.OSDS, ChangeKind.DEVICES, ChangeKind.STATUS}
         if readings or outlooks:
             self._fleet.take(readings, outlooks)
-            kinds |= {Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS}
+            kinds |= {ChangeKind.OSDS, ChangeKind.OUTLOOKS, ChangeKind.DEVICES, ChangeKind.STATUS}
         if self._announced(outlooks):
-            kinds.add(Kind.ALERTS)
+            kinds.add(ChangeKind.ALERTS)
         if news.drains:
             if self._timelines is not None:
                 recall_curves(self._log, self._timelines, LATELY)
-            kinds |= {Kind.DRAINS, Kind.OSDS, Kind.STATUS}
+            kinds |= {ChangeKind.DRAINS, ChangeKind.OSDS, ChangeKind.STATUS}
         if news.outcomes:
-            kinds.add(Kind.DEVICES)
+            kinds.add(ChangeKind.DEVICES)
         self._mark = news.mark
         if kinds:
             self._changes.tell(*kinds)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ServiceRoles:
     """scores: readings become outlooks here. acts: the cluster is changed from here, if it is led from here.
 
     shares: others write into the store, too, and what they write is followed. judges: the forecast is held against what
@@ -37,8 +37,8 @@ class Parts:
 
 
 HERE, ELSEWHERE = "here", "in other processes"
-EVERYTHING = Parts()
-SHARING = Parts(shares=True)
-SERVING = Parts(scores=False, acts=False, shares=True)
-CONTROLLING = Parts(scores=False, acts=True, shares=True, judges=False)
-WORKING = Parts(scores=True, acts=False, shares=True, judges=False)
+EVERYTHING = ServiceRoles()
+SHARING = ServiceRoles(shares=True)
+SERVING = ServiceRoles(scores=False, acts=False, shares=True)
+CONTROLLING = ServiceRoles(scores=False, acts=True, shares=True, judges=False)
+WORKING = ServiceRoles(scores=True, acts=False, shares=True, judges=False)

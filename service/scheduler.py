@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from predrain.service.backends import place_of_store
-from predrain.service.changes import Kind
+from predrain.service.changes import ChangeKind
 from predrain.service.drains.cadence import LookCadence
 from predrain.service.lifecycle.keeping import keep_lives, note_failures
 from predrain.service.periodic_threads import Loops
@@ -39,7 +39,7 @@ class Turning:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._loops = Loops(lambda: house.changes.tell(Kind.STATUS))
+        self._loops = Loops(lambda: house.changes.tell(ChangeKind.STATUS))
         self.faults = self._loops.faults
         self._arrived, self._cadence = threading.Event(), LookCadence(house.policy)
         self._marks = StoreMarks(house.log, house.store, house.clock, "predrain")

@@ -36,7 +36,7 @@ class ForeignHost(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class TokenGrant:
     """What somebody may do, under which name, and what it is bound to.
 
     A credential that is exchanged for another one hands on the whole grant: whatever binds a grant is a field here.
@@ -62,18 +62,18 @@ class Grant:
 
     def terms(self) -> dict[str, Any]:
         """Every field of the grant by its name, so that a class which extends the grant takes over all of them."""
-        return {one.name: getattr(self, one.name) for one in fields(Grant)}
+        return {one.name: getattr(self, one.name) for one in fields(TokenGrant)}
 
 
 @dataclass(frozen=True, slots=True)
-class Caller(Grant):
+class Caller(TokenGrant):
     """Who sent a request, as journals name it, with the grant of the credential that came with the request."""
 
     id: str = ""
     """SHA-256 of the credential's secret, in hex; empty where no credential came."""
 
     @classmethod
-    def holding(cls, grant: Grant, id: str) -> Caller:  # noqa: A002
+    def holding(cls, grant: TokenGrant, id: str) -> Caller:  # noqa: A002
         """The holder of `grant` who came with the credential `id`."""
         return cls(**grant.terms(), id=id)
 
@@ -94,7 +94,7 @@ class Tokens:
         ]
         return found[0] if found else None
 
-    def grant(self, id: str) -> Grant | None:  # noqa: A002
+    def grant(self, id: str) -> TokenGrant | None:  # noqa: A002
         """The grant of the token of this hash, in hex; None where it is none of these."""
         return next((one for known, one in self.known if known.hex() == id), None)
 

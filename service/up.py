@@ -25,9 +25,9 @@ from predrain.service.drains.drain_requests import NoCluster
 from predrain.service.drains.onlooking import onlooking
 from predrain.service.http_server import Server, bind, url_of, watched
 from predrain.service.live_cluster import Live, conf_of, make_live_cluster
-from predrain.service.notifications.channel import Channel
+from predrain.service.notifications.channel import NotificationChannel
 from predrain.service.requester import Requester, Surface
-from predrain.service.roles import CONTROLLING, EVERYTHING, SERVING, SHARING, Parts
+from predrain.service.roles import CONTROLLING, EVERYTHING, SERVING, SHARING, ServiceRoles
 from predrain.service.scoring.deployed_models import Lineup
 from predrain.service.scoring.forecasting import Forecaster
 from predrain.service.settings import Settings
@@ -131,7 +131,7 @@ def work(
 def _answering(
     settings: Settings,
     tell: Callable[[str], None],
-    parts: Parts | None,
+    parts: ServiceRoles | None,
     cluster: Callable[[Store], Live | None],
     *,
     watched: bool,
@@ -158,7 +158,7 @@ def build(
     settings: Settings,
     tell: Callable[[str], None],
     cluster: Callable[[Store], Live | None],
-    parts: Parts | None = None,
+    parts: ServiceRoles | None = None,
     requester: Requester = PAGE,
     *,
     accept_store: str | None = None,
@@ -196,7 +196,7 @@ def _housed(
     settings: Settings,
     state: StateDir,
     cluster: Callable[[Store], Live | None],
-    parts: Parts,
+    parts: ServiceRoles,
     scorebook: Scorebook | None,
     *,
     accept_store: str | None = None,
@@ -227,7 +227,7 @@ def _housed(
         yield house
 
 
-def _channels(settings: Settings) -> tuple[Channel, ...]:
+def _channels(settings: Settings) -> tuple[NotificationChannel, ...]:
     """The ways to tell people that are set. Raises NoSecret."""
     cluster, address = settings.service.cluster_name, settings.service.address
     found = (

@@ -13,7 +13,7 @@ from predrain.data.clock import Clock
 from predrain.data.log.port import Log
 from predrain.data.residence import ResidenceLimits
 from predrain.data.store.port import Store
-from predrain.service.latency_ingest import Latencies
+from predrain.service.latency_ingest import LatencyIngest
 from predrain.service.log_recall import recall_announcements
 from predrain.service.notifications.channel import Deliveries
 from predrain.service.outlook_announcements import Announcements
@@ -44,7 +44,7 @@ class Working:
     ) -> None:
         self.store, self.clock, self.lineup, self.parts = store, clock, lineup, WORKING
         self._log, self._announcements, sender = log, Announcements(), Sender(name, clock)
-        self._latencies = Latencies(log, store, clock, sender)
+        self._latencies = LatencyIngest(log, store, clock, sender)
         self._scorer = Scorer(
             log, store, clock, lineup, Gist(), self._announcements, sender, limits=limits, shared=True
         )

@@ -52,6 +52,21 @@ def test_no_product_code_reads_or_writes_a_pickle() -> None:
     assert guilty == []
 
 
+CLIENT_SHAPES = ROOT / "service" / "client" / "shapes.py"
+"""Its classes bear the names of the values whose JSON they read."""
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in _tracked("*.py"):
+        if path.parts[len(ROOT.parts)] not in ROOMS or path == CLIENT_SHAPES:
+            continue
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
 LONGEST_BODY = 70
 """Lines of a function's body, without its signature and docstring."""
 

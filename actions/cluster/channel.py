@@ -11,7 +11,7 @@ Argument = str | int | float | bool | list[str] | list[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class DaemonReply:
     """What a daemon answered. `rc` is 0 or a negative errno; some commands answer 0 and do nothing: read back."""
 
     rc: int
@@ -34,7 +34,7 @@ class Locker:
     """By the OSD's clock; None for a lock that does not expire."""
 
 
-class Channel(Protocol):
+class CommandChannel(Protocol):
     """Commands to mon, mgr and OSDs, and the few object operations that lease and probe need.
 
     Every call ends by its deadline: an answer, or `ClusterUnreachable` (then it is not known whether it was done).
@@ -49,21 +49,21 @@ class Channel(Protocol):
         *,
         given: bytes = b"",
         seconds: float | None = None,
-    ) -> Reply:
+    ) -> DaemonReply:
         """Send one command to `mon`, `mgr` or `osd.N`. JSON answers need `format: json` among the arguments."""
         ...
 
-    def ask_all(self, asked: tuple[tuple[str, str, Mapping[str, Argument]], ...]) -> tuple[Reply, ...]:
+    def ask_all(self, asked: tuple[tuple[str, str, Mapping[str, Argument]], ...]) -> tuple[DaemonReply, ...]:
         """Send several commands (to, prefix, arguments) before waiting for any: they reach the mon together, so that
         it may put them into one map. Answers in the order asked."""
         ...
 
-    def lock(self, pool: str, name: str, cookie: str, seconds: float, *, renew: bool = False) -> Reply:
+    def lock(self, pool: str, name: str, cookie: str, seconds: float, *, renew: bool = False) -> DaemonReply:
         """Take or renew the exclusive RADOS lock `name` on the object of that name, for `seconds`.
         rc: 0 held, -16 another holds it, -17 held by this cookie already (renew it), -2 nothing to renew."""
         ...
 
-    def unlock(self, pool: str, name: str, cookie: str) -> Reply:
+    def unlock(self, pool: str, name: str, cookie: str) -> DaemonReply:
         """Give the lock back; -2 when it is not held."""
         ...
 
@@ -72,7 +72,7 @@ class Channel(Protocol):
         not say."""
         ...
 
-    def break_lock(self, pool: str, name: str, locker: Locker) -> Reply:
+    def break_lock(self, pool: str, name: str, locker: Locker) -> DaemonReply:
         """Take the lock from that one locker; -2 when it does not hold it any more."""
         ...
 

@@ -19,12 +19,12 @@ LONGEST_HEAD = 1 << 22
 KEPT_WORDS = 4096
 
 
-class Silent(Exception):
+class ChildSilent(Exception):
     """No answer: late, ended, or not one of ours. The child is of no more use."""
 
 
 class Child:
-    """A process that runs `rados_child.py`. One request at a time; after `Silent` only `kill` makes sense."""
+    """A process that runs `rados_child.py`. One request at a time; after `ChildSilent` only `kill` makes sense."""
 
     def __init__(self, interpreter: tuple[str, ...], now: Callable[[], float]) -> None:
         """Start it. Raises OSError when the interpreter cannot be run."""
@@ -61,11 +61,11 @@ class Child:
             answer = self._head(until)
             return answer, self._bytes(answer["size"], until)
         except TimeoutError:
-            raise Silent("it did not answer in time") from None
+            raise ChildSilent("it did not answer in time") from None
         except (ConnectionError, EOFError):
-            raise Silent(f"the child process ended{self._last_words()}") from None
+            raise ChildSilent(f"the child process ended{self._last_words()}") from None
         except (ValueError, KeyError, TypeError) as error:
-            raise Silent(f"the child process said what no answer looks like ({error})") from None
+            raise ChildSilent(f"the child process said what no answer looks like ({error})") from None
 
     def kill(self) -> None:
         """End it and all that it started."""

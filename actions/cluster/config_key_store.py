@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from predrain.actions.ceph_mgr.predrain.signing import HALT
-from predrain.actions.cluster.channel import Channel, Reply
+from predrain.actions.cluster.channel import CommandChannel, DaemonReply
 from predrain.actions.cluster.port import ClusterUnreachable, Damaged
 
 PREFIX = "predrain/"
@@ -46,7 +46,7 @@ class _Head:
 class ConfigKeys:
     """`actions.cluster.port.Keep` over a channel. Safe from any thread; two writers of one name need a lease."""
 
-    channel: Channel
+    channel: CommandChannel
 
     def read(self, name: str) -> str | None:
         """The text, or None when there is none. Raises ClusterUnreachable, Damaged."""
@@ -138,11 +138,11 @@ class ConfigKeys:
         reply = self.channel.ask("mon", "config-key set", {"key": key}, given=value)
         _accepted(reply, "config-key set", key)
 
-    def _ask(self, prefix: str, arguments: Mapping[str, str]) -> Reply:
+    def _ask(self, prefix: str, arguments: Mapping[str, str]) -> DaemonReply:
         return _accepted(self.channel.ask("mon", prefix, arguments), prefix, arguments["key"])
 
 
-def _accepted(reply: Reply, prefix: str, key: str) -> Reply:
+def _accepted(reply: DaemonReply, prefix: str, key: str) -> DaemonReply:
     """The answer, where it is one. Raises ClusterUnreachable with the cure."""
     if reply.ok:
         return reply

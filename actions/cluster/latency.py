@@ -25,7 +25,7 @@ _SLOTS = 12
 _STALE_SECONDS = 86_400.0
 
 
-class Source(Enum):
+class LatencySource(Enum):
     """Who measured, as (rank, grain in milliseconds): a lower rank is believed before a higher one."""
 
     READ = (0, 0.0, "read")
@@ -43,7 +43,7 @@ class Source(Enum):
     @property
     def ours(self) -> bool:
         """Whether samples are dated by our clock, not by the OSD's host."""
-        return self in (Source.PROBE, Source.PERF)
+        return self in (LatencySource.PROBE, LatencySource.PERF)
 
     @property
     def least_ms(self) -> float:
@@ -52,12 +52,12 @@ class Source(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class LatencySample:
     """One measurement. Latency in milliseconds, above 0; 0 is no data and makes no sample."""
 
     osd: OsdId
     at: datetime
-    source: Source
+    source: LatencySource
     ms: float
     seconds: float = 0.0
     """The window that it stands for; 0 for a single operation."""
@@ -124,15 +124,15 @@ class _Track:
         self.usual = median(ms for _, ms, _ in self.slots) if enough else None
 
 
-class Latencies:
+class LatencyHistory:
     """An hour of latencies of many OSDs. Not for several threads at once."""
 
     def __init__(self) -> None:
-        self._tracks: dict[tuple[OsdId, Source], _Track] = {}
+        self._tracks: dict[tuple[OsdId, LatencySource], _Track] = {}
         self._looked = float("-inf")
 
     def seen(
-        self, now: datetime, samples: Iterable[Sample], busy: Collection[OsdId] = frozenset()
+        self, now: datetime, samples: Iterable[LatencySample], busy: Collection[OsdId] = frozenset()
     ) -> dict[OsdId, float]:
         """Take new samples, and say each OSD's ratio now; one that is missing has no signal.
 
@@ -168,7 +168,7 @@ class Latencies:
         found: dict[OsdId, float] = {}
         for (osd, source), track in self._tracks.items():
             longest = max((ms for at, ms in track.recent if at > since), default=None)
-            if source is Source.PROBE and longest is not None:
+            if source is LatencySource.PROBE and longest is not None:
                 found[osd] = longest
         return found
 

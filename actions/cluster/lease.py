@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import RLock
 
-from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.channel import CommandChannel
 from predrain.actions.cluster.lease_owner import LeaseOwner, parse_owner
 from predrain.actions.cluster.port import ClusterUnreachable, LeaseHolder
 
@@ -34,7 +34,7 @@ class RadosLease:
     has_ended: whether a process is known to have ended, seen from here; its lock is broken at once.
     """
 
-    channel: Channel
+    channel: CommandChannel
     cookie: str
     monotonic: Callable[[], float]
     pool: str = "predrain"

@@ -9,13 +9,13 @@ from datetime import datetime
 
 import msgspec
 
-from predrain.actions.cluster.channel import Argument, Channel, Reply
-from predrain.actions.cluster.dumps import NotUnderstood, Reader, asked
+from predrain.actions.cluster.channel import Argument, CommandChannel, DaemonReply
+from predrain.actions.cluster.dumps import ClusterReader, NotUnderstood, asked
 from predrain.actions.cluster.port import (
-    Answer,
     Balancer,
     ClusterUnreachable,
     Command,
+    CommandResult,
     CrushReweight,
     DeviceLight,
     PrimaryAffinity,
@@ -85,9 +85,9 @@ def _temps(servers: Servers) -> tuple[Words, ...]:
 class LiveCluster:
     """The `Cluster` port over a channel. One thread at a time. `now`: the clock, by which answers are dated."""
 
-    channel: Channel
+    channel: CommandChannel
     now: Callable[[], datetime]
-    reader: Reader = field(default_factory=Reader)
+    reader: ClusterReader = field(default_factory=ClusterReader)
     senses: Senses | None = None
     """Who adds latencies and reservations; without it there is no signal, and no throttle is verified."""
 
@@ -101,7 +101,7 @@ class LiveCluster:
             raise ClusterUnreachable(str(strange)) from strange
         return seen if self.senses is None else self.senses.onto(seen, at)
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         """Send one command; the epoch is that of the map right after it. Raises ClusterUnreachable."""
         self.reader.sent(command, self.now())
         if command == Balancer(
@@ -109,11 +109,11 @@ class LiveCluster:
         ):  # its row taken away, the mgr stays as it was told last until it starts anew
             woken = self.channel.ask("mgr", "balancer on")
             if not woken.ok:
-                return Answer(False, _said(woken))
+                return CommandResult(False, _said(woken))
         replies = self.channel.ask_all(words(command))
         if not replies[-1].ok:  # a pg-temp before it only eases it: refused, the PG peers once more
-            return Answer(False, _said(replies[-1]))
-        return Answer(True, "; ".join(dict.fromkeys(filter(None, map(_said, replies)))), self._epoch())
+            return CommandResult(False, _said(replies[-1]))
+        return CommandResult(True, "; ".join(dict.fromkeys(filter(None, map(_said, replies)))), self._epoch())
 
     def _epoch(self) -> int | None:
         reply = self.channel.ask("mon", "osd stat", {"format": "json"})
@@ -123,6 +123,6 @@ class LiveCluster:
             return None
 
 
-def _said(reply: Reply) -> str:
+def _said(reply: DaemonReply) -> str:
     text = reply.err.strip()
     return text if text or reply.ok else errno.errorcode.get(-reply.rc, f"error {reply.rc}")

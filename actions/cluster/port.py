@@ -185,7 +185,7 @@ class Lease(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandResult:
     """What the cluster said. `ok` is what it claims; the mon says so of some pins that it drops: read back."""
 
     ok: bool
@@ -209,6 +209,6 @@ class Cluster(Protocol):
         """Look. Raises ClusterUnreachable."""
         ...
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         """Send one command. Raises ClusterUnreachable."""
         ...

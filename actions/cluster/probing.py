@@ -6,8 +6,8 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from predrain.actions.cluster.channel import Channel
-from predrain.actions.cluster.latency import Sample, Source
+from predrain.actions.cluster.channel import CommandChannel
+from predrain.actions.cluster.latency import LatencySample, LatencySource
 from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.crush.naming import names_of
@@ -27,7 +27,7 @@ _PGS_MAX = 4096
 class Probes:
     """Takes turns among OSDs: those that it asked longest ago come first."""
 
-    def __init__(self, channel: Channel, pool: str) -> None:
+    def __init__(self, channel: CommandChannel, pool: str) -> None:
         self._channel, self._pool = channel, pool
         self._asked: dict[OsdId, int] = {}
         self._silent: dict[OsdId, datetime] = {}
@@ -35,7 +35,7 @@ class Probes:
 
     def take(
         self, view: ClusterView, moving: Collection[OsdId], planned: Collection[OsdId], now: datetime
-    ) -> tuple[Sample, ...]:
+    ) -> tuple[LatencySample, ...]:
         """Probe a few OSDs: `moving` ones, which move data for a drain, before `planned` ones before others. Only OSDs
         that lead an active PG of the pool can be asked; without the pool there are no samples, and an OSD that did not
         answer is left alone for ten minutes, since each silence costs a look its deadline.
@@ -47,7 +47,7 @@ class Probes:
         others = self._by_turn(able - set(moving) - set(planned))
         chosen = [*first[: PROBES - bool(rest) - bool(others)], *rest][: PROBES - bool(others)]
         chosen += others[: PROBES - len(chosen)]
-        samples: list[Sample] = []
+        samples: list[LatencySample] = []
         for osd in chosen:
             self._turn += 1
             self._asked[osd] = self._turn
@@ -56,7 +56,7 @@ class Probes:
             except ClusterUnreachable:
                 self._silent[osd] = now
                 break
-            samples.append(Sample(osd, now, Source.PROBE, 1000 * took))
+            samples.append(LatencySample(osd, now, LatencySource.PROBE, 1000 * took))
             if sum(sample.ms for sample in samples) >= 1000 * SECONDS:
                 break
         return tuple(samples)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from predrain.actions.cluster.channel import Argument, Locker, Reply
-from predrain.actions.cluster.child import Child, Silent
+from predrain.actions.cluster.channel import Argument, DaemonReply, Locker
+from predrain.actions.cluster.child import Child, ChildSilent
 from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.data.outside_text import CLUSTER_WORDS, clean_text
 from predrain.data.refusal import Refusal
@@ -67,11 +67,11 @@ class Rados:
         *,
         given: bytes = b"",
         seconds: float | None = None,
-    ) -> Reply:
+    ) -> DaemonReply:
         """See `Channel`."""
         return _in_time(self._request({"op": "ask", **_command(to, prefix, arguments)}, given, seconds))
 
-    def ask_all(self, asked: tuple[tuple[str, str, Mapping[str, Argument]], ...]) -> tuple[Reply, ...]:
+    def ask_all(self, asked: tuple[tuple[str, str, Mapping[str, Argument]], ...]) -> tuple[DaemonReply, ...]:
         """See `Channel`."""
         if not asked:
             return ()
@@ -84,12 +84,12 @@ class Rados:
             begin = end
         return tuple(replies)
 
-    def lock(self, pool: str, name: str, cookie: str, seconds: float, *, renew: bool = False) -> Reply:
+    def lock(self, pool: str, name: str, cookie: str, seconds: float, *, renew: bool = False) -> DaemonReply:
         """See `Channel`."""
         whole = math.ceil(seconds)
         return self._object("lock", pool, name, cookie=cookie, seconds=whole, renew=renew)
 
-    def unlock(self, pool: str, name: str, cookie: str) -> Reply:
+    def unlock(self, pool: str, name: str, cookie: str) -> DaemonReply:
         """See `Channel`."""
         return self._object("unlock", pool, name, cookie=cookie)
 
@@ -109,7 +109,7 @@ class Rados:
             for one in json.loads(reply.out)
         )
 
-    def break_lock(self, pool: str, name: str, locker: Locker) -> Reply:
+    def break_lock(self, pool: str, name: str, locker: Locker) -> DaemonReply:
         """See `Channel`."""
         return self._object("break", pool, name, client=locker.client, cookie=locker.cookie)
 
@@ -125,10 +125,12 @@ class Rados:
         with self._turn:
             self._drop()
 
-    def _object(self, op: str, pool: str, name: str, **asked: Any) -> Reply:
+    def _object(self, op: str, pool: str, name: str, **asked: Any) -> DaemonReply:
         return _in_time(self._request({"op": op, "pool": pool, "name": name, **asked}))
 
-    def _request(self, asked: Mapping[str, Any], given: bytes = b"", seconds: float | None = None) -> Reply:
+    def _request(
+        self, asked: Mapping[str, Any], given: bytes = b"", seconds: float | None = None
+    ) -> DaemonReply:
         within = self._seconds if seconds is None else seconds
         until = self._now() + within
         if not self._turn.acquire(timeout=within):
@@ -136,7 +138,7 @@ class Rados:
         try:
             head, out = self._connected(until).request(asked, given, until)
             return _reply(head, out)
-        except Silent as silent:
+        except ChildSilent as silent:
             self._why = f"{silent} ({within:g} s)" if self._now() >= until else str(silent)
             self._drop()
             raise ClusterUnreachable(f"no answer from the cluster: {self._why}") from silent
@@ -209,12 +211,12 @@ def why_not(connection: Connection, stage: str, rc: int, said: str) -> tuple[boo
     return False, f"no connection to the cluster: {said} ({rc})"
 
 
-def _reply(head: Mapping[str, Any], out: bytes) -> Reply:
+def _reply(head: Mapping[str, Any], out: bytes) -> DaemonReply:
     """What a daemon answered, its message as one clean line."""
-    return Reply(head["rc"], out, clean_text(head["err"], CLUSTER_WORDS.limit))
+    return DaemonReply(head["rc"], out, clean_text(head["err"], CLUSTER_WORDS.limit))
 
 
-def _in_time(reply: Reply) -> Reply:
+def _in_time(reply: DaemonReply) -> DaemonReply:
     """The answer. Raises ClusterUnreachable where librados gave up waiting: it is not known whether it was done."""
     if reply.rc == ETIMEDOUT:
         raise ClusterUnreachable(f"no answer from the cluster in time: {reply.err or 'librados gave up'}")

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from predrain.actions.cluster.channel import Channel
-from predrain.actions.cluster.dumps.answers import Answers, Question, asked
+from predrain.actions.cluster.channel import CommandChannel
+from predrain.actions.cluster.dumps.answers import RawAnswers, ReadCommand, asked
 from predrain.actions.cluster.dumps.decoding import LARGEST
 from predrain.actions.cluster.dumps.questions import QUESTIONS, running_scheduler
-from predrain.actions.cluster.dumps.reader import Reader
+from predrain.actions.cluster.dumps.reader import ClusterReader
 from predrain.actions.cluster.dumps.settings import without_secrets
-from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.port import Command, CommandResult
 from predrain.actions.cluster.view import ClusterView
 from predrain.data.refusal import Refusal
 
@@ -35,25 +35,27 @@ class UnreadableRecording(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class ClusterRecording:
     """What a cluster answered at one time. `osdmap` is the binary map, as `ceph osd getmap` gives it."""
 
-    answers: Answers
+    answers: RawAnswers
     osdmap: bytes | None = None
 
 
-def record(channel: Channel, at: datetime, told: Callable[[Question], None] = lambda _: None) -> Recording:
+def record(
+    channel: CommandChannel, at: datetime, told: Callable[[ReadCommand], None] = lambda _: None
+) -> ClusterRecording:
     """Ask a cluster everything. Raises ClusterUnreachable, and NotUnderstood where the answers make no view."""
     answers = asked(channel, QUESTIONS, at, told)
-    view = Reader().view(answers)
+    view = ClusterReader().view(answers)
     up = sorted(osd.id for osd in view.osds.values() if osd.up)
     shown = asked(channel, [running_scheduler(osd) for osd in up[:1]], at, told)
     raw = {**answers.raw, **shown.raw, "config_dump": without_secrets(answers.raw["config_dump"])}
     osdmap = channel.ask("mon", "osd getmap", {"epoch": view.epoch})
-    return Recording(Answers(at, raw), osdmap.out if osdmap.ok else None)
+    return ClusterRecording(RawAnswers(at, raw), osdmap.out if osdmap.ok else None)
 
 
-def write(recording: Recording, path: Path) -> None:
+def write(recording: ClusterRecording, path: Path) -> None:
     """One zip file, whole or not at all."""
     manifest = {"recording": _VERSION, "at": recording.answers.at.isoformat()}
     beside = path.with_name(f".{path.name}.part")
@@ -66,7 +68,7 @@ def write(recording: Recording, path: Path) -> None:
     beside.replace(path)
 
 
-def read(path: Path) -> Recording:
+def read(path: Path) -> ClusterRecording:
     """A recording, or a folder of answers (`osd_dump.json`, `pg_dump.json.gz`, ...). Raises UnreadableRecording."""
     try:
         found = dict(_folder(path) if path.is_dir() else _zip(path))
@@ -77,7 +79,7 @@ def read(path: Path) -> Recording:
     at = _time(path, found.pop(_MANIFEST, b"{}"))
     osdmap = found.pop(_OSDMAP, None)
     raw = {name.removesuffix(".json"): data for name, data in found.items() if name.endswith(".json")}
-    return Recording(Answers(at, raw), osdmap)
+    return ClusterRecording(RawAnswers(at, raw), osdmap)
 
 
 def _folder(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -118,18 +120,18 @@ def _time(path: Path, manifest: bytes) -> datetime:
 class RecordedCluster:
     """Implements `actions.cluster.port.Cluster`: it can be looked at and planned against; it takes no command."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: ClusterRecording) -> None:
         """Raises NotUnderstood when the recording makes no view."""
         self.osdmap = recording.osdmap
-        self._view = Reader().view(recording.answers)
+        self._view = ClusterReader().view(recording.answers)
 
     def view(self) -> ClusterView:
         """The cluster as it was; `as_of` is the time at which to plan."""
         return self._view
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         """Refused, always."""
-        return Answer(
+        return CommandResult(
             ok=False,
             text=f"This is a recording of {self._view.as_of:%Y-%m-%d %H:%M}Z: {command} was not sent.",
         )

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.channel import CommandChannel
 from predrain.actions.cluster.dumps.decoding import NotUnderstood, decoded
-from predrain.actions.cluster.latency import Latencies, Sample, Source
+from predrain.actions.cluster.latency import LatencyHistory, LatencySample, LatencySource
 from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.actions.cluster.probing import Probes
 from predrain.actions.cluster.view import ClusterView
@@ -44,14 +44,14 @@ class Senses:
 
     def __init__(
         self,
-        channel: Channel,
+        channel: CommandChannel,
         pool: str,
         at_work: Callable[[], Collection[OsdId]],
         summaries: Summaries = lambda _osd, _since: (),
     ) -> None:
         """pool: ours, for the probe. at_work: OSDs that drains read from or write to, or soon will."""
         self._channel, self._at_work, self._summaries = channel, at_work, summaries
-        self._probes, self._latencies = Probes(channel, pool), Latencies()
+        self._probes, self._latencies = Probes(channel, pool), LatencyHistory()
         self._told: dict[OsdId, datetime] = {}
         self._allowed: dict[OsdId, tuple[datetime, int]] = {}
         self._hosted: dict[OsdId, datetime] = {}
@@ -95,7 +95,7 @@ class Senses:
                 self._allowed[summary.osd] = (at, summary.backfills_max)
                 self._hosted[summary.osd] = at
 
-    def _perf(self, now: datetime) -> tuple[Sample, ...]:
+    def _perf(self, now: datetime) -> tuple[LatencySample, ...]:
         reply = self._channel.ask("mgr", "osd perf", {"format": "json"})
         try:
             return from_perf(reply.out, now) if reply.ok else ()
@@ -134,16 +134,16 @@ def busy(view: ClusterView) -> frozenset[OsdId]:
     return frozenset(OsdId(osd) for pg in moving for osd in (*pg.up, *pg.acting))
 
 
-def from_summary(summary: LatencySummary) -> tuple[Sample, ...]:
+def from_summary(summary: LatencySummary) -> tuple[LatencySample, ...]:
     """What a host counted of an OSD over a window that ends when the sample is dated; nothing when it was idle."""
     if summary.operations < _OPERATIONS:
         return ()
     counted = (
-        (Source.READ, summary.read_ms_p99),
-        (Source.WRITE, summary.write_ms_p99 or summary.commit_ms_p99),
+        (LatencySource.READ, summary.read_ms_p99),
+        (LatencySource.WRITE, summary.write_ms_p99 or summary.commit_ms_p99),
     )
     at, seconds, moving = ended(summary), summary.window_seconds, summary.recovering is True
-    return tuple(Sample(summary.osd, at, source, ms, seconds, moving) for source, ms in counted if ms)
+    return tuple(LatencySample(summary.osd, at, source, ms, seconds, moving) for source, ms in counted if ms)
 
 
 def ended(summary: LatencySummary) -> datetime:
@@ -181,13 +181,15 @@ _PERF = msgspec.json.Decoder(_Perf)
 _RESERVED = msgspec.json.Decoder(_Reservations)
 
 
-def from_perf(raw: bytes, at: datetime) -> tuple[Sample, ...]:
+def from_perf(raw: bytes, at: datetime) -> tuple[LatencySample, ...]:
     """`osd perf`: whole milliseconds, of which 0 is no data (an OSD at rest, or a fast one). Raises NotUnderstood."""
     infos = decoded("osd_perf", raw, _PERF).osdstats.osd_perf_infos
     told = (
         (info.id, max(info.perf_stats.commit_latency_ms, info.perf_stats.apply_latency_ms)) for info in infos
     )
-    return tuple(Sample(OsdId(osd), at, Source.PERF, ms) for osd, ms in told if 0 < ms < float("inf"))
+    return tuple(
+        LatencySample(OsdId(osd), at, LatencySource.PERF, ms) for osd, ms in told if 0 < ms < float("inf")
+    )
 
 
 def backfills_allowed(raw: bytes) -> int | None:

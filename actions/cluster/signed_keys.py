@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from predrain.actions.ceph_mgr.predrain.signing import (
     HALT,
     UNSIGNED_NAMES,
-    Fault,
     NotVerified,
+    SignatureFault,
     get_key_id,
     sign_text,
     strip_signature,
@@ -49,7 +49,7 @@ NO_KEY = (
 class Unverified(ClusterUnreachable):
     """A text in the cluster that is not believed: nothing that rests on it is done before a person has looked."""
 
-    def __init__(self, name: str, fault: Fault, sentence: str) -> None:
+    def __init__(self, name: str, fault: SignatureFault, sentence: str) -> None:
         self.name, self.fault = name, fault
         super().__init__(sentence)
 
@@ -67,7 +67,7 @@ class UnverifiedText:
     """One text that is not believed, as a person is shown it: `text` is without its header."""
 
     name: str
-    fault: Fault
+    fault: SignatureFault
     text: str
     sentence: str
 
@@ -176,12 +176,12 @@ def compute_digest(texts: Iterable[UnverifiedText]) -> str:
 def _explain(name: str, fault: NotVerified, key: str) -> str:
     """Why the text is not believed and what ends that, as a sentence."""
     said = f"The text predrain/{name} in the cluster"
-    if fault.fault is Fault.OTHER_KEY:
+    if fault.fault is SignatureFault.OTHER_KEY:
         said += (
             f" is signed with another key ({fault.key_id}) than this one's ({get_key_id(key)}): give all controllers "
             "the same file as `signing_key` of [ceph]; where the other key is lost,"
         )
-    elif fault.fault is Fault.WRONG:
+    elif fault.fault is SignatureFault.WRONG:
         said += " carries a wrong signature: somebody changed it or copied it from another key;"
     else:
         said += " carries no signature: somebody wrote it by hand, or predrain before it signed its texts;"

@@ -30,7 +30,7 @@ class User(StrEnum):
     """The optional second key: device light and orchestrator, which can remove OSDs."""
 
 
-class Part(StrEnum):
+class CapsPart(StrEnum):
     """What a grant belongs to."""
 
     SEE = "see"
@@ -46,20 +46,20 @@ class Part(StrEnum):
 
 
 _PARTS = {
-    User.SERVICE: {Part.SEE, Part.LEAD, Part.MOVE},
-    User.READING: {Part.SEE, Part.ASK},
-    User.HANDS: {Part.HAND_OVER},
+    User.SERVICE: {CapsPart.SEE, CapsPart.LEAD, CapsPart.MOVE},
+    User.READING: {CapsPart.SEE, CapsPart.ASK},
+    User.HANDS: {CapsPart.HAND_OVER},
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class CephGrant:
     """One command to one kind of daemon. `limits`: argument, `=` or ` prefix `, value; each must hold."""
 
     to: str
     prefix: str
     why: str
-    part: Part = Part.MOVE
+    part: CapsPart = CapsPart.MOVE
     limits: tuple[tuple[str, str, str], ...] = ()
 
     def text(self) -> str:
@@ -101,8 +101,10 @@ class Caps:
         }
 
 
-def _limited(prefix: str, why: str, **limits: str) -> Grant:
-    return Grant("mon", prefix, why, Part.MOVE, tuple((name, "=", value) for name, value in limits.items()))
+def _limited(prefix: str, why: str, **limits: str) -> CephGrant:
+    return CephGrant(
+        "mon", prefix, why, CapsPart.MOVE, tuple((name, "=", value) for name, value in limits.items())
+    )
 
 
 _FAST_MAPS = tuple(
@@ -112,38 +114,41 @@ _FAST_MAPS = tuple(
 FAST_MAPS_CAPS = frozenset(grant.text() for grant in _FAST_MAPS)
 """Caps without which fast maps stay off and all else works."""
 
-GRANTS: tuple[Grant, ...] = (
+GRANTS: tuple[CephGrant, ...] = (
     *(
-        Grant("mon", f"config-key {verb}", why, part, (("key", " prefix ", PREFIX),))
+        CephGrant("mon", f"config-key {verb}", why, part, (("key", " prefix ", PREFIX),))
         for verb, why, part in (
-            ("get", "read the drains kept in the cluster, and whether somebody halted them", Part.SEE),
-            ("exists", "see whether a piece of them is there", Part.SEE),
-            ("dump", "list them", Part.SEE),
-            ("set", "keep them", Part.LEAD),
-            ("rm", "forget them; lift a halt", Part.LEAD),
+            ("get", "read the drains kept in the cluster, and whether somebody halted them", CapsPart.SEE),
+            ("exists", "see whether a piece of them is there", CapsPart.SEE),
+            ("dump", "list them", CapsPart.SEE),
+            ("set", "keep them", CapsPart.LEAD),
+            ("rm", "forget them; lift a halt", CapsPart.LEAD),
         )
     ),
-    Grant("mon", "config-key set", "halt everything", Part.ASK, (("key", "=", f"{PREFIX}{HALT}"),)),
-    Grant(
+    CephGrant("mon", "config-key set", "halt everything", CapsPart.ASK, (("key", "=", f"{PREFIX}{HALT}"),)),
+    CephGrant(
         "mon",
         "config-key set",
         "ask the controller that leads for a drain, signed with the controllers' key",
-        Part.ASK,
+        CapsPart.ASK,
         (("key", " prefix ", f"{PREFIX}{REQUESTS}"),),
     ),
     *(
-        Grant("mon", "config-key rm", why, Part.ASK, (("key", " prefix ", f"{PREFIX}{under}"),))
+        CephGrant("mon", "config-key rm", why, CapsPart.ASK, (("key", " prefix ", f"{PREFIX}{under}"),))
         for under, why in ((REQUESTS, "withdraw what it asked"), (ANSWERS, "remove an answer that was read"))
     ),
-    Grant(
-        "mgr", "orch upgrade status", "hold while an upgrade runs; for Ceph this read is a write", Part.SEE
+    CephGrant(
+        "mgr",
+        "orch upgrade status",
+        "hold while an upgrade runs; for Ceph this read is a write",
+        CapsPart.SEE,
     ),
-    Grant("mon", "osd pg-upmap-items", "move single PGs off a disk"),
-    Grant("mon", "osd rm-pg-upmap-items", "give them back"),
-    Grant("mon", "osd pg-temp", "let the old members serve a PG while the new one is filled"),
-    Grant("mon", "osd reweight", "take a disk's share in steps; the end of a drain"),
-    Grant("mon", "osd crush reweight", "the same for a disk that is not replaced in its slot"),
-    Grant("mon", "osd primary-affinity", "let other OSDs answer reads for a slow disk"),
+    CephGrant("mon", "osd pg-upmap-items", "move single PGs off a disk"),
+    CephGrant("mon", "osd rm-pg-upmap-items", "give them back"),
+    CephGrant("mon", "osd pg-temp", "let the old members serve a PG while the new one is filled"),
+    CephGrant("mon", "osd reweight", "take a disk's share in steps; the end of a drain"),
+    CephGrant("mon", "osd crush reweight", "the same for a disk that is not replaced in its slot"),
+    CephGrant("mon", "osd primary-affinity", "let other OSDs answer reads for a slow disk"),
     *(
         _limited(f"osd {verb}", f"{verb} {flag} for seconds, while PGs are pinned where they are", key=flag)
         for flag in FLAGS
@@ -155,17 +160,19 @@ GRANTS: tuple[Grant, ...] = (
         for verb, why in (("set", "lower a recovery throttle"), ("rm", "restore it where nothing was set"))
     ),
     *_FAST_MAPS,
-    Grant("mgr", "balancer off", "keep the balancer from refilling a disk that is drained"),
-    Grant("mgr", "balancer on", "start it again, where it was on"),
+    CephGrant("mgr", "balancer off", "keep the balancer from refilling a disk that is drained"),
+    CephGrant("mgr", "balancer on", "start it again, where it was on"),
     _limited("config rm", "the same, where nothing was set", who="mgr", name=BALANCER),
-    Grant("mgr", "device set-life-expectancy", "show in `ceph device ls` how long a disk has"),
-    Grant("mgr", "device rm-life-expectancy", "withdraw that"),
-    Grant("mgr", "device light", "light the drawer of a drained disk", Part.HAND_OVER),
-    Grant("mgr", "orch osd rm", "let the orchestrator replace or remove a drained OSD", Part.HAND_OVER),
+    CephGrant("mgr", "device set-life-expectancy", "show in `ceph device ls` how long a disk has"),
+    CephGrant("mgr", "device rm-life-expectancy", "withdraw that"),
+    CephGrant("mgr", "device light", "light the drawer of a drained disk", CapsPart.HAND_OVER),
+    CephGrant(
+        "mgr", "orch osd rm", "let the orchestrator replace or remove a drained OSD", CapsPart.HAND_OVER
+    ),
 )
 
 
-def granted(user: User) -> tuple[Grant, ...]:
+def granted(user: User) -> tuple[CephGrant, ...]:
     """The commands that the user may send."""
     return tuple(each for each in GRANTS if each.part in _PARTS[user])
 

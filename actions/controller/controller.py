@@ -26,7 +26,7 @@ from predrain.actions.controller.life_expectancy import Publisher
 from predrain.actions.controller.replication import Copies
 from predrain.actions.controller.requests import NotLeading, Requests
 from predrain.actions.controller.tick_report import TickReport
-from predrain.actions.core.answers import Answer, Decisions, Hold, Propose, Refusal, Step, Turn, Wait
+from predrain.actions.core.answers import Answer, Decisions, Hold, ProposalRefusal, Propose, Step, Turn, Wait
 from predrain.actions.core.claimed_settings import key_of, value_of
 from predrain.actions.core.flags import left_set
 from predrain.actions.core.map_pace import MapPace, TimedCluster
@@ -301,7 +301,7 @@ class Controller:
                 case Propose(drain=drain):
                     self._journal.write(drain.id, now, drain.reason, "propose a drain", epoch=view.epoch)
                     self._copies.save(drain)
-                case Refusal():
+                case ProposalRefusal():
                     pass
         except RevisionConflict:
             return 0  # somebody else changed this drain since it was read; the next tick reads it again

@@ -26,13 +26,13 @@ from predrain.data.outside_text import (
     clean_identifier,
     clean_text,
 )
-from predrain.data.wire.shape import Misshapen, Shape
+from predrain.data.wire.shape import JsonShape, Misshapen
 
 __all__ = [
     "ANSWERS",
     "REQUESTS",
     "STANDS",
-    "Heard",
+    "ForwardedResult",
     "Petition",
     "Petitions",
     "Wish",
@@ -88,7 +88,7 @@ class Petition:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ForwardedResult:
     """What became of a petition: the drain's id, or the sentence that refused it, with the drain in the way."""
 
     at: datetime
@@ -96,7 +96,7 @@ class Heard:
     refused: str = ""
 
 
-_PETITION, _HEARD = Shape(Petition), Shape(Heard)
+_PETITION, _HEARD = JsonShape(Petition), JsonShape(ForwardedResult)
 
 _RUNS = frozenset(
     {
@@ -157,7 +157,7 @@ class Petitions:
         """Write it down for whoever leads. Raises Misshapen."""
         self.keep.write(REQUESTS + petition.id, _PETITION.write(petition).decode())
 
-    def answer_to(self, id_: str) -> Heard | None:
+    def answer_to(self, id_: str) -> ForwardedResult | None:
         """The answer; None while there is none, or none that can be read."""
         text = self.keep.read(ANSWERS + id_)
         try:
@@ -180,7 +180,7 @@ class Petitions:
         """Those to be carried out, oldest first. What is too old, or is no petition, is answered with a sentence."""
         return tuple(sorted(self._read(now), key=lambda petition: (petition.at, petition.id)))
 
-    def answer(self, id_: str, heard: Heard) -> None:
+    def answer(self, id_: str, heard: ForwardedResult) -> None:
         """Say what became of it; it waits no longer."""
         self.keep.write(ANSWERS + id_, _HEARD.write(heard).decode())
         self._note_heard(id_, heard.at)
@@ -219,13 +219,13 @@ class Petitions:
                 self.unverified[name] = str(fault)
                 continue
             except Misshapen as error:
-                self.answer(id_, Heard(now, refused=f"The request cannot be read: {error}."))
+                self.answer(id_, ForwardedResult(now, refused=f"The request cannot be read: {error}."))
                 continue
             self.unverified.pop(name, None)
             if abs(now - petition.at) <= STANDS:
                 yield petition
             else:
-                self.answer(id_, Heard(now, refused=_late(petition, now)))
+                self.answer(id_, ForwardedResult(now, refused=_late(petition, now)))
 
     def _read_heard(self, now: datetime) -> dict[str, datetime]:
         """When each request was heard that might still be young enough to be heard."""

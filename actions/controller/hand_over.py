@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 
-from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.channel import CommandChannel
 from predrain.actions.cluster.view import ClusterView
 from predrain.data.drain import Drain
 from predrain.data.ids import OsdId
@@ -50,7 +50,7 @@ class HandOver:
         return "\n".join(lines)
 
 
-def orchestrator(channel: Channel) -> Orchestrator:
+def orchestrator(channel: CommandChannel) -> Orchestrator:
     """Who orchestrates, by `orch status`; NONE where nobody answers so. Raises ClusterUnreachable."""
     reply = channel.ask("mgr", "orch status", {"format": "json"})
     try:

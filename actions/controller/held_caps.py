@@ -12,10 +12,10 @@ import errno
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from predrain.actions.cluster.channel import Argument, Channel
+from predrain.actions.cluster.channel import Argument, CommandChannel
 from predrain.actions.cluster.config_key_store import PREFIX
 from predrain.actions.cluster.signed_keys import HALT
-from predrain.actions.controller.ceph_caps import Grant, Right, User, granted, rights
+from predrain.actions.controller.ceph_caps import CephGrant, Right, User, granted, rights
 
 _NO_OSD, _NO_PG, _NOTHING = 2**31 - 2, f"{2**31 - 2}.0", "doctor"
 """The last is the end of a key below any prefix that is granted."""
@@ -42,7 +42,7 @@ _DENIED = (-errno.EACCES, -errno.EPERM)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldCaps:
     """`missing`: rights that were refused. `asked`: of how many. `wide`: the key may read other users' keys."""
 
     missing: tuple[Right, ...]
@@ -50,7 +50,7 @@ class Held:
     wide: bool
 
 
-def held(channel: Channel, name: str, user: User, pool: str) -> Held:
+def held(channel: CommandChannel, name: str, user: User, pool: str) -> HeldCaps:
     """What the user `name` of `channel` may do, of what `user` needs. Changes nothing. Raises ClusterUnreachable."""
     sendable = [grant for grant in granted(user) if grant.prefix in _FORMS and grant.limits not in _REAL]
     missing = [Right(one.to, one.text(), one.why) for one in sendable if _refused(channel, one)]
@@ -58,10 +58,10 @@ def held(channel: Channel, name: str, user: User, pool: str) -> Held:
     if channel.unlock(pool, "doctor", "doctor").rc in _DENIED:
         missing.append(lock)
     wide = channel.ask("mon", "auth get", {"entity": name, "format": "json"}).ok
-    return Held(tuple(missing), len(sendable) + 1, wide)
+    return HeldCaps(tuple(missing), len(sendable) + 1, wide)
 
 
-def _refused(channel: Channel, grant: Grant) -> bool:
+def _refused(channel: CommandChannel, grant: CephGrant) -> bool:
     limits = {key: value if how == "=" else f"{value}{_NOTHING}" for key, how, value in grant.limits}
     given = _TOO_LONG if grant.prefix == "config-key set" else b""
     reply = channel.ask(grant.to, grant.prefix, {**_FORMS[grant.prefix], **limits}, given=given)

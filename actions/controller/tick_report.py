@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.answers import Answer, Refusal, Step
+from predrain.actions.core.answers import Answer, ProposalRefusal, Step
 from predrain.actions.guards import Refuse
 from predrain.data.ids import DeviceId
 
@@ -37,4 +37,6 @@ class TickReport:
     @property
     def refused(self) -> Mapping[DeviceId, tuple[Refuse, ...]]:
         """Bad disks for which nothing was proposed, and why."""
-        return {answer.device: answer.refusals for answer in self.answers if isinstance(answer, Refusal)}
+        return {
+            answer.device: answer.refusals for answer in self.answers if isinstance(answer, ProposalRefusal)
+        }

@@ -79,14 +79,14 @@ class Propose:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ProposalRefusal:
     """A bad disk for which nothing is proposed, and every reason why."""
 
     device: DeviceId
     refusals: tuple[Refuse, ...]
 
 
-Answer = Step | Turn | Hold | Wait | Propose | Refusal
+Answer = Step | Turn | Hold | Wait | Propose | ProposalRefusal
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ def limit(view: ClusterView, policy: Policy) -> float:
 
 
 @dataclass(slots=True)
-class Room:
+class OsdCapacity:
     """Bytes that each OSD holds or was promised. Mutable on purpose: a planner promises as it goes."""
 
     view: ClusterView
@@ -96,9 +96,9 @@ def returning(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
     )
 
 
-def room(survey: Survey, policy: Policy, moves: Iterable[Move] = ()) -> Room:
+def room(survey: Survey, policy: Policy, moves: Iterable[Move] = ()) -> OsdCapacity:
     """Room with pending backfill and `moves` promised."""
-    space = Room(survey.view, limit(survey.view, policy), dict(survey.incoming))
+    space = OsdCapacity(survey.view, limit(survey.view, policy), dict(survey.incoming))
     for move in moves:
         space.promise(move.target, move.bytes)
     return space

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from predrain.actions.cluster.view import Pg
-from predrain.actions.core.capacity import Room, remaining
+from predrain.actions.core.capacity import OsdCapacity, remaining
 from predrain.actions.core.claimed_settings import pinned
 from predrain.actions.core.policy import Policy
 from predrain.actions.core.situation import Context, engaged
@@ -102,7 +102,7 @@ class Allowance:
     peering: int
     flights: int
     per_target: int
-    room: Room
+    room: OsdCapacity
     arriving: dict[OsdId, int]
     taken: set[PgId] = field(default_factory=set)
     led: set[OsdId] = field(default_factory=set)
@@ -128,7 +128,7 @@ class Allowance:
             self.peering -= 1
 
 
-def allowance(context: Context, policy: Policy, room: Room) -> Allowance:
+def allowance(context: Context, policy: Policy, room: OsdCapacity) -> Allowance:
     """What is left of the budgets: nothing starts while a PG of ours peers, and PGs of ours on their way are already
     spent. Where the throttle of a drain that moves does not hold, all drains together have one PG on its way.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
 
-from predrain.actions.cluster.port import Answer, Cluster, Command
+from predrain.actions.cluster.port import Cluster, Command, CommandResult
 from predrain.actions.cluster.view import ClusterView
 
 OVER = timedelta(minutes=1)
@@ -64,7 +64,7 @@ class TimedCluster:
         """Look. Raises ClusterUnreachable."""
         return self.cluster.view()
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         """Send one command. Raises ClusterUnreachable."""
         began = self.pace.clock()
         try:

@@ -46,7 +46,7 @@ class Event(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Transition:
     """One line of the table. `next` is None where the drain goes back to where it was paused or broke."""
 
     state: DrainState
@@ -60,10 +60,10 @@ PERSON = "a person's word"
 PASS = "every guard passes"  # noqa: S105  (not a password)
 _ALIVE = (S.PROPOSED, S.APPROVED, S.PREPARING, S.DRAINING, S.HOLDING, S.DRAINED, S.VERIFIED)
 
-TABLE: tuple[Row, ...] = (
-    Row(S.PROPOSED, Event.APPROVE, f"{PERSON}, or mode act and {PASS}", "keep the policy", S.APPROVED),
-    Row(S.PROPOSED, Event.REJECT, PERSON, "nothing was touched", S.CANCELLED),
-    Row(
+TABLE: tuple[Transition, ...] = (
+    Transition(S.PROPOSED, Event.APPROVE, f"{PERSON}, or mode act and {PASS}", "keep the policy", S.APPROVED),
+    Transition(S.PROPOSED, Event.REJECT, PERSON, "nothing was touched", S.CANCELLED),
+    Transition(
         S.PROPOSED,
         Event.WITHDRAW,
         "no longer bad for long, or dead and out",
@@ -71,67 +71,77 @@ TABLE: tuple[Row, ...] = (
         S.CANCELLED,
     ),
     *(
-        Row(state, Event.REPLACED, "another device is in its place", "nothing was touched", S.CANCELLED)
+        Transition(
+            state, Event.REPLACED, "another device is in its place", "nothing was touched", S.CANCELLED
+        )
         for state in (S.PROPOSED, S.APPROVED)
     ),
-    Row(S.APPROVED, Event.START, PASS, "plan; write down what is found", S.PREPARING),
-    Row(S.PREPARING, Event.PREPARED, "read back", "balancer and throttles are held", S.DRAINING),
-    Row(S.DRAINING, Event.REFUSED, "a guard refuses", "wait, say why", S.HOLDING),
-    Row(S.HOLDING, Event.PASSED, PASS, "go on", S.DRAINING),
-    Row(S.DRAINING, Event.EMPTIED, "no PG up or acting on it, override 0", "nothing left to move", S.DRAINED),
-    Row(
+    Transition(S.APPROVED, Event.START, PASS, "plan; write down what is found", S.PREPARING),
+    Transition(S.PREPARING, Event.PREPARED, "read back", "balancer and throttles are held", S.DRAINING),
+    Transition(S.DRAINING, Event.REFUSED, "a guard refuses", "wait, say why", S.HOLDING),
+    Transition(S.HOLDING, Event.PASSED, PASS, "go on", S.DRAINING),
+    Transition(
+        S.DRAINING, Event.EMPTIED, "no PG up or acting on it, override 0", "nothing left to move", S.DRAINED
+    ),
+    Transition(
         S.DRAINED,
         Event.COUNTED,
         "fresh: all copies counted elsewhere",
         "give back balancer and throttles",
         S.VERIFIED,
     ),
-    Row(
+    Transition(
         S.VERIFIED, Event.HAND_OVER, f"{PERSON} and safe-to-destroy", "the disk may be pulled", S.HANDED_OVER
     ),
-    Row(
+    Transition(
         S.VERIFIED,
         Event.IN_USE_AGAIN,
         "the same disk came up, and the mon gave it the override that it had",
         "hold balancer and throttles again",
         S.PREPARING,
     ),
-    *(Row(state, Event.PAUSE, PERSON, "no step until resumed", S.PAUSED) for state in _ALIVE),
+    *(Transition(state, Event.PAUSE, PERSON, "no step until resumed", S.PAUSED) for state in _ALIVE),
     *(
-        Row(state, Event.REPLACED, "another device is in its place", "put back what was set", S.CANCELLING)
+        Transition(
+            state, Event.REPLACED, "another device is in its place", "put back what was set", S.CANCELLING
+        )
         for state in (S.PREPARING, S.DRAINING, S.HOLDING, S.DRAINED)
     ),
-    Row(
+    Transition(
         S.VERIFIED,
         Event.REPLACED,
         "another device is in its place",
         "the slot is in use again",
         S.HANDED_OVER,
     ),
-    Row(S.PAUSED, Event.RESUME, PERSON, "go on where it stopped", None),
-    Row(S.FAILED, Event.RESUME, PERSON, "go on where it broke", None),
+    Transition(S.PAUSED, Event.RESUME, PERSON, "go on where it stopped", None),
+    Transition(S.FAILED, Event.RESUME, PERSON, "go on where it broke", None),
     *(
-        Row(state, Event.CANCEL, PERSON, "put back weights, upmaps, affinity, flags, settings", S.CANCELLING)
+        Transition(
+            state, Event.CANCEL, PERSON, "put back weights, upmaps, affinity, flags, settings", S.CANCELLING
+        )
         for state in (*_ALIVE, S.PAUSED, S.FAILED)
     ),
-    Row(S.CANCELLING, Event.RESTORED, "read back", "all is as it was found", S.CANCELLED),
+    Transition(S.CANCELLING, Event.RESTORED, "read back", "all is as it was found", S.CANCELLED),
     *(
-        Row(state, Event.STAY, PERSON, "revoke the cancel; what is emptied stays so", S.PREPARING)
+        Transition(state, Event.STAY, PERSON, "revoke the cancel; what is emptied stays so", S.PREPARING)
         for state in (S.CANCELLING, S.FAILED)
     ),
     *(
-        Row(state, Event.GIVE_UP, PERSON, "give back what moves no data, list what is left", S.CANCELLING)
+        Transition(
+            state, Event.GIVE_UP, PERSON, "give back what moves no data, list what is left", S.CANCELLING
+        )
         for state in (S.CANCELLING, S.FAILED)
     ),
     *(
-        Row(state, Event.CHOOSE_TARGETS, PERSON, "plan anew without targets in trouble", state)
+        Transition(state, Event.CHOOSE_TARGETS, PERSON, "plan anew without targets in trouble", state)
         for state in (S.PREPARING, S.DRAINING, S.HOLDING)
     ),
     *(
-        Row(state, Event.INSIST, PERSON, "some guards are overruled for a while, in this step", state)
+        Transition(state, Event.INSIST, PERSON, "some guards are overruled for a while, in this step", state)
         for state in (S.PROPOSED, S.APPROVED, S.PREPARING, S.DRAINING, S.HOLDING, S.CANCELLING)
     ),
-    Row(
+    Transition(
         S.DRAINING,
         Event.RECOVERED,
         "a quarantined OSD answers like its peers",
@@ -139,12 +149,16 @@ TABLE: tuple[Row, ...] = (
         S.CANCELLING,
     ),
     *(
-        Row(state, Event.TAKEN_OVER, "a drain of the same OSD holds what it set", "let go of it", S.CANCELLED)
+        Transition(
+            state, Event.TAKEN_OVER, "a drain of the same OSD holds what it set", "let go of it", S.CANCELLED
+        )
         for state in (*_ALIVE, S.CANCELLING, S.PAUSED, S.FAILED)
         if state not in (S.DRAINED, S.VERIFIED)
     ),
     *(
-        Row(state, Event.BREAK, "what a retry does not cure", "say for what a person is needed", S.FAILED)
+        Transition(
+            state, Event.BREAK, "what a retry does not cure", "say for what a person is needed", S.FAILED
+        )
         for state in (S.APPROVED, S.PREPARING, S.DRAINING, S.HOLDING, S.DRAINED, S.CANCELLING)
     ),
 )

@@ -4,21 +4,28 @@ Out: the shares of bytes that were moved in time and for nothing (Li 2016), with
 The decisions are those that run on a cluster (`actions.engine.decide`); only the movement of bytes is a model. No I/O.
 """
 
-from predrain.actions.cost_benefit.given import Fates, Forecasts, Layout, Notch, NothingToReplay, laid_out
+from predrain.actions.cost_benefit.given import (
+    DailyForecasts,
+    Fates,
+    Layout,
+    NoForecastToReplay,
+    Notch,
+    laid_out,
+)
 from predrain.actions.cost_benefit.ladder import HERE, Rung, ladder, table
-from predrain.actions.cost_benefit.replay import Drained, Replayed, replay
-from predrain.actions.cost_benefit.tally import Interval, Worth, worth_of
+from predrain.actions.cost_benefit.replay import Drained, ReplayResult, replay
+from predrain.actions.cost_benefit.tally import FigureInterval, Worth, worth_of
 
 __all__ = [
     "HERE",
+    "DailyForecasts",
     "Drained",
     "Fates",
-    "Forecasts",
-    "Interval",
+    "FigureInterval",
     "Layout",
+    "NoForecastToReplay",
     "Notch",
-    "NothingToReplay",
-    "Replayed",
+    "ReplayResult",
     "Rung",
     "Worth",
     "ladder",

@@ -17,7 +17,7 @@ WINDOW_DAYS = 30
 """Length of a window in which a drive is flagged or not."""
 
 
-class NothingToReplay(Refusal):
+class NoForecastToReplay(Refusal):
     """There is no forecast, or no drive to replay."""
 
 
@@ -32,7 +32,7 @@ class Notch:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecasts:
+class DailyForecasts:
     """p_fail_30d of every drive on every day."""
 
     first: int
@@ -54,7 +54,7 @@ class Forecasts:
         drives: int,
         every: int,
         sooner: tuple[Floats, Floats] | None = None,
-    ) -> Forecasts:
+    ) -> DailyForecasts:
         """From rows (a drive and day each); a row stands for `every` days, or until the drive's next one.
 
         drive: (rows,) numbers below `drives`; day: (rows,) days since 1970-01-01; p_fail_30d: (rows,), NaN
@@ -62,7 +62,7 @@ class Forecasts:
         NothingToReplay without rows.
         """
         if not len(drive):
-            raise NothingToReplay(
+            raise NoForecastToReplay(
                 "there is no forecast to replay; score the days with `predrain score` first"
             )
         first, days = int(day.min()), int(day.max()) - int(day.min()) + every
@@ -100,10 +100,10 @@ class Forecasts:
         """How many days are forecast on."""
         return int(self.p_fail_30d.shape[1])
 
-    def of(self, members: Ints) -> Forecasts:
+    def of(self, members: Ints) -> DailyForecasts:
         """The forecasts of some drives, in that order."""
         sooner = (None if table is None else table[members] for table in (self.p_fail_7d, self.p_fail_14d))
-        return Forecasts(self.first, self.p_fail_30d[members], *sooner)
+        return DailyForecasts(self.first, self.p_fail_30d[members], *sooner)
 
 
 @dataclass(frozen=True, slots=True)

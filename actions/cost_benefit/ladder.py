@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from predrain.actions.core.drain_cost import COST_MAX
 from predrain.actions.core.policy import Policy
-from predrain.actions.cost_benefit.given import Fates, Forecasts, Layout, Notch
-from predrain.actions.cost_benefit.tally import Interval, Worth, worth_of
+from predrain.actions.cost_benefit.given import DailyForecasts, Fates, Layout, Notch
+from predrain.actions.cost_benefit.tally import FigureInterval, Worth, worth_of
 
 FACTORS = ((0.25, " x 1/4"), (0.5, " x 1/2"), (1.0, ""), (2.0, " x 2"), (4.0, " x 4"))
 """Times the costs that are set."""
@@ -40,7 +40,7 @@ def scale_costs(policy: Policy, factor: float) -> Policy:
 
 
 def ladder(
-    forecasts: Forecasts,
+    forecasts: DailyForecasts,
     fates: Fates,
     layout: Layout,
     policy: Policy,
@@ -125,7 +125,7 @@ def _share(value: float | None, digits: int = 1) -> str:
     return "-" if value is None else f"{100 * value:.{digits}f} %"
 
 
-def _interval(interval: Interval, digits: int = 1) -> str:
+def _interval(interval: FigureInterval, digits: int = 1) -> str:
     if interval.value is None or interval.low is None or interval.high is None:
         return _share(interval.value, digits)
     low, high = 100 * interval.low, 100 * interval.high

@@ -22,14 +22,14 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.answers import Hold, Propose, Refusal, Turn
+from predrain.actions.core.answers import Hold, ProposalRefusal, Propose, Turn
 from predrain.actions.core.drain_cost import ChanceCurve
 from predrain.actions.core.forecast_confirmation import ForecastPoint
 from predrain.actions.core.forecast_history import may_pay
 from predrain.actions.core.policy import Mode, Policy
 from predrain.actions.core.situation import Memory
 from predrain.actions.core.state_machine import ENDED, Event, after
-from predrain.actions.cost_benefit.given import Fates, Forecasts, Layout, Notch
+from predrain.actions.cost_benefit.given import DailyForecasts, Fates, Layout, Notch
 from predrain.actions.cost_benefit.slots import Slots
 from predrain.actions.crush.map import CrushMap
 from predrain.actions.engine.decide import decide
@@ -62,7 +62,7 @@ class Drained:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     """What was done. Drives are numbered as in the fates."""
 
     first: int
@@ -73,14 +73,14 @@ class Replayed:
 
 
 def replay(
-    forecasts: Forecasts,
+    forecasts: DailyForecasts,
     fates: Fates,
     layout: Layout,
     policy: Policy,
     notch: Notch,
     *,
     reading_hours: int = 1,
-) -> Replayed:
+) -> ReplayResult:
     """Replay the forecasts' days, but no longer than the fates are known.
 
     reading_hours: hours between two readings of a disk, 1 to 24.
@@ -96,7 +96,7 @@ def replay(
         for code, drives in cluster.refused.items():
             refused.setdefault(code, set()).update(drives)
     found = {code: frozenset(drives) for code, drives in sorted(refused.items())}
-    return Replayed(forecasts.first, last, tuple(drains), found)
+    return ReplayResult(forecasts.first, last, tuple(drains), found)
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ class _Cluster:
     def of(
         cls,
         number: int,
-        forecasts: Forecasts,
+        forecasts: DailyForecasts,
         fates: Fates,
         layout: Layout,
         policy: Policy,
@@ -323,7 +323,7 @@ class _Cluster:
             case Hold(drain=drain, refusals=refusals) if drain.state in _WAITING:
                 self._note(drain.osds[0], refusals)
                 self.drains[drain.osds[0]] = drain
-            case Refusal(device=device, refusals=refusals):
+            case ProposalRefusal(device=device, refusals=refusals):
                 self._note(self.stands[device], refusals)
             case _:
                 pass
@@ -365,7 +365,9 @@ def _chances(curve: ChanceCurve) -> tuple[float, float, float]:
 
 def _waits_for_readings(answer: object) -> bool:
     """Whether a drain pays, and only further readings are wanted."""
-    return isinstance(answer, Refusal) and any("wanted_hours" in one.numbers for one in answer.refusals)
+    return isinstance(answer, ProposalRefusal) and any(
+        "wanted_hours" in one.numbers for one in answer.refusals
+    )
 
 
 def _window(policy: Policy) -> tuple[int, int]:

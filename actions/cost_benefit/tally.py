@@ -14,14 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predrain.actions.core.policy import Policy
-from predrain.actions.cost_benefit.given import WINDOW_DAYS, Fates, Floats, Forecasts, Ints, Layout, Notch
-from predrain.actions.cost_benefit.replay import Replayed, replay
+from predrain.actions.cost_benefit.given import (
+    WINDOW_DAYS,
+    DailyForecasts,
+    Fates,
+    Floats,
+    Ints,
+    Layout,
+    Notch,
+)
+from predrain.actions.cost_benefit.replay import ReplayResult, replay
 
 HORIZON_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class FigureInterval:
     """A figure with the 2.5 and 97.5 percentiles of its resamples; None is unknown."""
 
     value: float | None
@@ -48,13 +56,13 @@ class Worth:
     failures: int
     failing_bytes: int
     safe_bytes: int
-    migration_rate: Interval
+    migration_rate: FigureInterval
     """safe_bytes / failing_bytes, in [0, 1]; higher is better."""
     moved_bytes: int
     nothing_bytes: int
-    mismigration_rate: Interval
+    mismigration_rate: FigureInterval
     """nothing_bytes for each byte and 30 days on drives that were seen to live on for the horizon; lower is better."""
-    cost_saved: Interval
+    cost_saved: FigureInterval
     """Of what the failures would cost without a drain, the share that is saved with the moves paid, drive by drive:
     (failure_cost x safe_bytes - moved_bytes) / (failure_cost x failing_bytes). At most 1; below 0 where drains cost
     more than they save.
@@ -65,7 +73,7 @@ class Worth:
     died_later: int
     """Of `for_nothing`: drives that died after the horizon, inside the data."""
     undecided: int
-    precision: Interval
+    precision: FigureInterval
     """in_time / (in_time + for_nothing), in [0, 1], of drains that ended a whole horizon before the data: of later
     ones only those whose drive died would be known.
     """
@@ -84,7 +92,7 @@ class Worth:
 
 
 def worth_of(
-    forecasts: Forecasts,
+    forecasts: DailyForecasts,
     fates: Fates,
     layout: Layout,
     policy: Policy,
@@ -160,7 +168,7 @@ class _Book:
     """Its drain ended a whole horizon before the data."""
 
     @classmethod
-    def of(cls, done: Replayed, fates: Fates, layout: Layout, horizon: int, prices: Policy) -> _Book:
+    def of(cls, done: ReplayResult, fates: Fates, layout: Layout, horizon: int, prices: Policy) -> _Book:
         """Judge every drain by its drive's fate."""
         size = len(fates.last)
         present = (fates.first <= done.last) & (fates.last >= done.first)
@@ -211,7 +219,9 @@ def failure_costs(layout: Layout, policy: Policy) -> Floats:
     return np.array(costs, dtype=np.float64)[place]
 
 
-def _rates(columns: Mapping[str, tuple[Floats, Floats]], resamples: int, seed: int) -> dict[str, Interval]:
+def _rates(
+    columns: Mapping[str, tuple[Floats, Floats]], resamples: int, seed: int
+) -> dict[str, FigureInterval]:
     chance = np.random.default_rng(seed)
     table = np.column_stack([part for pair in columns.values() for part in pair])
     drives = len(table)
@@ -224,10 +234,10 @@ def _rates(columns: Mapping[str, tuple[Floats, Floats]], resamples: int, seed: i
         count, of = table[:, 2 * place].sum(), table[:, 2 * place + 1].sum()
         parts = sums[sums[:, 2 * place + 1] > 0]
         if of <= 0 or not len(parts):
-            found[name] = Interval(float(count / of) if of > 0 else None, None, None)
+            found[name] = FigureInterval(float(count / of) if of > 0 else None, None, None)
             continue
         low, high = np.percentile(parts[:, 2 * place] / parts[:, 2 * place + 1], [2.5, 97.5])
-        found[name] = Interval(float(count / of), float(low), float(high))
+        found[name] = FigureInterval(float(count / of), float(low), float(high))
     return found
 
 

@@ -14,7 +14,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from predrain.actions.crush.map import CrushMap, Rule
+from predrain.actions.crush.map import CrushMap, CrushRule
 from predrain.actions.crush.retries import SETTERS
 from predrain.actions.crush.straws import Ints
 
@@ -110,7 +110,7 @@ class CandidateTable:
         return found
 
 
-def find_choice(crush: CrushMap, rule: Rule) -> tuple[int, str] | None:
+def find_choice(crush: CrushMap, rule: CrushRule) -> tuple[int, str] | None:
     """The root and the failure domain of a rule that takes one bucket and chooses OSDs below it in one step."""
     steps = [step for step in rule.steps if step.op not in SETTERS and step.op != "noop"]
     if [step.op.partition("_")[0] for step in steps] not in (

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from predrain.actions.crush.hashing import hash2
 from predrain.actions.crush.lists import Lists
-from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, CrushMap, Rule, RuleStep
+from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, CrushMap, CrushRule, RuleStep
 from predrain.actions.crush.retries import SETTERS, Retries, retries_of
 from predrain.actions.crush.straws import Ints, StrawTable
 from predrain.data.refusal import Refusal
@@ -67,7 +67,7 @@ class Chooser:
         for osd, weight in reweights.items():
             self._reweights[osd] = weight
 
-    def place(self, rule: Rule, seeds: Ints, size: int, pool: int = COMPAT_SET) -> Ints:
+    def place(self, rule: CrushRule, seeds: Ints, size: int, pool: int = COMPAT_SET) -> Ints:
         """Raw placement: (n,) placement seeds -> (n, size) OSDs.
 
         firstn rules fill from the left and pad with ITEM_NONE; indep rules keep positions.
@@ -107,7 +107,7 @@ class Chooser:
                 )
             reached += bucket.items
 
-    def _run(self, rule: Rule, seeds: Ints, size: int) -> Ints:
+    def _run(self, rule: CrushRule, seeds: Ints, size: int) -> Ints:
         retries = retries_of(self._tunables)
         working, emitted = Lists(len(seeds), size), Lists(len(seeds), size)
         for step in rule.steps:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from predrain.actions.crush.map import Bucket, ChooseArg, ChooseArgs, CrushMap, Rule, RuleStep, Tunables
+from predrain.actions.crush.map import Bucket, ChooseArg, ChooseArgs, CrushMap, CrushRule, RuleStep, Tunables
 from predrain.data.outside_text import CLUSTER_NAME, clean_identifier
 from predrain.data.refusal import Refusal
 
@@ -119,7 +119,7 @@ def crush_of_dump(dump: bytes) -> CrushMap:
     return CrushMap(
         buckets=buckets,
         rules={
-            rule.rule_id: Rule(
+            rule.rule_id: CrushRule(
                 id=rule.rule_id,
                 name=clean_identifier(rule.rule_name, CLUSTER_NAME.limit),
                 steps=tuple(_step(step, renamed) for step in rule.steps),

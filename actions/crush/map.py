@@ -39,7 +39,7 @@ class RuleStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CrushRule:
     """One placement rule."""
 
     id: int
@@ -79,7 +79,7 @@ class CrushMap:
     """The whole map."""
 
     buckets: Mapping[int, Bucket]
-    rules: Mapping[int, Rule]
+    rules: Mapping[int, CrushRule]
     tunables: Tunables = Tunables()
     classes: Mapping[int, str] | None = None
     """Device class of each OSD."""

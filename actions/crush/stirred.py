@@ -20,7 +20,7 @@ import numpy as np
 
 from predrain.actions.crush.candidates import Bools, CandidateTable, find_choice, is_forest
 from predrain.actions.crush.choose import FULL_WEIGHT, Chooser, Ints
-from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, CrushMap, Rule
+from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, CrushMap, CrushRule
 from predrain.actions.crush.pool import Pool
 from predrain.actions.crush.raw_sets import compute_raw_sets, find_placement_seeds
 from predrain.actions.crush.straws import NEVER, weigh_straws
@@ -68,7 +68,7 @@ class _Watch(Chooser):
         self._floor._use_straws_of(pool)
         self._lowest = self._floor._straws
 
-    def place(self, rule: Rule, seeds: Ints, size: int, pool: int = COMPAT_SET) -> Ints:
+    def place(self, rule: CrushRule, seeds: Ints, size: int, pool: int = COMPAT_SET) -> Ints:
         """As a Chooser does it; the seeds that may be placed otherwise are in `seeds` then."""
         self._use_straws_of(pool)
         if pool not in self._settled_by:

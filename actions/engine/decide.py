@@ -42,7 +42,7 @@ from predrain.actions.engine.strategies import STRATEGIES, note_as_found
 from predrain.actions.engine.withdrawal import find_recovery
 from predrain.actions.guards import AUTOMATIC, Refuse, refusals
 from predrain.actions.guards.cluster import foreign_trouble
-from predrain.actions.mechanics.batch import Batch, back
+from predrain.actions.mechanics.batch import CommandBatch, back
 from predrain.actions.mechanics.desired_upmaps import list_claims_for_others
 from predrain.actions.mechanics.leave import SENDS_NOTHING, next_surrender
 from predrain.actions.mechanics.override import keep_again
@@ -335,7 +335,7 @@ class _Desk(Desk):
         )
         if commands:
             names = ", ".join(f"{key_of(command)} {value_of(command)}" for command in commands)
-            return (self._step(prepared, Batch(commands, decided=f"hold {names}")),)
+            return (self._step(prepared, CommandBatch(commands, decided=f"hold {names}")),)
         if prepared == drain:
             return ()
         decided = f"balancer and throttles are held by another drain already{self._grip(drain)}"

@@ -21,7 +21,7 @@ from predrain.actions.engine.progress import paced
 from predrain.actions.engine.replanning import anew
 from predrain.actions.guards import Refuse
 from predrain.actions.guards.safety import refuse_short
-from predrain.actions.mechanics.batch import Batch
+from predrain.actions.mechanics.batch import CommandBatch
 from predrain.actions.placement.what_if import fingerprint
 from predrain.data.drain import Drain, Plan
 from predrain.data.setting import Setting
@@ -59,7 +59,7 @@ class Desk:
             self.paced[drain.id] = self.context.now
         return paced(self.view, drain, self.policy, self.context)
 
-    def _send(self, drain: Drain, batch: Batch) -> tuple[Answer, ...]:
+    def _send(self, drain: Drain, batch: CommandBatch) -> tuple[Answer, ...]:
         if batch.full:
             refused = (Refuse("space", f"{batch.full}. It goes on as soon as there is room."),)
             return (Hold(held(drain, refused, self.context.now), refused),)
@@ -76,7 +76,7 @@ class Desk:
             self.weighed = True
         return (self._step(drain, batch),)
 
-    def _step(self, drain: Drain, batch: Batch) -> Step:
+    def _step(self, drain: Drain, batch: CommandBatch) -> Step:
         self.sent.update((key_of(command), value_of(command)) for command in batch.commands)
         ready = booked(drain, self.view, batch.commands, batch.pgs, self.context.list_claimants(drain))
         progress = replace(ready.progress, started=len(batch.pgs))

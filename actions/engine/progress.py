@@ -14,7 +14,7 @@ from predrain.actions.core.situation import Context
 from predrain.actions.core.throttles import unheld
 from predrain.actions.engine.strategies import STRATEGIES
 from predrain.actions.mechanics import affinity, walk
-from predrain.actions.mechanics.batch import Batch
+from predrain.actions.mechanics.batch import CommandBatch
 from predrain.data.drain import Drain, DrainState, Mechanic
 from predrain.data.ids import OsdId
 
@@ -86,11 +86,11 @@ def next_batch(
     flying: int,
     context: Context,
     allowance: Allowance,
-) -> Batch:
+) -> CommandBatch:
     """What the drain's mechanic sends next, within the pace and the allowance."""
     plan, movement = drain.plan, STRATEGIES[drain.intent].movement
     if plan is None or movement is None:
-        return Batch(outdated=True)
+        return CommandBatch(outdated=True)
     if plan.mechanic is Mechanic.REBUILD and view.osds[osd].primary_affinity > 0:
         return affinity.next_rung(
             view, osd, 0.0, allowance
@@ -99,5 +99,5 @@ def next_batch(
     if now.tempo is Tempo.PULL_BACK and plan.mechanic in WALKING and flying:
         return walk.pull_back(view, drain, context, allowance)
     if now.holds:
-        return Batch(waits_for=f"clients wait {ratio} as long as an hour before: {now.tempo.value}")
+        return CommandBatch(waits_for=f"clients wait {ratio} as long as an hour before: {now.tempo.value}")
     return movement.next_batch(view, drain, plan, osd, now, flying, context, allowance)

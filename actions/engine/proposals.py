@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import chain, count
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.answers import Propose, Refusal
+from predrain.actions.core.answers import ProposalRefusal, Propose
 from predrain.actions.core.policy import Mode, Policy
 from predrain.actions.core.priority import riskiest_first
 from predrain.actions.core.situation import Context
@@ -113,14 +113,14 @@ def _closed(drain: Drain) -> bool:
     return drain.state in ENDED or (drain.intent.fills_osd and drain.state is DrainState.VERIFIED)
 
 
-def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Propose | Refusal, ...]:
+def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Propose | ProposalRefusal, ...]:
     """One answer for every disk that serves, is bad or worth a drain by its cost, and has no drain yet; nothing in mode
     observe.
     """
     if policy.mode is Mode.OBSERVE or not view.statistics_known:
         return ()
     by_device = serving(view)
-    answers: list[Propose | Refusal] = []
+    answers: list[Propose | ProposalRefusal] = []
     for device, outlook in sorted(context.outlooks.items()):
         osds, weighed = by_device.get(device, ()), context.weighed.get(device)
         asking = outlook.severity is Status.BAD or (weighed is not None and weighed.cost.pays)
@@ -136,7 +136,7 @@ def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Prop
         verdicts = (mass_suspicion(view, asked, policy, context), trust(view, asked, policy, context))
         refused = tuple(verdict for verdict in verdicts if isinstance(verdict, Refuse))
         if refused:
-            answers.append(Refusal(device, refused))
+            answers.append(ProposalRefusal(device, refused))
         else:
             drain = drafted(view, device, osds, policy, context, asked_by=AUTOMATIC, reason=reason)
             answers.append(Propose(drain))

@@ -14,7 +14,7 @@ from predrain.actions.core.claimed_settings import ABSENT, found, same
 from predrain.actions.core.in_flight import Allowance
 from predrain.actions.core.situation import Context, engaged
 from predrain.actions.mechanics import affinity
-from predrain.actions.mechanics.batch import Batch
+from predrain.actions.mechanics.batch import CommandBatch
 from predrain.data.drain import Drain, DrainState
 from predrain.data.setting import Before, OsdAffinity, Setting, strip_note
 
@@ -47,13 +47,13 @@ def given_back(view: ClusterView, drain: Drain) -> dict[Setting, str]:
     }
 
 
-def lower_affinity(view: ClusterView, drain: Drain, allowance: Allowance) -> Batch:
+def lower_affinity(view: ClusterView, drain: Drain, allowance: Allowance) -> CommandBatch:
     """The next step towards an OSD that leads no PG."""
     for osd in (osd for osd in drain.osds if osd in view.osds):
         batch = affinity.next_rung(view, osd, GOAL, allowance)
         if batch.commands or view.osds[osd].primary_affinity > GOAL:
             return batch
-    return Batch(waits_for="it leads no PG; it stays so until it answers like its peers again")
+    return CommandBatch(waits_for="it leads no PG; it stays so until it answers like its peers again")
 
 
 def find_heir(drain: Drain, context: Context) -> Drain | None:

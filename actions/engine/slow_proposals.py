@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.answers import Propose, Refusal
+from predrain.actions.core.answers import ProposalRefusal, Propose
 from predrain.actions.core.policy import Mode, Policy
 from predrain.actions.core.situation import Context
 from predrain.actions.core.state_machine import ENDED
@@ -18,11 +18,11 @@ from predrain.data.slow import SlowOsd
 
 def propose_for_slow_osds(
     view: ClusterView, policy: Policy, context: Context
-) -> tuple[Propose | Refusal, ...]:
+) -> tuple[Propose | ProposalRefusal, ...]:
     """A quarantine for every OSD that is slow and has none, and a drain for every one that has been so for long."""
     if policy.mode is Mode.OBSERVE or not view.statistics_known:
         return ()
-    answers: list[Propose | Refusal] = []
+    answers: list[Propose | ProposalRefusal] = []
     for osd, slow in sorted(context.slow.osds.items()):
         if osd not in view.osds or not view.osds[osd].up:
             continue
@@ -51,7 +51,7 @@ def _is_wanted(osd: OsdId, slow: SlowOsd, intent: Intent, policy: Policy, contex
 
 def _draft_proposal(
     view: ClusterView, osd: OsdId, slow: SlowOsd, intent: Intent, policy: Policy, context: Context
-) -> Propose | Refusal:
+) -> Propose | ProposalRefusal:
     device = view.osds[osd].device
     reason = f"{slow.reason}."
     if intent is not Intent.QUARANTINE:

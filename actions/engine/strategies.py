@@ -14,7 +14,7 @@ from predrain.actions.core.policy import Policy
 from predrain.actions.core.situation import Context
 from predrain.actions.engine.quarantine import inherited
 from predrain.actions.engine.withdrawal import explain_withdrawal, find_recovery
-from predrain.actions.mechanics.batch import Batch
+from predrain.actions.mechanics.batch import CommandBatch
 from predrain.actions.mechanics.emptying import (
     find_osd_to_empty,
     give_back_upmaps,
@@ -48,11 +48,11 @@ class Movement:
 
     find_current_osd: Callable[[ClusterView, Drain, Context], OsdId | None]
     """The OSD that data leaves, or comes to, now; None when it is done with all of them."""
-    next_batch: Callable[[ClusterView, Drain, Plan, OsdId, Pace, int, Context, Allowance], Batch]
+    next_batch: Callable[[ClusterView, Drain, Plan, OsdId, Pace, int, Context, Allowance], CommandBatch]
     """What the drain sends next, with so many PGs on their way."""
     has_last_steps: Callable[[ClusterView, Drain, Policy, Context, Allowance], bool]
     """Whether anything is left to do once no data has to move any more."""
-    last_batch: Callable[[ClusterView, Drain, Pace, int, Context, Allowance], Batch]
+    last_batch: Callable[[ClusterView, Drain, Pace, int, Context, Allowance], CommandBatch]
     """What is sent of that next, with so many PGs on their way."""
 
 

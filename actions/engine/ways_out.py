@@ -10,7 +10,7 @@ from collections import Counter
 from datetime import datetime
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.capacity import Room, promised_by_others, remaining, returning, room
+from predrain.actions.core.capacity import OsdCapacity, promised_by_others, remaining, returning, room
 from predrain.actions.core.in_flight import WALKING
 from predrain.actions.core.policy import Policy
 from predrain.actions.core.situation import Context
@@ -155,7 +155,7 @@ def _comes_back(drain: Drain) -> bool:
     return DrainState.CANCELLING in (drain.state, drain.resume_to)
 
 
-def _list_stray_targets(view: ClusterView, drain: Drain, context: Context, full: Room) -> set[OsdId]:
+def _list_stray_targets(view: ClusterView, drain: Drain, context: Context, full: OsdCapacity) -> set[OsdId]:
     """Where PGs go when an emptied drain gives back upmaps that are not wanted any more."""
     if drain.intent is not Intent.REPLACE:
         return set()
@@ -168,7 +168,7 @@ def _list_stray_targets(view: ClusterView, drain: Drain, context: Context, full:
     }
 
 
-def _takes_data(view: ClusterView, target: OsdId, full: Room) -> bool:
+def _takes_data(view: ClusterView, target: OsdId, full: OsdCapacity) -> bool:
     osd, after = view.osds.get(target), full.fullness(target)
     known = osd is not None and osd.up and osd.reweight > 0
     return known and after is not None and after <= full.limit

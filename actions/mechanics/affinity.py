@@ -20,7 +20,7 @@ from predrain.actions.crush.hashing import hash2
 from predrain.actions.crush.map import ITEM_NONE
 from predrain.actions.crush.place import place
 from predrain.actions.crush.raw_sets import find_placement_seeds
-from predrain.actions.mechanics.batch import Batch
+from predrain.actions.mechanics.batch import CommandBatch
 from predrain.actions.mechanics.override import rung_down, rung_up
 from predrain.data.drain import Drain
 from predrain.data.ids import OsdId, PgId, pg_seed
@@ -28,16 +28,16 @@ from predrain.data.ids import OsdId, PgId, pg_seed
 _Draws = Mapping[PgId, Mapping[int, int]]
 
 
-def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) -> Batch:
+def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) -> CommandBatch:
     """The next affinity from now towards `goal`, up or down, that changes the leader of no more PGs than may peer."""
     now = view.osds[osd].primary_affinity
     if round(now * FULL_WEIGHT) == round(goal * FULL_WEIGHT):
-        return Batch(waits_for=f"primary affinity of osd.{osd} is {goal:g}")
+        return CommandBatch(waits_for=f"primary affinity of osd.{osd} is {goal:g}")
     if allowance.peering < 1:
-        return Batch(waits_for="PGs still peer")
+        return CommandBatch(waits_for="PGs still peer")
     if any(osd in pg.up and not allowance.led.isdisjoint(pg.up) for pg in view.pgs.values() if allowance.led):
         # Who leads hangs on both affinities, and each rung foresaw it with the other's as it was.
-        return Batch(waits_for="another drain's step in this look changes who leads the same PGs")
+        return CommandBatch(waits_for="another drain's step in this look changes who leads the same PGs")
     try:
         drawn = at_stake(view, osd)
     except CannotPlace:
@@ -49,7 +49,7 @@ def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) 
     low, high = sorted((round(now * FULL_WEIGHT), round(affinity * FULL_WEIGHT)))
     pgs = frozenset(pg for pg, draw in drawn.items() if low <= draw < high)
     if pgs & allowance.taken or (len(pgs) > allowance.peering and allowance.taken):
-        return Batch(waits_for="another drain's step on the same PGs")
+        return CommandBatch(waits_for="another drain's step on the same PGs")
     allowance.stir(pgs)
     allowance.led.add(osd)
     decided = (
@@ -57,7 +57,7 @@ def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) 
     )
     if goal > now:
         decided = f"primary affinity of osd.{osd} {now:.4f} > {affinity:.4f}, {count(len(pgs), 'PG')} led by it again"
-    return Batch((PrimaryAffinity(osd, affinity),), pgs, decided)
+    return CommandBatch((PrimaryAffinity(osd, affinity),), pgs, decided)
 
 
 def count_progress(view: ClusterView, drain: Drain) -> Drain:

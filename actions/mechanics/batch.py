@@ -18,7 +18,7 @@ _PLAIN_SHARD_ORDER = frozenset({"pacific", "quincy", "reef", "squid"})
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class CommandBatch:
     """Commands to send now, the PGs whose mapping they change, and a word for the journal."""
 
     commands: tuple[Command, ...] = ()
@@ -40,10 +40,10 @@ Bound = tuple[tuple[OsdId, int], ...]
 """OSDs that a PG's shards are sent to, each with the bytes."""
 
 
-def back(was: Mapping[Setting, str], why: str = "") -> Batch:
+def back(was: Mapping[Setting, str], why: str = "") -> CommandBatch:
     """Settings given back as they were. `why` ends the sentence."""
     commands = tuple(command_for(key, value) for key, value in was.items())
-    return Batch(commands, decided=f"give back {', '.join(map(str, was))}{why}")
+    return CommandBatch(commands, decided=f"give back {', '.join(map(str, was))}{why}")
 
 
 def bound_for(view: ClusterView, pg: Pg, want: tuple[int, ...]) -> Bound:

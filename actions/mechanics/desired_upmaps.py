@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.core.capacity import Room
+from predrain.actions.core.capacity import OsdCapacity
 from predrain.actions.core.claimed_settings import (
     Pairs,
     find_base,
@@ -62,7 +62,9 @@ def find_desired_upmaps(
     return base
 
 
-def find_stray_upmaps(view: ClusterView, drain: Drain, context: Context, room: Room) -> dict[PgId, Pairs]:
+def find_stray_upmaps(
+    view: ClusterView, drain: Drain, context: Context, room: OsdCapacity
+) -> dict[PgId, Pairs]:
     """PGs whose pins a drain that emptied its OSD left otherwise than others had left them, though those would do by
     now, with their pairs then: of `drain` itself where it has emptied one, of all such drains where it is cancelled.
 

@@ -9,7 +9,7 @@ from predrain.actions.core.pacing import Pace
 from predrain.actions.core.policy import Policy
 from predrain.actions.core.situation import Context
 from predrain.actions.mechanics import override, retire, walk, weight
-from predrain.actions.mechanics.batch import Batch
+from predrain.actions.mechanics.batch import CommandBatch
 from predrain.actions.mechanics.desired_upmaps import find_stray_upmaps
 from predrain.actions.mechanics.restore import release_strays
 from predrain.data.drain import Drain, Mechanic, Plan
@@ -38,12 +38,12 @@ def next_emptying_batch(
     flying: int,
     context: Context,
     allowance: Allowance,
-) -> Batch:
+) -> CommandBatch:
     """What the plan's mechanic sends next. flying: PGs of the drain that are on their way."""
     starts = allowance.starts(now.budget, flying)
     if plan.mechanic is Mechanic.CRUSH_LADDER:
         if view.osds[osd].crush_weight == 0.0:
-            return Batch(waits_for="what is on its way must arrive")
+            return CommandBatch(waits_for="what is on its way must arrive")
         stirred = stirrable(drain, context)
         restless = context.survey.restless
         return weight.next_rung(
@@ -51,18 +51,18 @@ def next_emptying_batch(
         )
     if plan.mechanic is Mechanic.OVERRIDE_LADDER:
         if view.osds[osd].reweight == 0.0:
-            return Batch(waits_for="what is on its way must arrive")
+            return CommandBatch(waits_for="what is on its way must arrive")
         return override.next_rung(view, osd, allowance, starts)
     if any(move.source == osd for move in remaining(view, drain)):
         if starts < 1:
             one = f": one PG at a time, for {now.why_one}" if now.why_one else ""
-            return Batch(waits_for=f"{flying} on their way, budget {now.budget}{one}")
+            return CommandBatch(waits_for=f"{flying} on their way, budget {now.budget}{one}")
         return walk.next_pins(view, drain, osd, context, allowance, starts)
     names_it = context.survey.of_osd(osd)
     if any(osd in pg.up for pg in names_it):
-        return Batch(outdated=True)
+        return CommandBatch(outdated=True)
     if names_it or flying:
-        return Batch(waits_for="the last PGs must arrive")
+        return CommandBatch(waits_for="the last PGs must arrive")
     return override.finish(view, osd, allowance)
 
 
@@ -75,12 +75,12 @@ def has_upmaps_to_give_back(
 
 def give_back_upmaps(
     view: ClusterView, drain: Drain, now: Pace, flying: int, context: Context, allowance: Allowance
-) -> Batch:
+) -> CommandBatch:
     """The upmaps of an emptied disk that are not wanted any more go."""
     if now.holds:
-        return Batch(waits_for="clients wait longer than an hour before")
+        return CommandBatch(waits_for="clients wait longer than an hour before")
     strays = release_strays(view, drain, context, allowance, allowance.starts(now.budget, flying))
-    return strays or Batch(waits_for="what is on its way must arrive")
+    return strays or CommandBatch(waits_for="what is on its way must arrive")
 
 
 def has_weight_or_upmaps_left(
@@ -94,11 +94,11 @@ def has_weight_or_upmaps_left(
 
 def take_weight_away(
     view: ClusterView, drain: Drain, now: Pace, flying: int, context: Context, allowance: Allowance
-) -> Batch:
+) -> CommandBatch:
     """CRUSH weight 0 with nothing moving, for a disk that goes for good; then the upmaps of other PGs go."""
     osd = retire.to_retire(view, drain)
     if osd is not None:
         return retire.next_rung(view, drain, osd, context, allowance)
     if now.holds:
-        return Batch(waits_for="clients wait longer than an hour before")
+        return CommandBatch(waits_for="clients wait longer than an hour before")
     return retire.release(view, drain, context.survey, allowance, allowance.starts(now.budget, flying))

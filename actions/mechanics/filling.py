@@ -8,7 +8,7 @@ from predrain.actions.core.in_flight import Allowance, in_flight
 from predrain.actions.core.pacing import Pace
 from predrain.actions.core.situation import Context
 from predrain.actions.mechanics import override
-from predrain.actions.mechanics.batch import Batch
+from predrain.actions.mechanics.batch import CommandBatch
 from predrain.data.drain import Drain, Plan
 from predrain.data.ids import OsdId
 
@@ -40,9 +40,9 @@ def next_filling_batch(
     flying: int,
     _context: Context,
     allowance: Allowance,
-) -> Batch:
+) -> CommandBatch:
     """The next reweight step up. flying: PGs of the fill that are on their way."""
     if view.osds[osd].reweight == FULL:
-        return Batch(waits_for="what is on its way must arrive")
+        return CommandBatch(waits_for="what is on its way must arrive")
     starts = allowance.starts(now.budget, flying)
     return override.give_back(view, drain, osd, FULL, allowance, starts, idle=not flying)

@@ -13,7 +13,7 @@ from predrain.actions.core.situation import Context
 from predrain.actions.core.throttles import shared, to_give_back
 from predrain.actions.core.verdicts import Refuse
 from predrain.actions.mechanics import affinity
-from predrain.actions.mechanics.batch import Batch, back
+from predrain.actions.mechanics.batch import CommandBatch, back
 from predrain.actions.mechanics.restore import Return
 from predrain.data.drain import Drain
 from predrain.data.setting import Before, OsdAffinity, OsdFlag, Setting, UpmapItem, Yielded
@@ -43,10 +43,12 @@ def next_surrender(
     waits = context.now - given_up.at < policy.ways_out_after
     for key in (key for key in left if isinstance(key, OsdAffinity) and waits):
         if refused or not context.memory.settled(view):
-            return Return(drain, Batch(waits_for="its primary affinity goes back when the guards pass"))
+            return Return(
+                drain, CommandBatch(waits_for="its primary affinity goes back when the guards pass")
+            )
         return Return(drain, affinity.next_rung(view, key.osd, float(drain.saved[key]), allowance))
     told = describe_left_standing(left)
-    return Return(drain, Batch(decided=f"the cancel was given up by {given_up.by}; {told}"), done=True)
+    return Return(drain, CommandBatch(decided=f"the cancel was given up by {given_up.by}; {told}"), done=True)
 
 
 def list_left_standing(view: ClusterView, drain: Drain, context: Context) -> dict[Setting, tuple[str, str]]:

@@ -22,7 +22,7 @@ from predrain.actions.core.verdicts import count
 from predrain.actions.crush.choose import CannotPlace
 from predrain.actions.crush.hashing import hash2
 from predrain.actions.crush.raw_sets import find_placement_seeds
-from predrain.actions.mechanics.batch import Batch, Bound, bound_for, list_servers, pin, serving
+from predrain.actions.mechanics.batch import Bound, CommandBatch, bound_for, list_servers, pin, serving
 from predrain.actions.mechanics.void import void
 from predrain.actions.placement.failure_domains import domains, pairs_for
 from predrain.actions.placement.what_if import can_upmap, compute_present_up, placed
@@ -81,10 +81,12 @@ def _break(drawn: Sequence[int], allowed: int) -> int:
     return next((i for i in range(1, len(drawn)) if drawn[i] != drawn[i - 1]), len(drawn))
 
 
-def next_rung(view: ClusterView, osd: OsdId, allowance: Allowance, starts: int, goal: float = 0.0) -> Batch:
+def next_rung(
+    view: ClusterView, osd: OsdId, allowance: Allowance, starts: int, goal: float = 0.0
+) -> CommandBatch:
     """The ladder: the next rung towards `goal` moves up to `starts` PGs off the OSD, where upmap is not to be had."""
     if starts < 1:
-        return Batch(waits_for="the budget is in use")
+        return CommandBatch(waits_for="the budget is in use")
     present = {id_: up for id_, up in compute_present_up(view, view.pgs).items() if osd in up}
     on_it = present.keys()
     now = view.osds[osd].reweight
@@ -106,19 +108,19 @@ def next_rung(view: ClusterView, osd: OsdId, allowance: Allowance, starts: int, 
         commands.append(Reweight(osd, weight, told))
         decided = f"override of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(pgs), 'PG')}"
     if len(pgs) > starts and allowance.taken:
-        return Batch(waits_for="PGs that only move together wait for the whole budget")
+        return CommandBatch(waits_for="PGs that only move together wait for the whole budget")
     if pgs & allowance.taken:
-        return Batch(waits_for=_BESIDE)
+        return CommandBatch(waits_for=_BESIDE)
     for id_ in pgs:
         pg = view.pgs[id_]
         if id_ in held and not whole(after[id_], view.pools[pg.pool].size):
-            return Batch(waits_for=f"without its upmap to osd.{osd}, PG {id_} would not be whole")
+            return CommandBatch(waits_for=f"without its upmap to osd.{osd}, PG {id_} would not be whole")
         bound = bound_for(view, pg, after[id_])
         if not all(allowance.room.fits(*to) for to in bound):
-            return Batch(outdated=True)
+            return CommandBatch(outdated=True)
         allowance.send(id_, bound)
     dropped = (RemoveUpmap(id_, serving(view, view.pgs[id_], after[id_])) for id_ in sorted(held & pgs))
-    return Batch((*dropped, *commands), pgs, decided)
+    return CommandBatch((*dropped, *commands), pgs, decided)
 
 
 def _find_pinned_to(view: ClusterView, osd: OsdId, pgs: Collection[PgId]) -> frozenset[PgId]:
@@ -128,14 +130,14 @@ def _find_pinned_to(view: ClusterView, osd: OsdId, pgs: Collection[PgId]) -> fro
     return frozenset(pg for pg in pgs if any(target == osd for _, target in view.upmap_items.get(pg, ())))
 
 
-def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> Batch:
+def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> CommandBatch:
     """The end of a walk: override towards 0, no more PGs a rung than may peer, each kept where it is.
 
     A PG that was sent elsewhere than CRUSH would (a full target) needs its pin from CRUSH's choice instead of
     from the suspect; it can only be set once the suspect is out for that PG, so it goes in the same step.
     """
     if allowance.peering < 1:
-        return Batch(waits_for="PGs still peer")
+        return CommandBatch(waits_for="PGs still peer")
     now = view.osds[osd].reweight
     pins = [pg for pg, pairs in view.upmap_items.items() if any(old == osd for old, _ in pairs)]
     final, present = placed(view, (osd,), pins), compute_present_up(view, pins)
@@ -146,11 +148,11 @@ def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> Batch:
     busy = draws(view, osd, allowance.taken & set(changed)).values()
     weight = max((weight, *((drawn + 1) / FULL for drawn in busy if drawn < round(now * FULL))))
     if weight >= now and now > 0:
-        return Batch(waits_for=_BESIDE)
+        return CommandBatch(waits_for=_BESIDE)
     after = placed(view, (), stirred, weights={osd: weight})
     pgs = [pg for pg in stirred if after[pg] != present[pg]]
     if len(pgs) > allowance.peering and allowance.taken:
-        return Batch(waits_for="PGs that only peer together wait for the whole budget")
+        return CommandBatch(waits_for="PGs that only peer together wait for the whole budget")
     moved = [pg for pg in pgs if _elsewhere(view, pg, present[pg], after[pg])]
     raw = placed(view, (), moved, pinned=False, weights={osd: weight}) if moved else {}
     commands: list[Command] = [Reweight(osd, weight)]
@@ -164,22 +166,24 @@ def finish(view: ClusterView, osd: OsdId, allowance: Allowance) -> Batch:
         else:
             commands.append(pin(id_, pairs))
     if len(leave) > allowance.flights:
-        return Batch(waits_for="the budget is in use")
+        return CommandBatch(waits_for="the budget is in use")
     for id_, targets in leave.items():  # one after the other: two may go to one OSD
         if not all(allowance.room.fits(*to) for to in targets):
-            return Batch(full=f"PG {id_} cannot be kept where it is, and its new place is too full")
+            return CommandBatch(full=f"PG {id_} cannot be kept where it is, and its new place is too full")
         allowance.send(id_, targets)
     allowance.stir(pg for pg in pgs if pg not in leave)
     kept = f", {count(len(moved) - len(leave), 'PG')} kept by a new pin" if len(moved) > len(leave) else ""
     moves = f"{count(len(leave), 'PG')} as CRUSH wants" if leave else "none"
-    return Batch(
+    return CommandBatch(
         tuple(commands),
         frozenset(pgs),
         f"override of osd.{osd} {now:.4f} > {weight:.4f}: {count(len(pgs), 'PG')} peer, {moves} moves{kept}",
     )
 
 
-def keep_again(view: ClusterView, drain: Drain, context: Context, allowance: Allowance) -> Batch | None:
+def keep_again(
+    view: ClusterView, drain: Drain, context: Context, allowance: Allowance
+) -> CommandBatch | None:
     """Pins of the last touch that did not come to stand: their PGs would leave the plan's target for CRUSH's choice.
 
     The process died, a halt came, or the mon dropped the pin, between an override and what it needs beside it. The
@@ -209,7 +213,9 @@ def keep_again(view: ClusterView, drain: Drain, context: Context, allowance: All
     if not commands:
         return None
     allowance.stir(pgs)
-    return Batch(tuple(commands), frozenset(pgs), f"pin {', '.join(pgs)} again: the last pin does not stand")
+    return CommandBatch(
+        tuple(commands), frozenset(pgs), f"pin {', '.join(pgs)} again: the last pin does not stand"
+    )
 
 
 def _lost(view: ClusterView, drain: Drain, context: Context, move: Move) -> bool:
@@ -238,42 +244,44 @@ def give_back(
     *,
     idle: bool,
     pins: Collection[PgId] = (),
-) -> Batch:
+) -> CommandBatch:
     """The way back of a cancelled drain: override towards what it was, a few PGs a rung; those that only come back
     together when nothing else is on its way (`idle`).
 
-    pins: PGs whose pins the drain has to give back, which it does before they are void (`Batch.unpin`).
+    pins: PGs whose pins the drain has to give back, which it does before they are void (`CommandBatch.unpin`).
     """
     own = {move.pg for move in drain.plan.moves} if drain.plan else set()
     own = {pg for pg in own | pinned(drain.saved).keys() if pg in view.pgs}
     now = view.osds[osd].reweight
     stirred = _find_returning(view, osd, own, goal, starts)
     if stirred and starts < 1:
-        return Batch(waits_for="the budget is in use")
+        return CommandBatch(waits_for="the budget is in use")
     weight = rung_up(draws(view, osd, stirred), now, goal, starts)
     after = _returned(view, osd, stirred, weight)
     present = compute_present_up(view, stirred)
     pgs = frozenset(pg for pg in stirred if after[pg] != present[pg])
     if len(pgs) > starts and (allowance.taken or not idle):
-        return Batch(waits_for="PGs that only move together wait for the whole budget")
+        return CommandBatch(waits_for="PGs that only move together wait for the whole budget")
     if pgs & allowance.taken:
-        return Batch(waits_for=_BESIDE)
+        return CommandBatch(waits_for=_BESIDE)
     fallen = void(view, {pg: after[pg] for pg in pgs})
     try:
         after |= placed(view, (), fallen, pinned=False, weights={osd: weight})
     except CannotPlace:
         fallen = frozenset()  # what was guessed condemns no pin
     if unpin := fallen & frozenset(pins):
-        return Batch(unpin=unpin)
+        return CommandBatch(unpin=unpin)
     for id_ in pgs:
         pg = view.pgs[id_]
         bound = bound_for(view, pg, after[id_])
         untold = now == 0.0  # of an OSD that is out no sizes are told
         if not all(allowance.room.fits(o, size) for o, size in bound if o != osd or not untold):
-            return Batch(full=f"PG {id_} stays where it is: where CRUSH would take it is too full by now")
+            return CommandBatch(
+                full=f"PG {id_} stays where it is: where CRUSH would take it is too full by now"
+            )
         allowance.send(id_, bound)
     told = {id_: after[id_] for id_ in pgs - fallen}
-    return Batch(
+    return CommandBatch(
         (*map(RemoveUpmap, sorted(fallen)), Reweight(osd, weight, list_servers(view, told))),
         pgs,
         f"override of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(pgs), 'PG')} back",

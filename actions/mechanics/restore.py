@@ -27,7 +27,7 @@ from predrain.actions.core.policy import Policy
 from predrain.actions.core.situation import Context
 from predrain.actions.core.throttles import foreign, shared, to_give_back
 from predrain.actions.mechanics import affinity
-from predrain.actions.mechanics.batch import Batch, back, bound_for, pin, serving
+from predrain.actions.mechanics.batch import CommandBatch, back, bound_for, pin, serving
 from predrain.actions.mechanics.desired_upmaps import find_desired_upmaps, find_stray_upmaps
 from predrain.actions.mechanics.override import give_back
 from predrain.actions.mechanics.override import next_rung as override_down
@@ -48,7 +48,7 @@ class Return:
     """The drain with what it gives up claim to, the next batch, and whether everything is back."""
 
     drain: Drain
-    batch: Batch
+    batch: CommandBatch
     done: bool = False
 
 
@@ -81,9 +81,9 @@ def _next_return(
         else:
             batch = next_rung(view, osd, goal, allowance, starts, idle=idle, pins=pins)
         if batch.outdated:
-            batch = Batch(full=f"where CRUSH would take PGs of osd.{osd} is too full by now")
+            batch = CommandBatch(full=f"where CRUSH would take PGs of osd.{osd} is too full by now")
         if batch.unpin & allowance.taken:
-            batch = Batch(waits_for="another drain's step on the same PGs")
+            batch = CommandBatch(waits_for="another drain's step on the same PGs")
         elif batch.unpin:
             keys = [UpmapItem(pg) for pg in sorted(batch.unpin)]
             batch = _unpin(view, drain, context, allowance, keys, starts, "")
@@ -95,9 +95,9 @@ def _next_return(
     rest = [key for key in open_keys if not isinstance(key, UpmapItem)]
     rest += to_give_back(view, drain, context)
     if upmaps:
-        return Return(drain, Batch(waits_for="another drain's step on the same PGs"))
+        return Return(drain, CommandBatch(waits_for="another drain's step on the same PGs"))
     if not idle:
-        return Return(drain, Batch(waits_for="data still flows back"))
+        return Return(drain, CommandBatch(waits_for="data still flows back"))
     if strays := release_strays(view, drain, context, allowance, starts, note):
         return Return(drain, strays)
     for lowered in (key for key in rest if isinstance(key, OsdAffinity)):
@@ -106,14 +106,14 @@ def _next_return(
     if rest:
         return Return(drain, back({key: drain.saved[key] for key in rest}, note))
     if absent:  # a weight now would place PGs on an OSD that is down, until the mon marks it out again
-        return Return(drain, Batch(absent=_describe_absence(view, drain, absent)))
+        return Return(drain, CommandBatch(absent=_describe_absence(view, drain, absent)))
     without = _without(view, drain, pinned(drain.ours))
-    return Return(drain, Batch(decided=f"everything is as it was found{without}{note}"), done=True)
+    return Return(drain, CommandBatch(decided=f"everything is as it was found{without}{note}"), done=True)
 
 
 def release_strays(
     view: ClusterView, drain: Drain, context: Context, allowance: Allowance, starts: int, note: str = ""
-) -> Batch | None:
+) -> CommandBatch | None:
     """Pins that an emptied drain left and that are not wanted any more go, as far as there is room; None: there are
     none.
     """
@@ -132,9 +132,9 @@ def _unpin(
     keys: Collection[UpmapItem],
     starts: int,
     note: str,
-) -> Batch:
+) -> CommandBatch:
     if starts < 1:
-        return Batch(waits_for="the budget is in use")
+        return CommandBatch(waits_for="the budget is in use")
     commands: list[Command] = []
     pgs: list[PgId] = []
     full = unknown = ""
@@ -161,10 +161,10 @@ def _unpin(
         pgs.append(pg.id)
     if not pgs:
         if full and not unknown and not context.survey.restless:
-            return Batch(full=full)
-        return Batch(waits_for=unknown or "PGs are busy")
+            return CommandBatch(full=full)
+        return CommandBatch(waits_for=unknown or "PGs are busy")
     decided = f"upmaps of {', '.join(pgs)} as they were{_without(view, drain, pgs)}{note}"
-    return Batch(tuple(commands), frozenset(pgs), decided)
+    return CommandBatch(tuple(commands), frozenset(pgs), decided)
 
 
 def _describe_absence(view: ClusterView, drain: Drain, keys: Iterable[OsdOverride]) -> str:

@@ -16,7 +16,7 @@ from predrain.actions.core.in_flight import Allowance, stirrable
 from predrain.actions.core.pg_survey import Survey, whole
 from predrain.actions.core.situation import Context
 from predrain.actions.core.verdicts import count
-from predrain.actions.mechanics.batch import Batch, Bound, bound_for, pin
+from predrain.actions.mechanics.batch import Bound, CommandBatch, bound_for, pin
 from predrain.actions.mechanics.weight import GRAIN
 from predrain.actions.placement.failure_domains import applied, domains, pairs_for
 from predrain.actions.placement.what_if import (
@@ -43,22 +43,24 @@ def to_retire(view: ClusterView, drain: Drain) -> OsdId | None:
     return next((osd for osd in drain.osds if osd in view.osds and view.osds[osd].crush_weight > 0), None)
 
 
-def next_rung(view: ClusterView, drain: Drain, osd: OsdId, context: Context, allowance: Allowance) -> Batch:
+def next_rung(
+    view: ClusterView, drain: Drain, osd: OsdId, context: Context, allowance: Allowance
+) -> CommandBatch:
     """The next rung towards CRUSH weight 0, with the pins that keep every PG where it is."""
     lost = [pg for pg in _lost_pins(view, drain, context) if pg not in allowance.taken]
     lost = lost[: max(0, allowance.peering)]
     if lost:
         allowance.stir(lost)
         again = (command_for(key, drain.ours[key]) for key in map(UpmapItem, lost))
-        return Batch(
+        return CommandBatch(
             _flagged(again), frozenset(lost), f"pin {', '.join(lost)} again: the last pin does not stand"
         )
     if why := why_no_crush_weight(view):
-        return Batch(waits_for=f"{why}; remove them, or change the weight by hand")
+        return CommandBatch(waits_for=f"{why}; remove them, or change the weight by hand")
     if context.survey.restless:
-        return Batch(waits_for="every PG must be at rest before the CRUSH weight changes")
+        return CommandBatch(waits_for="every PG must be at rest before the CRUSH weight changes")
     if allowance.peering < 1 or allowance.taken:
-        return Batch(waits_for="other drains' PGs peer")
+        return CommandBatch(waits_for="other drains' PGs peer")
     now = view.osds[osd].crush_weight
     planned = stirrable(drain, context)
     candidates = [pg for pg in planned if pg in view.pgs] or sorted(
@@ -74,16 +76,16 @@ def next_rung(view: ClusterView, drain: Drain, osd: OsdId, context: Context, all
         want = after[id_]
         bound = bound_for(view, pg, want)
         if not whole(want, view.pools[pg.pool].size):
-            return Batch(waits_for=f"at CRUSH weight {weight:.4f} PG {id_} would not be whole")
+            return CommandBatch(waits_for=f"at CRUSH weight {weight:.4f} PG {id_} would not be whole")
         if not all(allowance.room.fits(*to) for to in bound):
-            return Batch(waits_for=f"PG {id_} cannot be kept where it is, and its new place is full")
+            return CommandBatch(waits_for=f"PG {id_} cannot be kept where it is, and its new place is full")
         allowance.send(id_, bound)
     allowance.stir(kept)
     commands: list[Command] = [CrushReweight(osd, weight), *pins]
     decided = f"CRUSH weight of osd.{osd} {now:.5f} > {weight:.5f}: {count(len(kept), 'PG')} kept by a pin"
     if len(after) > len(kept):
         decided += f", {count(len(after) - len(kept), 'PG')} move as CRUSH wants"
-    return Batch(_flagged(commands) if after else tuple(commands), frozenset(after), decided)
+    return CommandBatch(_flagged(commands) if after else tuple(commands), frozenset(after), decided)
 
 
 def returnable(view: ClusterView, drain: Drain, context: Context, allowance: Allowance) -> bool:
@@ -92,10 +94,12 @@ def returnable(view: ClusterView, drain: Drain, context: Context, allowance: All
     return bool(own) or any(_free(view, drain, allowance))
 
 
-def release(view: ClusterView, drain: Drain, survey: Survey, allowance: Allowance, starts: int) -> Batch:
+def release(
+    view: ClusterView, drain: Drain, survey: Survey, allowance: Allowance, starts: int
+) -> CommandBatch:
     """Up to `starts` pins of bystanders given back, where their PGs have room."""
     if starts < 1:
-        return Batch(waits_for="the budget is in use")
+        return CommandBatch(waits_for="the budget is in use")
     pgs: list[PgId] = []
     for id_, bound in _free(view, drain, allowance):
         if id_ in survey.restless or id_ in allowance.taken or len(pgs) >= starts:
@@ -103,9 +107,9 @@ def release(view: ClusterView, drain: Drain, survey: Survey, allowance: Allowanc
         allowance.send(id_, bound)
         pgs.append(id_)
     if not pgs:
-        return Batch(waits_for="what is on its way must arrive")
+        return CommandBatch(waits_for="what is on its way must arrive")
     decided = f"give back the pins of {', '.join(pgs)}: they go where CRUSH wants"
-    return Batch(tuple(RemoveUpmap(pg) for pg in pgs), frozenset(pgs), decided)
+    return CommandBatch(tuple(RemoveUpmap(pg) for pg in pgs), frozenset(pgs), decided)
 
 
 def _free(view: ClusterView, drain: Drain, allowance: Allowance) -> Iterator[tuple[PgId, Bound]]:

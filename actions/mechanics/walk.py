@@ -13,7 +13,7 @@ from predrain.actions.core.capacity import remaining
 from predrain.actions.core.in_flight import Allowance, in_flight
 from predrain.actions.core.situation import Context
 from predrain.actions.crush.map import ITEM_NONE
-from predrain.actions.mechanics.batch import Batch, pin, serving
+from predrain.actions.mechanics.batch import CommandBatch, pin, serving
 from predrain.actions.placement.failure_domains import applied, domains, pairs_for
 from predrain.actions.placement.what_if import placed
 from predrain.data.drain import Drain, Move
@@ -22,7 +22,7 @@ from predrain.data.ids import OsdId, PgId
 
 def next_pins(
     view: ClusterView, drain: Drain, osd: OsdId, context: Context, allowance: Allowance, starts: int
-) -> Batch:
+) -> CommandBatch:
     """Up to `starts` PGs of `osd`, in the plan's order, each pinned to its place."""
     routes: dict[PgId, list[Move]] = {}
     mine = {move.pg for move in remaining(view, drain) if move.source == osd}
@@ -45,7 +45,7 @@ def next_pins(
             arriving[move.target] = arriving.get(move.target, 0) + 1
         chosen[id_] = tuple(moves)
     if not chosen:
-        return Batch(waits_for="its next PGs are busy, or their targets are" if routes else "")
+        return CommandBatch(waits_for="its next PGs are busy, or their targets are" if routes else "")
     raw = placed(view, (), chosen, pinned=False)
     commands, pgs = [], []
     for id_, sent in chosen.items():
@@ -55,20 +55,20 @@ def next_pins(
         pairs = pairs_for(raw[id_], want, view.upmap_items.get(id_, ()), ordered=pool.erasure)
         region = domains(view.crush, pool)
         if pairs is None or not region.legal(want):
-            return Batch(outdated=True)
+            return CommandBatch(outdated=True)
         up = applied(raw[id_], pairs)
         if set(up) != set(want):
-            return Batch(outdated=True)
+            return CommandBatch(outdated=True)
         if not all(allowance.room.fits(move.target, move.bytes) for move in sent):
-            return Batch(outdated=True)
+            return CommandBatch(outdated=True)
         allowance.send(id_, ((move.target, move.bytes) for move in sent))
         commands.append(pin(id_, pairs, serving(view, pg, up)))
         pgs.append(id_)
     went = ", ".join(f"{m.pg} osd.{m.source}>osd.{m.target}" for sent in chosen.values() for m in sent)
-    return Batch(tuple(commands), frozenset(pgs), f"pin {went}")
+    return CommandBatch(tuple(commands), frozenset(pgs), f"pin {went}")
 
 
-def pull_back(view: ClusterView, drain: Drain, context: Context, allowance: Allowance) -> Batch:
+def pull_back(view: ClusterView, drain: Drain, context: Context, allowance: Allowance) -> CommandBatch:
     """Pin PGs that still wait in `backfill_wait` back to where their data is: nothing of them has
     moved yet.
     """
@@ -82,7 +82,7 @@ def pull_back(view: ClusterView, drain: Drain, context: Context, allowance: Allo
         and pg.id not in allowance.taken
     ][: max(0, allowance.peering)]
     if not waiting:
-        return Batch(waits_for="nothing waits that could be taken back")
+        return CommandBatch(waits_for="nothing waits that could be taken back")
     raw = placed(view, (), [pg.id for pg in waiting], pinned=False)
     commands, pgs = [], []
     for pg in waiting:
@@ -92,7 +92,7 @@ def pull_back(view: ClusterView, drain: Drain, context: Context, allowance: Allo
             commands.append(pin(pg.id, pairs))
             pgs.append(pg.id)
     allowance.stir(pgs)
-    return Batch(tuple(commands), frozenset(pgs), f"take back {', '.join(pgs)} from backfill_wait")
+    return CommandBatch(tuple(commands), frozenset(pgs), f"take back {', '.join(pgs)} from backfill_wait")
 
 
 def _replaced(up: Sequence[int], moves: tuple[Move, ...]) -> tuple[int, ...]:

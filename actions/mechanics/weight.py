@@ -14,7 +14,7 @@ from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.in_flight import Allowance
 from predrain.actions.core.pg_survey import whole
 from predrain.actions.core.verdicts import count
-from predrain.actions.mechanics.batch import Batch, bound_for, list_servers
+from predrain.actions.mechanics.batch import CommandBatch, bound_for, list_servers
 from predrain.actions.mechanics.void import void
 from predrain.actions.placement.what_if import (
     compute_present_up,
@@ -39,19 +39,19 @@ def next_rung(
     stirred: Collection[PgId] = (),
     restless: Collection[PgId] | None = None,
     pins: Collection[PgId] = (),
-) -> Batch:
+) -> CommandBatch:
     """The next CRUSH weight from now towards `goal` (up or down) that moves no more than `starts` PGs, each to where
     there is room; those that only move together when nothing else is on its way (`idle`).
 
     stirred: PGs that the weight can move at all (`Plan.stirred`); found by one pass over the map where not given.
     restless: PGs that are not at rest, where that is known; the pass takes much less time then.
-    pins: PGs whose pins the drain has to give back, which it does before they are void (`Batch.unpin`).
+    pins: PGs whose pins the drain has to give back, which it does before they are void (`CommandBatch.unpin`).
     """
     if starts < 1:
-        return Batch(waits_for="the budget is in use")
+        return CommandBatch(waits_for="the budget is in use")
     now = view.osds[osd].crush_weight
     if goal < now and (why := why_no_crush_weight(view)):
-        return Batch(waits_for=f"{why}; remove them, or cancel the drain")
+        return CommandBatch(waits_for=f"{why}; remove them, or cancel the drain")
     candidates = {pg for pg in stirred if pg in view.pgs} or stirred_by(view, (osd,), {osd: goal}, restless)
 
     def may_go(moved: Mapping[PgId, tuple[int, ...]]) -> bool:
@@ -73,19 +73,19 @@ def next_rung(
         weight = _at(now, goal, low or high)
         moved = _moved(view, osd, weight, candidates) if low else best
     if len(moved) > starts and (allowance.taken or not idle):
-        return Batch(waits_for="PGs that only move together wait for the whole budget")
+        return CommandBatch(waits_for="PGs that only move together wait for the whole budget")
     if moved.keys() & allowance.taken:
-        return Batch(waits_for="another drain's step in this look is on the same PGs")
+        return CommandBatch(waits_for="another drain's step in this look is on the same PGs")
     fallen = void(view, moved)
     if unpin := fallen & frozenset(pins):
-        return Batch(unpin=unpin)
+        return CommandBatch(unpin=unpin)
     moved |= placed(view, (), fallen, pinned=False, crush=weighed(view, {osd: weight}))
     for id_, want in moved.items():
         pg = view.pgs[id_]
         if not whole(want, view.pools[pg.pool].size):
-            return Batch(waits_for=f"at CRUSH weight {weight:.4f} PG {id_} would not be whole")
+            return CommandBatch(waits_for=f"at CRUSH weight {weight:.4f} PG {id_} would not be whole")
     if _find_full(view, osd, moved, allowance) is not None:
-        return Batch(outdated=True)
+        return CommandBatch(outdated=True)
     for id_, want in moved.items():
         allowance.send(id_, bound_for(view, view.pgs[id_], want))
     decided = f"CRUSH weight of osd.{osd} {now:.4f} > {weight:.4f}, {count(len(moved), 'PG')}"
@@ -93,7 +93,7 @@ def next_rung(
         *map(RemoveUpmap, sorted(fallen)),
         CrushReweight(osd, weight, list_servers(view, {id_: moved[id_] for id_ in moved.keys() - fallen})),
     )
-    return Batch(commands, frozenset(moved), decided)
+    return CommandBatch(commands, frozenset(moved), decided)
 
 
 def _find_full(

@@ -13,7 +13,7 @@ _UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"))
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlanLine:
     """One PG: its `up` now, its `up` when the plan is done, and the bytes that travel for it."""
 
     pg: PgId
@@ -25,16 +25,16 @@ class Line:
         return f"PG {self.pg}: {_members(self.before)} -> {_members(self.after)}, {in_units(self.bytes)}"
 
 
-def diff(view: ClusterView, plan: Plan) -> tuple[Line, ...]:
+def diff(view: ClusterView, plan: Plan) -> tuple[PlanLine, ...]:
     """The PGs that the plan still changes, in its order. Moves that are made already are left out."""
-    lines: dict[PgId, Line] = {}
+    lines: dict[PgId, PlanLine] = {}
     for move in plan.moves:
         pg = view.pgs.get(move.pg)
         if pg is None or move.source not in pg.up:
             continue
-        known = lines.get(move.pg, Line(pg.id, pg.up, pg.up, 0))
+        known = lines.get(move.pg, PlanLine(pg.id, pg.up, pg.up, 0))
         after = tuple(int(move.target) if osd == move.source else osd for osd in known.after)
-        lines[move.pg] = Line(pg.id, pg.up, after, known.bytes + move.bytes)
+        lines[move.pg] = PlanLine(pg.id, pg.up, after, known.bytes + move.bytes)
     return tuple(lines.values())
 
 

@@ -7,7 +7,7 @@ suspect's PGs change. A target that would pass its limit gives way to a less ful
 from __future__ import annotations
 
 from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.core.capacity import Room, promised_by_others, room
+from predrain.actions.core.capacity import OsdCapacity, promised_by_others, room
 from predrain.actions.core.pg_survey import whole
 from predrain.actions.core.policy import Policy
 from predrain.actions.core.priority import by_risk
@@ -58,7 +58,7 @@ def _by_walk(
     ordered: list[Pg],
     final: dict[PgId, tuple[int, ...]],
     out: frozenset[OsdId],
-    space: Room,
+    space: OsdCapacity,
 ) -> Draft:
     leaving = frozenset(drain.osds)
     found = routes(view, ordered, final, leaving, out, space, frozenset(drain.avoided))
@@ -93,7 +93,7 @@ def _by_override(
     ordered: list[Pg],
     final: dict[PgId, tuple[int, ...]],
     no_upmap: str,
-    space: Room,
+    space: OsdCapacity,
 ) -> Draft:
     moves = [move for pg in ordered for move in moves_between(pg, final[pg.id], drain.osds)]
     for move in moves:
@@ -115,7 +115,7 @@ def _by_weight(
     context: Context,
     homeless: list[PgId],
     out: frozenset[OsdId],
-    space: Room,
+    space: OsdCapacity,
 ) -> Draft:
     ordered = by_risk(view, view.pgs.values(), frozenset(drain.osds), context.outlooks)
     inside = inside_host(view, drain, homeless, out, ordered, context.survey.restless)

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.capacity import Room, waiting, when_done
+from predrain.actions.core.capacity import OsdCapacity, waiting, when_done
 from predrain.actions.core.cost_assessment import weigh_one
 from predrain.actions.core.messages import describe_estimate, describe_limit
 from predrain.actions.core.policy import Policy
@@ -58,7 +58,7 @@ class Draft:
 
 
 def sealed(
-    view: ClusterView, drain: Drain, policy: Policy, context: Context, draft: Draft, space: Room
+    view: ClusterView, drain: Drain, policy: Policy, context: Context, draft: Draft, space: OsdCapacity
 ) -> Plan:
     """The plan with its figures. `space` holds every promise, this plan's among them."""
     leaving = frozenset(drain.osds)
@@ -141,13 +141,13 @@ def _turned(view: ClusterView, leaving: frozenset[OsdId], moves: tuple[Move, ...
     return turned
 
 
-def _targets(view: ClusterView, moves: tuple[Move, ...], space: Room) -> tuple[Target, ...]:
+def _targets(view: ClusterView, moves: tuple[Move, ...], space: OsdCapacity) -> tuple[Target, ...]:
     load: Counter[OsdId] = Counter()
     pgs: Counter[OsdId] = Counter()
     for move in moves:
         load[move.target] += move.bytes
         pgs[move.target] += 1
-    now = Room(view, space.limit, {})
+    now = OsdCapacity(view, space.limit, {})
     found = [Target(osd, pgs[osd], load[osd], now.fullness(osd), space.fullness(osd)) for osd in load]
     return tuple(sorted(found, key=lambda t: (t.after is None, -(t.after or 0.0), t.osd)))
 
@@ -159,7 +159,7 @@ def way_back(view: ClusterView, drain: Drain, policy: Policy) -> float:
         if drain.plan
         else ()
     )
-    targets = _targets(view, moves, Room(view, 1.0, {}))
+    targets = _targets(view, moves, OsdCapacity(view, 1.0, {}))
     bounds = _bounds(view, frozenset(drain.osds), moves, targets, policy)
     return max((bound.hours for bound in bounds), default=0.0)
 

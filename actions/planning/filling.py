@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from predrain.actions.cluster.view import ClusterView, Osd
-from predrain.actions.core.capacity import Room, promised_by_others, room
+from predrain.actions.core.capacity import OsdCapacity, promised_by_others, room
 from predrain.actions.core.policy import Policy
 from predrain.actions.core.situation import Context
 from predrain.actions.mechanics.filling import FULL
@@ -22,7 +22,7 @@ def plan_filling(view: ClusterView, drain: Drain, policy: Policy, context: Conte
     return sealed(view, drain, policy, context, _draft_filling(view, drain, space), space)
 
 
-def _draft_filling(view: ClusterView, drain: Drain, space: Room) -> Draft:
+def _draft_filling(view: ClusterView, drain: Drain, space: OsdCapacity) -> Draft:
     """The moves that end with the drain's OSDs at override 1, and what forbids them now."""
     problems = tuple(problem for osd in drain.osds if (problem := _not_ready(view, drain, osd)))
     why = "the override goes up in rungs, each taking in a few PGs; the rest stays where it is until its turn"
@@ -33,7 +33,7 @@ def _draft_filling(view: ClusterView, drain: Drain, space: Room) -> Draft:
     moves: list[Move] = [
         move
         for pg in sorted(candidates)
-        if pg in final and not set(drain.osds).isdisjoint(final[pg])
+        if pg in view.pgs and pg in final and not set(drain.osds).isdisjoint(final[pg])
         for move in moves_between(view.pgs[pg], final[pg], ())
     ]
     for move in moves:

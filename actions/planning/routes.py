@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.core.capacity import Room
+from predrain.actions.core.capacity import OsdCapacity
 from predrain.actions.core.messages import describe_limit
 from predrain.actions.crush.map import ITEM_NONE
 from predrain.actions.placement.failure_domains import Domains, applied, domains, pairs_for
@@ -33,7 +33,7 @@ def routes(
     final: Placement,
     leaving: frozenset[OsdId],
     out: frozenset[OsdId],
-    space: Room,
+    space: OsdCapacity,
     avoided: frozenset[OsdId] = frozenset(),
 ) -> list[Route]:
     """One route a PG, in the order given; what each takes is promised in `space` before the next is sought. Nothing
@@ -63,7 +63,7 @@ class _Way:
     raw: tuple[int, ...]
     leaving: frozenset[OsdId]
     out: frozenset[OsdId]
-    space: Room
+    space: OsdCapacity
     shared: Fates
     avoided: frozenset[OsdId]
 

@@ -8,7 +8,7 @@ It does not model: writes that fill the cluster, scrubs, more than one monitor.
 """
 
 from predrain.actions.simulator.client import ClientLoad
-from predrain.actions.simulator.cluster import SimulatedCluster, Truth
+from predrain.actions.simulator.cluster import ClusterTruth, SimulatedCluster
 from predrain.actions.simulator.pg import PgTruth
 from predrain.actions.simulator.spec import (
     ClusterSpec,
@@ -21,11 +21,11 @@ from predrain.actions.simulator.spec import (
 __all__ = [
     "ClientLoad",
     "ClusterSpec",
+    "ClusterTruth",
     "OsdSpec",
     "PgTruth",
     "Physics",
     "PoolSpec",
     "SimulatedCluster",
-    "Truth",
     "crush_tree",
 ]

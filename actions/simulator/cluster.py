@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.port import Command, CommandResult
 from predrain.actions.cluster.view import ClusterView, Pg
 from predrain.actions.crush.choose import FULL_WEIGHT
 from predrain.actions.simulator.client import ClientLoad, Clients
 from predrain.actions.simulator.devicehealth import DeviceHealth
 from predrain.actions.simulator.events import Timeline
 from predrain.actions.simulator.lifecycle import Lifecycle
-from predrain.actions.simulator.mgr import Mgr
+from predrain.actions.simulator.mgr import ReportingMgr
 from predrain.actions.simulator.mon import Mon
 from predrain.actions.simulator.osdmap import OsdMap
 from predrain.actions.simulator.pg import PgTruth
 from predrain.actions.simulator.pools import PoolChanges
-from predrain.actions.simulator.recovery import Limits
+from predrain.actions.simulator.recovery import RecoveryLimits
 from predrain.actions.simulator.spec import ClusterSpec, OsdSpec
 from predrain.data.ids import DeviceId, OsdId, PgId
 
@@ -27,7 +27,7 @@ _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class ClusterTruth:
     """What really is, for checkers that stand outside. Mappings are live: read them, do not keep them."""
 
     pgs: Mapping[PgId, PgTruth]
@@ -59,7 +59,7 @@ class SimulatedCluster:
             spec, self.osdmap, self._time, self._random, self._clients, self._limits, self._note
         )
         self._recovery = self.life.recovery
-        self._mgr = Mgr(self._time, spec.physics, self._random, self.osdmap.pgs, self._report)
+        self._mgr = ReportingMgr(self._time, spec.physics, self._random, self.osdmap.pgs, self._report)
         self.devicehealth = DeviceHealth(
             self._time, lambda: self.now, self._on, self._throw_out, self_heal=spec.self_heal
         )
@@ -83,7 +83,7 @@ class SimulatedCluster:
             self._start + timedelta(seconds=self._mgr.stamp), self._osds, self._recovery.used, self._ratios()
         )
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         """Send one command. Raises ClusterUnreachable when its answer is lost."""
         return self._mon.apply(command)
 
@@ -100,9 +100,9 @@ class SimulatedCluster:
 
     # ---- what a checker and a page may ask
 
-    def truth(self) -> Truth:
+    def truth(self) -> ClusterTruth:
         """What really is, whatever dumps say."""
-        return Truth(
+        return ClusterTruth(
             pgs=self.life.truth,
             used_bytes={OsdId(osd): self._recovery.used[osd] for osd in self._osds},
             size_bytes={OsdId(osd): spec.size_bytes for osd, spec in self._osds.items()},
@@ -245,9 +245,9 @@ class SimulatedCluster:
                 ratios[OsdId(osd)] = self._clients.ratio(osd, self._time.now)
         return ratios
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> RecoveryLimits:
         backfills, active = self._mon.in_force()
-        return Limits(
+        return RecoveryLimits(
             backfills=backfills,
             stream_bytes_per_second=self._physics.stream_bytes_per_second * min(2.0, active / 3),
             disk_bytes_per_second=self._physics.disk_bytes_per_second,

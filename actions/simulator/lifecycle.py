@@ -12,7 +12,7 @@ from predrain.actions.simulator.client import Clients
 from predrain.actions.simulator.events import Timeline
 from predrain.actions.simulator.osdmap import OsdMap
 from predrain.actions.simulator.pg import PgTruth, PlacementGroup
-from predrain.actions.simulator.recovery import Limits, Recovery
+from predrain.actions.simulator.recovery import Recovery, RecoveryLimits
 from predrain.actions.simulator.spec import ClusterSpec
 from predrain.data.ids import PgId
 
@@ -27,7 +27,7 @@ class Lifecycle:
         timeline: Timeline,
         random: Random,
         clients: Clients,
-        limits: Callable[[], Limits],
+        limits: Callable[[], RecoveryLimits],
         note: Callable[[int], None],
     ) -> None:
         """note: a PG (by index) has news for the mgr."""

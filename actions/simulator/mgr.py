@@ -17,7 +17,7 @@ _UNHEALTHY = frozenset({"degraded", "undersized", "peering", "down", "peered", "
 _DUMP_SECONDS = 2.0
 
 
-class Mgr:
+class ReportingMgr:
     """Reports travel from each PG's primary and arrive `report_seconds` after the change that caused them."""
 
     def __init__(
@@ -155,7 +155,7 @@ class Mgr:
 class _Arrival:
     __slots__ = ("_index", "_mgr")
 
-    def __init__(self, mgr: Mgr, index: int) -> None:
+    def __init__(self, mgr: ReportingMgr, index: int) -> None:
         self._mgr, self._index = mgr, index
 
     def __call__(self) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from predrain.actions.cluster.port import (
-    Answer,
     Balancer,
     ClusterUnreachable,
     Command,
+    CommandResult,
     CrushReweight,
     DeviceLight,
     PrimaryAffinity,
@@ -27,7 +27,7 @@ from predrain.actions.crush.choose import FULL_WEIGHT
 from predrain.actions.simulator.balancer import refill
 from predrain.actions.simulator.devicehealth import DeviceHealth
 from predrain.actions.simulator.events import Timeline
-from predrain.actions.simulator.mgr import Mgr
+from predrain.actions.simulator.mgr import ReportingMgr
 from predrain.actions.simulator.osdmap import OsdMap, fixed_reweight
 from predrain.actions.simulator.pg import PlacementGroup
 from predrain.actions.simulator.spec import ClusterSpec, OsdSpec
@@ -65,7 +65,7 @@ class Mon:
         self,
         spec: ClusterSpec,
         osdmap: OsdMap,
-        mgr: Mgr,
+        mgr: ReportingMgr,
         timeline: Timeline,
         remap: Remap,
         review: Callable[[], None],
@@ -96,7 +96,7 @@ class Mon:
     def drop_pins(self, count: int) -> None:
         self._dropped_pins += count
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         """Carry out one command. Raises ClusterUnreachable when its answer is lost."""
         if self._lost_answers:
             if self._lost_answers.pop(0):
@@ -104,7 +104,7 @@ class Mon:
             raise ClusterUnreachable("The monitors gave no answer within the deadline.")
         return self._carry_out(command)
 
-    def _carry_out(self, command: Command) -> Answer:
+    def _carry_out(self, command: Command) -> CommandResult:
         match command:
             case SetUpmap(pg, pairs, acting):
                 self._hold(pg, acting)
@@ -137,7 +137,7 @@ class Mon:
                 text = self._devicehealth.withdraw(device)
             case DeviceLight():
                 text = "Error ENOENT: No orchestrator configured (try `ceph orch set backend`)"
-        return Answer(ok=not text.startswith("Error"), text=text, epoch=self._osdmap.epoch)
+        return CommandResult(ok=not text.startswith("Error"), text=text, epoch=self._osdmap.epoch)
 
     def _set_upmap(self, pg: PgId, pairs: tuple[tuple[int, int], ...]) -> str:
         if pg not in self._osdmap.index:

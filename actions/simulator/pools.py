@@ -14,7 +14,7 @@ from predrain.actions.cluster.view import Pg
 from predrain.actions.crush.pool import Pool
 from predrain.actions.simulator.events import Timeline
 from predrain.actions.simulator.lifecycle import Lifecycle
-from predrain.actions.simulator.mgr import Mgr
+from predrain.actions.simulator.mgr import ReportingMgr
 from predrain.actions.simulator.osdmap import OsdMap, find_parent
 from predrain.data.ids import PgId, pg_id
 
@@ -37,7 +37,7 @@ class PoolChanges:
         self,
         osdmap: OsdMap,
         life: Lifecycle,
-        mgr: Mgr,
+        mgr: ReportingMgr,
         timeline: Timeline,
         remap: Callable[[Iterable[int]], None],
     ) -> None:

@@ -18,7 +18,7 @@ _HEALING_WEIGHT = 2.1
 
 
 @dataclass(slots=True)
-class Limits:
+class RecoveryLimits:
     """What is in force now."""
 
     backfills: int
@@ -49,7 +49,7 @@ class Recovery:
     def __init__(
         self,
         timeline: Timeline,
-        limits: Callable[[], Limits],
+        limits: Callable[[], RecoveryLimits],
         slowness: Callable[[int], float],
         room: Callable[[int], float],
         allowed: Callable[[PlacementGroup], bool],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from predrain.actions.crush.map import Bucket, CrushMap, Rule, RuleStep
+from predrain.actions.crush.map import Bucket, CrushMap, CrushRule, RuleStep
 from predrain.actions.crush.pool import Pool
 from predrain.data.ids import DeviceId, HostName, OsdId, PgId
 
@@ -120,7 +120,7 @@ def crush_weight(size_bytes: float) -> int:
 
 def crush_tree(
     osds: Sequence[OsdSpec],
-    rules: Mapping[int, Rule] | None = None,
+    rules: Mapping[int, CrushRule] | None = None,
     scale: Mapping[OsdId, float] | None = None,
 ) -> CrushMap:
     """root > racks (where named) > hosts > OSDs, straw2; rule 0 spreads copies by host, rule 1 shards.
@@ -152,13 +152,13 @@ def crush_tree(
     return CrushMap(buckets, dict(rules or DEFAULT_RULES), classes=classes)
 
 
-DEFAULT_RULES: Mapping[int, Rule] = {
-    0: Rule(
+DEFAULT_RULES: Mapping[int, CrushRule] = {
+    0: CrushRule(
         0,
         "replicated_rule",
         (RuleStep("take", item=-1), RuleStep("chooseleaf_firstn", type="host"), RuleStep("emit")),
     ),
-    1: Rule(
+    1: CrushRule(
         1,
         "erasure_rule",
         (

@@ -4,27 +4,27 @@ In: readings and latency summaries of this host. Out: envelopes (data.wire) to a
 `Courier` carries, a `Sink` takes.
 """
 
-from predrain.collector.delivery.contents import Standing, look
+from predrain.collector.delivery.contents import SpoolStatus, look
 from predrain.collector.delivery.file import NoRoom, SpoolUnusable
-from predrain.collector.delivery.shipper import Courier, Pace
-from predrain.collector.delivery.sink import Answer, Away, Later, LogSink, Sink
-from predrain.collector.delivery.spool import Room, Spool
+from predrain.collector.delivery.shipper import Courier, DeliveryPace
+from predrain.collector.delivery.sink import Away, DeliveryResult, Later, LogSink, Sink
+from predrain.collector.delivery.spool import Spool, SpoolLimits
 from predrain.collector.delivery.web import BadAddress, WebSink
 
 __all__ = [
-    "Answer",
     "Away",
     "BadAddress",
     "Courier",
+    "DeliveryPace",
+    "DeliveryResult",
     "Later",
     "LogSink",
     "NoRoom",
-    "Pace",
-    "Room",
     "Sink",
     "Spool",
+    "SpoolLimits",
+    "SpoolStatus",
     "SpoolUnusable",
-    "Standing",
     "WebSink",
     "look",
 ]

@@ -20,7 +20,7 @@ _OVERHEAD = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SpoolEntry:
     """One accepted record under its number; numbers grow in the order of acceptance."""
 
     number: int
@@ -28,7 +28,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SpoolStatus:
     """How a spool stands. Counts are since its file was made."""
 
     readings: int
@@ -112,7 +112,7 @@ class Contents:
         for name in losses(topic):
             self.add(name, count)
 
-    def newest(self, topic: Topic, after: int, without: Collection[int], limit: int) -> Iterator[Entry]:
+    def newest(self, topic: Topic, after: int, without: Collection[int], limit: int) -> Iterator[SpoolEntry]:
         """Of each key the newest entry, where that is later than number `after`."""
         return self._entries(
             "number IN (SELECT max(number) FROM entries WHERE topic = ?1 AND number > ?2 GROUP BY key)",
@@ -120,16 +120,16 @@ class Contents:
             without,
         )
 
-    def up_to(self, topic: Topic, last: int, without: Collection[int], limit: int) -> Iterator[Entry]:
+    def up_to(self, topic: Topic, last: int, without: Collection[int], limit: int) -> Iterator[SpoolEntry]:
         """Entries up to number `last`, oldest first."""
         return self._entries(
             "topic = ?1 AND number <= ?2", (topic.value, last, limit + len(without)), without
         )
 
-    def standing(self) -> Standing:
+    def standing(self) -> SpoolStatus:
         """How the spool stands."""
         counts = dict(self._connection.execute("SELECT topic, count(*) FROM entries GROUP BY topic"))
-        return Standing(
+        return SpoolStatus(
             readings=counts.get(Topic.READINGS.value, 0),
             batches=counts.get(Topic.LATENCY.value, 0),
             bytes=self.number("bytes"),
@@ -139,14 +139,16 @@ class Contents:
             delivered_at=self.number("delivered_at") or None,
         )
 
-    def _entries(self, which: str, values: tuple[str, int, int], without: Collection[int]) -> Iterator[Entry]:
+    def _entries(
+        self, which: str, values: tuple[str, int, int], without: Collection[int]
+    ) -> Iterator[SpoolEntry]:
         rows = self._connection.execute(
             f"SELECT number, key, value FROM entries WHERE {which} ORDER BY number LIMIT ?3",  # noqa: S608
             values,
         )
         for number, key, value in rows:
             if number not in without:
-                yield Entry(number, Record(key, value))
+                yield SpoolEntry(number, Record(key, value))
 
 
 def losses(topic: Topic) -> tuple[str, ...]:
@@ -159,7 +161,7 @@ def size(length: int) -> int:
     return length + _OVERHEAD
 
 
-def look(path: Path) -> Standing | None:
+def look(path: Path) -> SpoolStatus | None:
     """How the spool of a collector that may be running stands; None when there is none to be read."""
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)

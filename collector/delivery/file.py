@@ -14,7 +14,7 @@ from typing import TypeVar
 import structlog
 
 from predrain.data.refusal import Refusal
-from predrain.data.sqlite_file import Fault, fault, make_durable
+from predrain.data.sqlite_file import SqliteFault, fault, make_durable
 
 T = TypeVar("T")
 
@@ -193,7 +193,7 @@ class SpoolFile:
             yield
         except sqlite3.Error as error:
             wrong = fault(error)
-            if wrong is Fault.BROKEN:
+            if wrong is SqliteFault.BROKEN:
                 raise _Damaged(str(error)) from error
             if wrong is None:
                 raise

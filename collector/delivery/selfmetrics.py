@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from predrain.collector.delivery.contents import Standing
+from predrain.collector.delivery.contents import SpoolStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class CollectorTally:
     """One collector since it started; `spool` since its file was made."""
 
     readings: int
@@ -28,7 +28,7 @@ class Tally:
     """How long the last round took; None before its end."""
     delivering: bool | None
     """Whether the sink answers; None where nothing is delivered."""
-    spool: Standing | None
+    spool: SpoolStatus | None
 
 
 class _Metric(NamedTuple):
@@ -38,7 +38,7 @@ class _Metric(NamedTuple):
     samples: tuple[tuple[str, float], ...]
 
 
-def exposition(tally: Tally, host: str) -> str:
+def exposition(tally: CollectorTally, host: str) -> str:
     """Text format 0.0.4: what is not known has no sample. `host`: as its readings name it, for who joins the two."""
     lines: list[str] = []
     for metric in _metrics(tally, host):
@@ -64,7 +64,7 @@ def write(path: Path, text: str) -> None:
         raise
 
 
-def _metrics(tally: Tally, host: str) -> Iterator[_Metric]:
+def _metrics(tally: CollectorTally, host: str) -> Iterator[_Metric]:
     def one(number: float | None) -> tuple[tuple[str, float], ...]:
         return () if number is None else (("", number),)
 

@@ -9,8 +9,8 @@ from random import Random
 
 import structlog
 
-from predrain.collector.delivery.sink import Answer, Away, Sink
-from predrain.collector.delivery.spool import Batch, Spool
+from predrain.collector.delivery.sink import Away, DeliveryResult, Sink
+from predrain.collector.delivery.spool import DeliveryBatch, Spool
 from predrain.data.clock import Clock
 from predrain.data.log.port import Record, Topic
 from predrain.data.reading import LatencyBatch, Reading
@@ -24,7 +24,7 @@ what was read hours ago as what is read now."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class DeliveryPace:
     """How a host comes back after an outage without its whole cluster coming at once."""
 
     idle_seconds: float = 1.0
@@ -40,12 +40,12 @@ class Courier:
     """One spool, one sink, one thread that calls `step`."""
 
     def __init__(
-        self, spool: Spool, sink: Sink, clock: Clock, random: Random, pace: Pace | None = None
+        self, spool: Spool, sink: Sink, clock: Clock, random: Random, pace: DeliveryPace | None = None
     ) -> None:
         self.trouble: str | None = None
         """Why nothing is delivered now; None while the sink answers."""
         self._spool, self._sink, self._clock, self._random = spool, sink, clock, random
-        self._pace = pace or Pace()
+        self._pace = pace or DeliveryPace()
         self._failures = 0
         self._aside: dict[int, datetime] = {}
         """Numbers of entries that the sink takes another time, and when they are due again."""
@@ -93,7 +93,9 @@ class Courier:
         return length * self._random.uniform(0.5, 1.0)
 
 
-def _sorted(batch: Batch, answer: Answer, now: datetime) -> tuple[dict[int, datetime], list[str]]:
+def _sorted(
+    batch: DeliveryBatch, answer: DeliveryResult, now: datetime
+) -> tuple[dict[int, datetime], list[str]]:
     """Numbers of what stays aside, each with the time when it is due, and sentences of what will never be taken.
 
     Raises Away when the clocks are so far apart that all has to wait.

@@ -30,7 +30,7 @@ class Later:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DeliveryResult:
     """What a sink did not take of what it was given."""
 
     refused: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Answer:
 class Sink(Protocol):
     """Takes batches. What was taken twice must have the effect of once: keys and bytes are the same."""
 
-    def deliver(self, topic: Topic, records: Sequence[Record]) -> Answer:
+    def deliver(self, topic: Topic, records: Sequence[Record]) -> DeliveryResult:
         """Hand over `records`, in order; but for what the answer names they are safe there when it returns.
 
         Raises Away.
@@ -60,7 +60,7 @@ class LogSink:
         self._open = open_log
         self._log: Log | None = None
 
-    def deliver(self, topic: Topic, records: Sequence[Record]) -> Answer:
+    def deliver(self, topic: Topic, records: Sequence[Record]) -> DeliveryResult:
         """Append `records`; a log takes all that are envelopes. Raises Away."""
         try:
             if self._log is None:
@@ -68,7 +68,7 @@ class LogSink:
             self._log.append(topic, records)
         except (LogFull, Refusal, OSError) as error:
             raise Away(str(error) or type(error).__name__) from error
-        return Answer()
+        return DeliveryResult()
 
     def close(self) -> None:
         """Let go of the log."""

@@ -2,7 +2,7 @@
 
 A reading is accepted once it is here, as the very bytes that will be sent, and leaves only when the sink has it; so
 what is sent twice is the same bytes. When room is short the oldest latencies go first, and a reading goes only when no
-latency is left. What went is counted: summaries in the next batch (`LatencyBatch.lost`), both in `Standing`.
+latency is left. What went is counted: summaries in the next batch (`LatencyBatch.lost`), both in `SpoolStatus`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,16 @@ from random import Random
 from threading import Lock
 from typing import TypeVar
 
-from predrain.collector.delivery.contents import TOPICS, UNSAID, Contents, Entry, Old, Standing, losses, size
+from predrain.collector.delivery.contents import (
+    TOPICS,
+    UNSAID,
+    Contents,
+    Old,
+    SpoolEntry,
+    SpoolStatus,
+    losses,
+    size,
+)
 from predrain.collector.delivery.file import NoRoom, SpoolFile
 from predrain.data.ids import HostName
 from predrain.data.log.port import Record, Topic
@@ -41,7 +50,7 @@ _LONGEST_STEP = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class SpoolLimits:
     """What a spool may keep: bytes, and days of the collector's own running time.
 
     Not days of the host's clock: when that jumps, everything would be too old at once.
@@ -52,11 +61,11 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class DeliveryBatch:
     """What goes to the sink in one call."""
 
     topic: Topic
-    entries: tuple[Entry, ...]
+    entries: tuple[SpoolEntry, ...]
     late: bool
     """Backlog: newer records of the same keys went before."""
 
@@ -69,9 +78,9 @@ class Batch:
 class Spool:
     """The spool in the file `path`; any thread may use it. Only opening it raises: what SpoolFile does."""
 
-    def __init__(self, path: Path, host: HostName, random: Random, room: Room | None = None) -> None:
+    def __init__(self, path: Path, host: HostName, random: Random, room: SpoolLimits | None = None) -> None:
         self._file = SpoolFile(path, random)
-        self._host, self._room = host, room or Room()
+        self._host, self._room = host, room or SpoolLimits()
         self._lock = Lock()
         self._clock: datetime | None = None
         self._newest: dict[Topic, int] = dict.fromkeys(TOPICS, 0)
@@ -106,7 +115,7 @@ class Spool:
                 except NoRoom:
                     self._unwritten.update(dict.fromkeys(losses(Topic.LATENCY), len(part)))
 
-    def take(self, aside: Collection[int] = ()) -> Batch | None:
+    def take(self, aside: Collection[int] = ()) -> DeliveryBatch | None:
         """What to deliver next: the newest of each disk, the newest latencies, then the rest, oldest first.
 
         The same entries until `done`; none of those whose numbers are `aside`. None when there is nothing, or when the
@@ -118,10 +127,12 @@ class Spool:
                     entries = self._file.read(partial(self._next, topic=topic, late=late, aside=aside))
                     if entries:
                         self._taken = frozenset(entry.number for entry in entries)
-                        return Batch(topic, entries, late)
+                        return DeliveryBatch(topic, entries, late)
         return None
 
-    def done(self, batch: Batch, now: datetime, refused: int = 0, aside: Collection[int] = ()) -> None:
+    def done(
+        self, batch: DeliveryBatch, now: datetime, refused: int = 0, aside: Collection[int] = ()
+    ) -> None:
         """The sink has `batch`, but for `refused` of it that it will never take, and for the numbers `aside`, which
         stay."""
         with self._lock:
@@ -137,7 +148,7 @@ class Spool:
                 self._write(lambda contents: contents.note("delivered_at", int(now.timestamp())))
                 self._file.give_back()
 
-    def standing(self) -> Standing:
+    def standing(self) -> SpoolStatus:
         """How it stands now. Raises NoRoom when the disk cannot be read."""
         with self._lock:
             written = self._file.read(lambda connection: Contents(connection).standing())
@@ -229,10 +240,10 @@ class Spool:
 
     def _next(
         self, connection: sqlite3.Connection, topic: Topic, late: bool, aside: Collection[int]
-    ) -> tuple[Entry, ...]:
+    ) -> tuple[SpoolEntry, ...]:
         contents = Contents(connection)
         choose = contents.up_to if late else contents.newest
-        chosen: list[Entry] = []
+        chosen: list[SpoolEntry] = []
         length = 0
         for entry in choose(topic, self._newest[topic], self._settled.union(aside), BATCH_RECORDS):
             length += len(entry.record.value)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from predrain.collector.delivery.sink import Answer, Away, Later
+from predrain.collector.delivery.sink import Away, DeliveryResult, Later
 from predrain.data.log.port import Record, Topic
 from predrain.data.refusal import Refusal
 
@@ -85,7 +85,7 @@ class WebSink:
         self._tls = (tls or ssl.create_default_context()) if scheme == "https" else None
         self._token, self._deadline = token, deadline
 
-    def deliver(self, topic: Topic, records: Sequence[Record]) -> Answer:
+    def deliver(self, topic: Topic, records: Sequence[Record]) -> DeliveryResult:
         """Post `records` as they are; a batch that is refused whole is halved. Raises Away."""
         reply = self._post(_path(topic), b"[" + b",".join(record.value for record in records) + b"]")
         if reply.status in (200, 207):
@@ -93,11 +93,11 @@ class WebSink:
         if reply.status not in _TOO_LARGE:
             raise Away(self._told(reply), reply.retry_after)
         if len(records) == 1:
-            return Answer((f"{self._url} refused a record of {records[0].key}: {_detail(reply)}",))
+            return DeliveryResult((f"{self._url} refused a record of {records[0].key}: {_detail(reply)}",))
         half = len(records) // 2
         first, second = self.deliver(topic, records[:half]), self.deliver(topic, records[half:])
         moved = tuple(replace(one, place=one.place + half) for one in second.later)
-        return Answer(first.refused + second.refused, first.later + moved)
+        return DeliveryResult(first.refused + second.refused, first.later + moved)
 
     def close(self) -> None:
         """Nothing is held between deliveries."""
@@ -156,7 +156,7 @@ class WebSink:
             return http.client.HTTPConnection(self._host, self._port, timeout=self._deadline)
         return http.client.HTTPSConnection(self._host, self._port, timeout=self._deadline, context=self._tls)
 
-    def _answer(self, records: Sequence[Record], items: Sequence[_RefusedItem]) -> Answer:
+    def _answer(self, records: Sequence[Record], items: Sequence[_RefusedItem]) -> DeliveryResult:
         refused: list[str] = []
         later: list[Later] = []
         for item in items:
@@ -167,7 +167,7 @@ class WebSink:
                 later.append(Later(item.index, why, item.retry_after))
             else:
                 refused.append(why)
-        return Answer(tuple(refused), tuple(later))
+        return DeliveryResult(tuple(refused), tuple(later))
 
     def _read(self, raw: bytes) -> _Ingested:
         """Raises Away: who answers something else took nothing."""

@@ -5,6 +5,6 @@ but the disks' names.
 """
 
 from predrain.collector.disks.smartctl import Smartctl, SmartctlMisnamed, Spot
-from predrain.collector.disks.watch import DiskWatch, Limits, Scan
+from predrain.collector.disks.watch import DiskWatch, DiskWatchLimits, Scan
 
-__all__ = ["DiskWatch", "Limits", "Scan", "Smartctl", "SmartctlMisnamed", "Spot"]
+__all__ = ["DiskWatch", "DiskWatchLimits", "Scan", "Smartctl", "SmartctlMisnamed", "Spot"]

@@ -15,7 +15,7 @@ import msgspec
 
 from predrain.collector.disks.kernel import is_sata, slots
 from predrain.collector.disks.look import Failed, look
-from predrain.collector.disks.process import Ended, Job, Programs
+from predrain.collector.disks.process import Job, ProcessResult, Programs
 from predrain.collector.disks.smartctl import Smartctl, Spot
 from predrain.data.smart.json_text import NotJsonError, first_object
 from predrain.data.smart.values import JsonObject, member, members, text
@@ -30,7 +30,7 @@ _SLOTS_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class DiscoveredDisks:
     """What one search found."""
 
     spots: tuple[Spot, ...]
@@ -47,7 +47,7 @@ class _Child(msgspec.Struct):
     missing: str | None = None
 
 
-def search(smartctl: Smartctl, programs: Programs, seconds: float, root: Path) -> Listing:
+def search(smartctl: Smartctl, programs: Programs, seconds: float, root: Path) -> DiscoveredDisks:
     """List the disks of this host, each place once. Takes at most a few times `seconds`."""
     answers = dict(
         programs.run(
@@ -55,7 +55,7 @@ def search(smartctl: Smartctl, programs: Programs, seconds: float, root: Path) -
         )
     )
     if not any(ended.begun for ended in answers.values()):
-        return Listing((), (), (f"smartctl {answers[_OPENED].why}: {smartctl.cure}",), whole=False)
+        return DiscoveredDisks((), (), (f"smartctl {answers[_OPENED].why}: {smartctl.cure}",), whole=False)
     if answers[_OPENED].why is None:
         # Else pySMART would hang on the same disk: it runs the same command.
         answers.update(programs.run([Job(_PYSMART, _pysmart(smartctl))], seconds))
@@ -86,7 +86,7 @@ def search(smartctl: Smartctl, programs: Programs, seconds: float, root: Path) -
         trouble.append(
             f"{len(found)} disks are listed and {_MOST_DISKS} are read: no host has so many, look at smartctl"
         )
-    return Listing(
+    return DiscoveredDisks(
         tuple(sorted(found.values()))[:_MOST_DISKS], tuple(refused), tuple(trouble), whole and all_asked
     )
 
@@ -106,7 +106,7 @@ class _Silent(Exception):
     """A source told nothing; the text follows its name."""
 
 
-def _listed(ended: Ended) -> tuple[list[Spot], list[str]]:
+def _listed(ended: ProcessResult) -> tuple[list[Spot], list[str]]:
     found = _answer(ended)
     if "devices" not in found and member(found, "smartctl").get("exit_status") != 0:
         said = next(
@@ -121,7 +121,7 @@ def _listed(ended: Ended) -> tuple[list[Spot], list[str]]:
     return spots, refused
 
 
-def _answer(ended: Ended) -> JsonObject:
+def _answer(ended: ProcessResult) -> JsonObject:
     if ended.why is not None:
         raise _Silent(ended.why)
     try:
@@ -131,7 +131,7 @@ def _answer(ended: Ended) -> JsonObject:
         raise _Silent(f"told nothing ({words[:300]}): smartmontools 7 or later is needed, as root") from None
 
 
-def _pysmart_spots(ended: Ended) -> tuple[list[Spot], list[str]]:
+def _pysmart_spots(ended: ProcessResult) -> tuple[list[Spot], list[str]]:
     if ended.why is not None or ended.status != 0:
         why = ended.why or (ended.err.splitlines() or ["it failed"])[-1][:300]
         raise _Silent(f"could not be had ({why}): smartctl's own is used")

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from predrain.collector.disks.process import Ended
+from predrain.collector.disks.process import ProcessResult
 from predrain.collector.disks.smartctl import ASLEEP
 from predrain.data.smart import SmartDocument, Undecodable, decode
 from predrain.data.smart.exit_status import exit_bits
@@ -37,7 +37,7 @@ class Failed:
 Look = SmartDocument | Asleep | Failed
 
 
-def look(ended: Ended) -> Look:
+def look(ended: ProcessResult) -> Look:
     """What the run says. Exit bits 2-7 are the disk's signals; 0 and 1 say that nothing was read."""
     if ended.why is not None:
         return Failed(f"smartctl {ended.why}", _cause_of_end(ended))
@@ -63,14 +63,14 @@ def taken_at(document: SmartDocument, now: datetime, seconds: float) -> datetime
     return told
 
 
-def _cause_of_end(ended: Ended) -> UnreadableCause:
+def _cause_of_end(ended: ProcessResult) -> UnreadableCause:
     """The cause of a run that was not begun or did not end by itself."""
     if not ended.begun:
         return UnreadableCause.PERMISSION if ended.denied else UnreadableCause.TOOL_MISSING
     return UnreadableCause.TIMEOUT if ended.late else UnreadableCause.NOT_UNDERSTOOD
 
 
-def _explained(undecodable: Undecodable, ended: Ended) -> Failed:
+def _explained(undecodable: Undecodable, ended: ProcessResult) -> Failed:
     reason = str(undecodable)
     if not ended.out.strip() and ended.err:
         cause = UnreadableCause.PERMISSION if _SUDO in ended.err else UnreadableCause.TOOL_MISSING

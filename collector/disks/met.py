@@ -6,16 +6,16 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from predrain.collector.disks.look import Failed
-from predrain.collector.disks.names import Known
+from predrain.collector.disks.names import KnownDisk
 
 
 class Met:
     """Disks met so far. One disk may be seen on several places: two SAS paths, or `/dev/sda` and `megaraid,3`."""
 
-    def __init__(self, thought: Mapping[str, Known]) -> None:
+    def __init__(self, thought: Mapping[str, KnownDisk]) -> None:
         """thought: place to the disk that is thought to be there."""
         self.thought = dict(thought)
-        self._met: defaultdict[str, dict[str, Known]] = defaultdict(dict)
+        self._met: defaultdict[str, dict[str, KnownDisk]] = defaultdict(dict)
         self.silent: dict[str, Failed] = {}
         """Place to why nothing was read there."""
         self.asleep: list[str] = []
@@ -37,7 +37,7 @@ class Met:
         known = self.thought.get(place)
         return known is not None and self.where(known) is not None
 
-    def meet(self, place: str, known: Known) -> bool:
+    def meet(self, place: str, known: KnownDisk) -> bool:
         """A disk is at `place`; whether it was met for the first time."""
         before = self.where(known)
         if before is None:
@@ -55,7 +55,7 @@ class Met:
             )
         return before is None
 
-    def where(self, known: Known) -> str | None:
+    def where(self, known: KnownDisk) -> str | None:
         """Where a disk was met: its id must be equal, and its WWN, or else the kernel's name of it, where both are
         known."""
         return next(
@@ -63,13 +63,13 @@ class Met:
             None,
         )
 
-    def places(self, known: Known, place: str) -> tuple[str, ...]:
+    def places(self, known: KnownDisk, place: str) -> tuple[str, ...]:
         """Every place at which the disk is, or is thought to be."""
         others = (other for other, each in self.thought.items() if _same(each, known))
         return tuple(dict.fromkeys((place, *others)))
 
 
-def _same(one: Known, other: Known) -> bool:
+def _same(one: KnownDisk, other: KnownDisk) -> bool:
     if one.device != other.device:
         return False
     for mine, theirs in ((one.wwn, other.wwn), (one.kernel, other.kernel)):
@@ -78,5 +78,5 @@ def _same(one: Known, other: Known) -> bool:
     return True
 
 
-def _path(known: Known) -> tuple[str, str] | None:
+def _path(known: KnownDisk) -> tuple[str, str] | None:
     return None if known.kernel is None else (known.device, known.kernel)

@@ -18,7 +18,7 @@ _LARGEST_FILE = 4 * 2**20
 _FORMAT = 1
 
 
-class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class KnownDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The disk that was last read at a place."""
 
     device: DeviceId
@@ -31,12 +31,12 @@ class Ousted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A disk at whose place another one was read since."""
 
     place: str
-    known: Known
+    known: KnownDisk
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     format: int
-    places: dict[str, Known]
+    places: dict[str, KnownDisk]
     failing: dict[DeviceId, datetime]
     ousted: dict[DeviceId, Ousted] = {}
     speaking: set[DeviceId] = set()
@@ -48,7 +48,7 @@ class Names:
     def __init__(self, file: Path | None) -> None:
         """Read `file`; None keeps nothing beyond the process. What cannot be read is told in `trouble`."""
         self._file = file
-        self._places: dict[str, Known] = {}
+        self._places: dict[str, KnownDisk] = {}
         self._failing: dict[DeviceId, datetime] = {}
         self._ousted: dict[DeviceId, Ousted] = {}
         self._speaking: set[DeviceId] = set()
@@ -59,11 +59,11 @@ class Names:
             self._read(file)
 
     @property
-    def places(self) -> Mapping[str, Known]:
+    def places(self) -> Mapping[str, KnownDisk]:
         """Every place with the disk that was last read there."""
         return self._places
 
-    def at(self, place: str, kernel: str | None) -> Known | None:
+    def at(self, place: str, kernel: str | None) -> KnownDisk | None:
         """The disk at `place`, unless the kernel shows another there by now; then whichever it shows."""
         known = self._places.get(place)
         if known is None or (kernel and known.kernel and kernel != known.kernel):
@@ -78,7 +78,7 @@ class Names:
         """Disks that lost their place to another: met elsewhere, or missing."""
         return self._ousted
 
-    def learn(self, place: str, known: Known) -> Known | None:
+    def learn(self, place: str, known: KnownDisk) -> KnownDisk | None:
         """A disk told its name; returns the disk that had another name there and is the same by its WWN."""
         before = self._places.get(place)
         if before == known:

@@ -34,7 +34,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessResult:
     """How one run ended."""
 
     status: int | None
@@ -62,7 +62,7 @@ class Programs:
         self._parallel, self._ending = parallel, ending
         self._left: dict[str, subprocess.Popen[bytes]] = {}
 
-    def run(self, jobs: Iterable[Job], seconds: float) -> Iterator[tuple[str, Ended]]:
+    def run(self, jobs: Iterable[Job], seconds: float) -> Iterator[tuple[str, ProcessResult]]:
         """Run `jobs`, each for at most `seconds`, and tell of each (by its key) as it ends.
 
         `jobs` is asked for the next one only when there is room for it. A program that is killed at its deadline
@@ -75,14 +75,14 @@ class Programs:
         with selectors.DefaultSelector() as pipes:
             try:
                 while running or following is not None:
-                    ended: list[tuple[str, Ended]] = []
+                    ended: list[tuple[str, ProcessResult]] = []
                     while (
                         following
                         and len(running) < self._parallel
                         and begun + following.start_after <= time.monotonic()
                     ):
                         started = self._start(following, seconds, pipes)
-                        if isinstance(started, Ended):
+                        if isinstance(started, ProcessResult):
                             ended.append((following.key, started))
                         else:
                             running.append(started)
@@ -104,17 +104,17 @@ class Programs:
                     each.stop()
                     self._remember(each)
 
-    def _start(self, job: Job, seconds: float, pipes: selectors.BaseSelector) -> _Running | Ended:
+    def _start(self, job: Job, seconds: float, pipes: selectors.BaseSelector) -> _Running | ProcessResult:
         if (left := self._left.get(job.key)) is not None:
             if left.poll() is None:
-                return Ended(None, why="still hangs from an earlier look", late=True)
+                return ProcessResult(None, why="still hangs from an earlier look", late=True)
             del self._left[job.key]
         try:
             return _Running(job, time.monotonic() + seconds, pipes, self._ending)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             why, denied = f"could not be run ({job.argv[0]}: {reason})", isinstance(error, PermissionError)
-            return Ended(None, why=why, begun=False, denied=denied)
+            return ProcessResult(None, why=why, begun=False, denied=denied)
 
     def _remember(self, run: _Running) -> None:
         if run.process.returncode is None:
@@ -173,7 +173,7 @@ class _Running:
             self._pieces.append(piece)
         return True
 
-    def end(self, now: float, seconds: float) -> Ended | None:
+    def end(self, now: float, seconds: float) -> ProcessResult | None:
         """How it ended; None while it may go on. What is late is killed here."""
         # Not reaped yet: until then nobody else can have its group's number.
         if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
@@ -210,10 +210,10 @@ class _Running:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, self._ending)
 
-    def _ended(self, status: int | None) -> Ended:
+    def _ended(self, status: int | None) -> ProcessResult:
         for pipe in (self._out, self._err):
             with contextlib.suppress(KeyError):
                 self._pipes.unregister(pipe)
             pipe.close()
         words = self._words.decode("utf-8", "replace").strip()
-        return Ended(status, b"".join(self._pieces), words, self._why, late=self._late)
+        return ProcessResult(status, b"".join(self._pieces), words, self._why, late=self._late)

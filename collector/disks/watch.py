@@ -13,8 +13,8 @@ from predrain.collector.disks.discovery import search
 from predrain.collector.disks.kernel import block_names, kernel_id, translated_names
 from predrain.collector.disks.look import Asleep, Failed, look, taken_at
 from predrain.collector.disks.met import Met
-from predrain.collector.disks.names import Known, Names
-from predrain.collector.disks.process import Ended, Job, Programs
+from predrain.collector.disks.names import KnownDisk, Names
+from predrain.collector.disks.process import Job, ProcessResult, Programs
 from predrain.collector.disks.smartctl import Smartctl, Spot
 from predrain.data.clock import Clock
 from predrain.data.ids import DeviceId, HostName
@@ -29,7 +29,7 @@ FELL_SILENT = "it tells its name and nothing of its state, as if it lacked SMART
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DiskWatchLimits:
     """What one round may take."""
 
     parallel: int = 4
@@ -70,7 +70,7 @@ class DiskWatch:
         seats: Callable[[str], tuple[Seat, ...]],
         kernel_errors: Callable[[str], int | None],
         random: Random,
-        limits: Limits,
+        limits: DiskWatchLimits,
         state: Path | None = None,
         root: Path = Path("/"),
     ) -> None:
@@ -136,7 +136,7 @@ class DiskWatch:
                 if isinstance(document, SmartDocument) and document.device_id is not None:
                     who = document.smart.identity
                     device = translated.get(who.serial or "", document.device_id)
-                    met.thought[place] = Known(device, who.wwn, kernels[place])
+                    met.thought[place] = KnownDisk(device, who.wwn, kernels[place])
                     if (before := self._names.learn(place, met.thought[place])) is not None:
                         met.remarks.append(
                             f"{place}, which was {before.device}, calls itself {device} now and has the"
@@ -197,7 +197,7 @@ class DiskWatch:
             return Failed(FELL_SILENT, UnreadableCause.IO_ERROR, seen)
         return seen
 
-    def _looks(self, spots: Mapping[str, Spot], met: Met) -> Iterator[tuple[str, Ended]]:
+    def _looks(self, spots: Mapping[str, Spot], met: Met) -> Iterator[tuple[str, ProcessResult]]:
         """In random order; second paths last, and only where the first was silent."""
         places = sorted(spots)
         self._random.shuffle(places)
@@ -260,11 +260,11 @@ class DiskWatch:
                 seen = Unreadable(self._names.failed(device, now), why, UnreadableCause.DEVICE_GONE)
                 yield Reading(device, self._host, now, now, seen)
 
-    def _gone(self) -> dict[str, Known]:
+    def _gone(self) -> dict[str, KnownDisk]:
         here = self._spots or {}
         return {place: known for place, known in self._names.places.items() if place not in here}
 
-    def _unreadable(self, place: str, known: Known, met: Met, now: datetime, failed: Failed) -> Reading:
+    def _unreadable(self, place: str, known: KnownDisk, met: Met, now: datetime, failed: Failed) -> Reading:
         met.meet(place, known)
         seen = Unreadable(self._names.failed(known.device, now), failed.why, failed.cause)
         return self._reading(place, known, met, now, now, seen)
@@ -272,7 +272,7 @@ class DiskWatch:
     def _reading(
         self,
         place: str,
-        known: Known,
+        known: KnownDisk,
         met: Met,
         taken: datetime,
         received: datetime,

@@ -4,6 +4,6 @@ In: the OSDs' admin sockets and /proc/diskstats, every 10 to 15 seconds. Out: a 
 """
 
 from predrain.collector.latency.sockets import SocketsUnreadable, admin_sockets
-from predrain.collector.latency.watch import LatencyWatch, Limits
+from predrain.collector.latency.watch import LatencyWatch, LatencyWatchLimits
 
-__all__ = ["LatencyWatch", "Limits", "SocketsUnreadable", "admin_sockets"]
+__all__ = ["LatencyWatch", "LatencyWatchLimits", "SocketsUnreadable", "admin_sockets"]

@@ -19,7 +19,7 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SocketRequest:
     """Commands for one OSD, each a JSON object, answered in their order."""
 
     socket: Path
@@ -27,15 +27,15 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Silent:
+class SilentOsd:
     """The OSD did not answer all; `why` goes on from the name of its socket, and ends with the cure."""
 
     why: str
 
 
 def ask_all(
-    questions: Mapping[OsdId, Question], *, seconds: float, answer_bytes: int
-) -> dict[OsdId, tuple[bytes, ...] | Silent]:
+    questions: Mapping[OsdId, SocketRequest], *, seconds: float, answer_bytes: int
+) -> dict[OsdId, tuple[bytes, ...] | SilentOsd]:
     """What each OSD answered, command by command. Takes no longer than `seconds` for all of them together.
 
     answer_bytes: an answer that is longer is not read and comes back empty. Whatever goes wrong with one OSD is its
@@ -58,7 +58,7 @@ def ask_all(
 class _Talk:
     """One OSD: command after command, each on a connection of its own."""
 
-    def __init__(self, question: Question, ready: selectors.BaseSelector, most: int) -> None:
+    def __init__(self, question: SocketRequest, ready: selectors.BaseSelector, most: int) -> None:
         self._question, self._ready, self._most = question, ready, most
         self._told: list[bytes] = []
         self._wrong: str | None = None
@@ -115,11 +115,11 @@ class _Talk:
             self._line.close()
             self._line = None
 
-    def outcome(self, late: str) -> tuple[bytes, ...] | Silent:
+    def outcome(self, late: str) -> tuple[bytes, ...] | SilentOsd:
         """The answers. late: what is said when some are missing and nothing else went wrong."""
         if len(self._told) == len(self._question.commands):
             return tuple(self._told)
-        return Silent(self._wrong or late)
+        return SilentOsd(self._wrong or late)
 
     def _fail(self, why: str) -> None:
         self._wrong = why

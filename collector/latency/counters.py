@@ -43,7 +43,7 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class OsdCounters:
     """One OSD at one instant: counters since its start, and what it is at. None: it did not say."""
 
     reads: Histogram
@@ -66,7 +66,7 @@ class NotCounted(Exception):
     """The answers hold no latencies; the text goes on from the OSD's name."""
 
 
-def counted(answers: Sequence[bytes], slow: bytes) -> Counted:
+def counted(answers: Sequence[bytes], slow: bytes) -> OsdCounters:
     """answers: to COMMANDS, in that order. slow: the answer to SLOW or SLOW_LISTED. Raises NotCounted.
 
     Whatever else is missing or not understood stays unknown.
@@ -84,7 +84,7 @@ def counted(answers: Sequence[bytes], slow: bytes) -> Counted:
         if stored
         else None
     )
-    return Counted(
+    return OsdCounters(
         reads,
         writes,
         commits=Timed(pair.avgcount, pair.sum) if pair else None,

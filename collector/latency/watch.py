@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from predrain.collector.latency.asking import Question, Silent, ask_all
+from predrain.collector.latency.asking import SilentOsd, SocketRequest, ask_all
 from predrain.collector.latency.counters import (
     COMMANDS,
     SLOW,
@@ -17,7 +17,7 @@ from predrain.collector.latency.counters import (
     unknown_command,
 )
 from predrain.collector.latency.diskstats import disk_use
-from predrain.collector.latency.window import Sample, Window, growth
+from predrain.collector.latency.window import OsdCounterSample, Window, growth
 from predrain.data.clock import Clock
 from predrain.data.ids import HostName, OsdId
 from predrain.data.reading import LatencySummary
@@ -28,7 +28,7 @@ _EARLY = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LatencyWatchLimits:
     """What a watch may cost, and how long a window is."""
 
     seconds: float = 2.0
@@ -53,14 +53,14 @@ class LatencyWatch:
         host: HostName,
         *,
         diskstats: Path = Path("/proc/diskstats"),
-        limits: Limits = Limits(),
+        limits: LatencyWatchLimits = LatencyWatchLimits(),
     ) -> None:
         """sockets: admin sockets by OSD, looked up each sample; a Refusal of it is trouble, and no OSD is asked.
         disks: kernel names of the disks that an OSD keeps data on; the first that the kernel counts is followed.
         """
         self._sockets, self._disks, self._clock, self._host = sockets, disks, clock, host
         self._diskstats, self._limits = diskstats, limits
-        self._before: dict[OsdId, Sample] = {}
+        self._before: dict[OsdId, OsdCounterSample] = {}
         self._windows: dict[OsdId, Window] = {}
         self._began: datetime | None = None
         self._last: datetime | None = None
@@ -101,7 +101,7 @@ class LatencyWatch:
         self._finished += [summary for summary in done if summary is not None]
         self._windows.clear()
 
-    def _look(self, now: datetime) -> Iterator[tuple[OsdId, Sample]]:
+    def _look(self, now: datetime) -> Iterator[tuple[OsdId, OsdCounterSample]]:
         try:
             sockets = self._sockets()
         except Refusal as refusal:
@@ -109,12 +109,13 @@ class LatencyWatch:
             return
         processes = {osd: _process(socket) for osd, socket in sockets.items()}
         questions = {
-            osd: Question(socket, (*COMMANDS, self._slow.get(osd, SLOW))) for osd, socket in sockets.items()
+            osd: SocketRequest(socket, (*COMMANDS, self._slow.get(osd, SLOW)))
+            for osd, socket in sockets.items()
         }
         used = disk_use(self._diskstats)
         answers = ask_all(questions, seconds=self._limits.seconds, answer_bytes=self._limits.answer_bytes)
         for osd, answer in answers.items():
-            if isinstance(answer, Silent):
+            if isinstance(answer, SilentOsd):
                 self._trouble[f"osd.{osd}"] = f"the admin socket of osd.{osd}, {sockets[osd]}, {answer.why}"
                 continue
             *told, slow = answer
@@ -126,7 +127,7 @@ class LatencyWatch:
                 self._trouble[f"osd.{osd}"] = f"osd.{osd} {error}"
                 continue
             disk = next((name for name in self._disks(osd) if name in used), None)
-            yield osd, Sample(now, processes[osd], seen, disk, used.get(disk) if disk else None)
+            yield osd, OsdCounterSample(now, processes[osd], seen, disk, used.get(disk) if disk else None)
 
 
 def _process(socket: Path) -> tuple[int, int]:

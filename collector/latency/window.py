@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from predrain.collector.latency.counters import Counted
+from predrain.collector.latency.counters import OsdCounters
 from predrain.collector.latency.diskstats import DiskUse
 from predrain.collector.latency.histogram import Histogram, quantile_of_means
 from predrain.data.ids import HostName, OsdId
@@ -14,13 +14,13 @@ from predrain.data.reading import LatencySummary
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class OsdCounterSample:
     """One OSD at one instant."""
 
     at: datetime
     process: tuple[int, int]
     """What tells the OSD's process from one before: its socket's inode and when that was made."""
-    counted: Counted
+    counted: OsdCounters
     disk: str | None = None
     used: DiskUse | None = None
     """Its data disk, by kernel name, since that appeared; None: unknown."""
@@ -40,7 +40,7 @@ class Growth:
     used: DiskUse | None
 
 
-def growth(before: Sample, after: Sample) -> Growth | None:
+def growth(before: OsdCounterSample, after: OsdCounterSample) -> Growth | None:
     """None when nothing can be said: the OSD was started anew in between, or its counters were reset."""
     if before.process != after.process:
         return None
@@ -56,7 +56,7 @@ def growth(before: Sample, after: Sample) -> Growth | None:
     )  # fmt: skip
 
 
-def _commits(before: Counted, after: Counted) -> tuple[float, int]:
+def _commits(before: OsdCounters, after: OsdCounters) -> tuple[float, int]:
     if before.commits is None or after.commits is None:
         return 0.0, 0
     count = after.commits.count - before.commits.count
@@ -74,10 +74,10 @@ class Window:
         self._writes: Histogram | None = None
         self._commits: list[tuple[float, int]] = []
         self._used, self._used_seconds = DiskUse(0, 0, 0), 0.0
-        self._states: list[Counted] = []
+        self._states: list[OsdCounters] = []
         self._recovered: list[bool | None] = []
 
-    def add(self, part: Growth, state: Counted) -> None:
+    def add(self, part: Growth, state: OsdCounters) -> None:
         """state: the OSD at the end of `part`."""
         self._begin, self._end = self._begin or part.begin, part.end
         self._reads = (self._reads and self._reads.plus(part.reads)) or part.reads

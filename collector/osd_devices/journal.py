@@ -16,7 +16,7 @@ MOST_LINES = 2_000
 _FIELDS = "MESSAGE,SYSLOG_FACILITY,_SOURCE_MONOTONIC_TIMESTAMP"
 
 
-class Unreadable(Exception):
+class JournalUnreadable(Exception):
     """The journal could not be read; its text says why in a few words."""
 
 
@@ -32,7 +32,7 @@ class _Entry(msgspec.Struct):
 _ENTRY = msgspec.json.Decoder(_Entry)
 
 
-class Journal:
+class KernelJournal:
     """The journal from the time of the first successful read on. `command`: journalctl, with options that find it."""
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -48,7 +48,7 @@ class Journal:
         if not self._cursor:
             entries = self._entries("-n", "1")
             if not entries:  # there is a kernel, so there are lines: they are kept from us
-                raise Unreadable("journalctl shows no line of the kernel")
+                raise JournalUnreadable("journalctl shows no line of the kernel")
             self._cursor = entries[-1].cursor
             return []
         entries = self._entries("-n", str(MOST_LINES), f"--after-cursor={self._cursor}")
@@ -77,7 +77,7 @@ class Journal:
         job = Job("journal", (*self._command, *options))
         [(_, ended)] = self._programs.run([job], SECONDS)
         if ended.why is not None or ended.status:
-            raise Unreadable(f"journalctl {ended.why or f'ended with {ended.status}'}")
+            raise JournalUnreadable(f"journalctl {ended.why or f'ended with {ended.status}'}")
         return ended.out
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from predrain.collector.osd_devices.blocks import blocks
-from predrain.collector.osd_devices.journal import Journal, Unreadable
+from predrain.collector.osd_devices.journal import JournalUnreadable, KernelJournal
 from predrain.collector.osd_devices.kmsg import Kmsg, Line
 from predrain.collector.osd_devices.loglines import logged
-from predrain.collector.osd_devices.tally import Tally
+from predrain.collector.osd_devices.tally import ErrorTally
 
 MOST_DISKS = 4_096
 """Names that are counted; more than a kernel can have disks on one host."""
@@ -25,20 +25,20 @@ class KernelErrors:
     def __init__(self, root: Path = Path("/"), *, journalctl: Sequence[str] = ("journalctl",)) -> None:
         self._root = root
         self._turn = threading.Lock()
-        self._tallies: dict[str, Tally] = {}
+        self._tallies: dict[str, ErrorTally] = {}
         self._answered: dict[str, int] = {}
         """Errors of a disk when it was asked for last."""
         self._fresh: set[str] = set()
         """Disks asked for since the journal was read last."""
         self._why: str | None = None
         self._closed = ""
-        self._source: Kmsg | Journal
+        self._source: Kmsg | KernelJournal
         try:
             self._source = Kmsg(root / "dev/kmsg")
         except OSError as error:
             self._closed = f"/dev/kmsg: {error.strerror}"
             elsewhere = () if root == Path("/") else (f"--root={root}",)
-            self._source = Journal((*journalctl, *elsewhere))
+            self._source = KernelJournal((*journalctl, *elsewhere))
             self._look()
 
     @property
@@ -89,7 +89,7 @@ class KernelErrors:
         self._fresh.clear()
         try:
             lines = self._source.read()
-        except Unreadable as error:
+        except JournalUnreadable as error:
             self._why = f"{self._closed}; {error}"
             return
         except OSError as error:
@@ -106,4 +106,4 @@ class KernelErrors:
         for at, line in found:
             for disk in line.disks(here):
                 if disk in self._tallies or len(self._tallies) < MOST_DISKS:
-                    self._tallies.setdefault(disk, Tally()).hear(line.kind, at)
+                    self._tallies.setdefault(disk, ErrorTally()).hear(line.kind, at)

@@ -14,7 +14,7 @@ from enum import Enum
 from predrain.collector.osd_devices.blocks import Blocks, namespace, namespaces
 
 
-class Kind(Enum):
+class LogLineKind(Enum):
     """What a line stands for. REQUEST comes once for each request that was given up, unless the kernel limits the rate.
     Of SENSE to TASK_ABORT each comes at most once for a request, ahead of that line or in its stead. AROUND comes any
     number of times."""
@@ -33,7 +33,7 @@ class Kind(Enum):
 class Logged:
     """One line about a disk."""
 
-    kind: Kind
+    kind: LogLineKind
     disks: Callable[[Blocks], tuple[str, ...]]
     """Kernel names of the whole disks that it is about, on a host with these block devices."""
 
@@ -45,18 +45,18 @@ _REQUEST = re.compile(
     r"dev (?P<disk>[^\s,]+), sector \d+(?: op 0x[0-9a-f]+:\((?P<op>\w+)\))?"
 )
 _NO_TRANSFER = {"DISCARD", "SECURE_ERASE", "WRITE_SAME", "WRITE_ZEROES"}
-_DISKS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+_DISKS: tuple[tuple[LogLineKind, re.Pattern[str]], ...] = (
     (
-        Kind.SENSE,
+        LogLineKind.SENSE,
         re.compile(_SCSI + r"Sense Key : (?:Medium Error|Hardware Error|Aborted Command|0x[34b]\b)"),
     ),
-    (Kind.RESULT, re.compile(_SCSI + r"(?:FAILED )?Result: hostbyte=(?!DID_OK\b)DID_\w+")),
-    (Kind.TASK_ABORT, re.compile(_SCSI + r"attempting task abort!")),
+    (LogLineKind.RESULT, re.compile(_SCSI + r"(?:FAILED )?Result: hostbyte=(?!DID_OK\b)DID_\w+")),
+    (LogLineKind.TASK_ABORT, re.compile(_SCSI + r"attempting task abort!")),
     (
-        Kind.COMMAND,
+        LogLineKind.COMMAND,
         re.compile(r"(?P<disk>nvme\d+(?:c\d+)?n\d+): [^@]+\(0x[0-9a-f]+\) @ LBA \d+, \d+ blocks, .+\(sct 0x"),
     ),
-    (Kind.AROUND, re.compile(r"Buffer I/O error on dev(?:ice)? (?P<disk>[^\s,]+), ")),
+    (LogLineKind.AROUND, re.compile(r"Buffer I/O error on dev(?:ice)? (?P<disk>[^\s,]+), ")),
 )
 _TIMEOUT = re.compile(
     r"nvme (?P<controller>nvme\d+): I/O .*QID \d+ timeout, (?P<then>aborting|reset|disable)"
@@ -74,19 +74,20 @@ def logged(message: str) -> Logged | None:
     if match := _REQUEST.match(message):
         if match["what"] == "critical target" and match["op"] in _NO_TRANSFER:
             return None
-        return Logged(Kind.REQUEST, _named(match["disk"]))
+        return Logged(LogLineKind.REQUEST, _named(match["disk"]))
     for kind, pattern in _DISKS:
         if match := pattern.match(message):
             parts = match.groupdict()
             return Logged(kind, _named(parts["disk"]) if parts["disk"] else _addressed(parts["at"] or ""))
     if match := _TIMEOUT.match(message):
         return Logged(
-            Kind.ABORTED if match["then"] == "aborting" else Kind.RESET, _behind(match["controller"])
+            LogLineKind.ABORTED if match["then"] == "aborting" else LogLineKind.RESET,
+            _behind(match["controller"]),
         )
     if match := _DOWN.match(message):
-        return Logged(Kind.AROUND, _behind(match["controller"]))
+        return Logged(LogLineKind.AROUND, _behind(match["controller"]))
     if match := _ATA.match(message):
-        return Logged(Kind.AROUND, _on_port(int(match["port"]), match["device"]))
+        return Logged(LogLineKind.AROUND, _on_port(int(match["port"]), match["device"]))
     return None
 
 

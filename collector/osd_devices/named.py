@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from predrain.collector.latency.asking import Question, Silent, ask_all
+from predrain.collector.latency.asking import SilentOsd, SocketRequest, ask_all
 from predrain.data.ids import OsdId
 
 LIST = b'{"prefix":"list_devices","format":"json"}'
@@ -29,10 +29,10 @@ _DEVICES = msgspec.json.Decoder(list[_Device])
 
 def named_disks(sockets: Mapping[OsdId, Path]) -> dict[OsdId, tuple[str, ...]]:
     """Devices by OSD (`/dev/sda`). OSDs that do not answer, or say something else, are left out."""
-    questions = {osd: Question(socket, (LIST,)) for osd, socket in sockets.items()}
+    questions = {osd: SocketRequest(socket, (LIST,)) for osd, socket in sockets.items()}
     found: dict[OsdId, tuple[str, ...]] = {}
     for osd, answer in ask_all(questions, seconds=SECONDS, answer_bytes=MOST_BYTES).items():
-        if isinstance(answer, Silent):
+        if isinstance(answer, SilentOsd):
             continue
         try:
             found[osd] = tuple(one.device for one in _DEVICES.decode(answer[0]))

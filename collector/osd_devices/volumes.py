@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from predrain.collector.disks.process import Ended, Job, Programs
+from predrain.collector.disks.process import Job, ProcessResult, Programs
 
 LVS = "/usr/sbin/lvs"
 ASKED = ("--readonly", "--reportformat", "json", "-o", "lv_path,lv_tags,devices")
@@ -42,7 +42,7 @@ class VolumeTags:
         return self._told
 
 
-def _missing(ended: Ended) -> str:
+def _missing(ended: ProcessResult) -> str:
     why = ended.why or (ended.err.splitlines() or [f"exit status {ended.status}"])[-1][:300]
     return (
         f"LVM does not tell which OSDs' volumes are here (lvs: {why}), and the OSDs' folders do not tell of all; "

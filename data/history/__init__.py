@@ -7,8 +7,8 @@ power-on hours, then of the files). `failure` is read by `data.lifespan` for tra
 by nobody.
 """
 
-from predrain.data.history.files import HistoryFiles, Part
-from predrain.data.history.rows import EPOCH, FIRST_DAY, History, Told
+from predrain.data.history.files import HistoryFiles, SerialRange
+from predrain.data.history.rows import EPOCH, FIRST_DAY, History, HistoryDefects
 from predrain.data.history.tables import UnreadableHistory, columns_of, day_sql, is_history, table_of
 from predrain.data.history.values import LIMITS, believable, believable_one
 
@@ -17,9 +17,9 @@ __all__ = [
     "FIRST_DAY",
     "LIMITS",
     "History",
+    "HistoryDefects",
     "HistoryFiles",
-    "Part",
-    "Told",
+    "SerialRange",
     "UnreadableHistory",
     "believable",
     "believable_one",

@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from predrain.data.history.rows import EPOCH, FIRST_DAY, History, Keep, Told, history_of
+from predrain.data.history.rows import EPOCH, FIRST_DAY, History, HistoryDefects, Keep, history_of
 from predrain.data.history.tables import (
     CANONICAL,
     Table,
@@ -42,7 +42,7 @@ COPYING: Final = "1GB"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SerialRange:
     """The drives with serial numbers in [low, high); None: no bound."""
 
     low: str | None = None
@@ -55,7 +55,7 @@ class Part:
         return f"({low} AND {high})" if self.low is not None else f"(serial IS NULL OR {high})"
 
 
-WHOLE: Final = Part()
+WHOLE: Final = SerialRange()
 
 
 class HistoryFiles:
@@ -73,7 +73,7 @@ class HistoryFiles:
         self._tables: list[Table] = []
         self.others: list[Path] = []
         self.refused: list[str] = []
-        self._copies: dict[Part, str] = {}
+        self._copies: dict[SerialRange, str] = {}
         self._broken = 0
         for path in paths:
             try:
@@ -114,7 +114,7 @@ class HistoryFiles:
         since: date | None = None,
         until: date | None = None,
         today: date | None = None,
-        part: Part = WHOLE,
+        part: SerialRange = WHOLE,
         keep: Keep | None = None,
     ) -> History:
         """Read rows dated in [since, until]. Raises UnreadableHistory where a file breaks off.
@@ -143,7 +143,7 @@ class HistoryFiles:
             table, today=None if today is None else (today - EPOCH).days, keep=keep, broken=broken
         )
 
-    def survey(self, *, until: date | None = None, today: date | None = None) -> Told:
+    def survey(self, *, until: date | None = None, today: date | None = None) -> HistoryDefects:
         """What is wrong with rows dated up to `until`: those that `read` leaves out, and values that are no numbers."""
         high = date.max if until is None else until
         future = date.max if today is None else today
@@ -158,7 +158,9 @@ class HistoryFiles:
             counted = self._asked(lambda: cursor.execute(query).fetchall())[0]
             broken = self._rejected(cursor)
         rows, nameless, undated, ahead, wordy = (int(count or 0) for count in counted)
-        return Told(rows=rows, nameless=nameless, undated=undated, future=ahead, wordy=wordy, broken=broken)
+        return HistoryDefects(
+            rows=rows, nameless=nameless, undated=undated, future=ahead, wordy=wordy, broken=broken
+        )
 
     def model_of(self, serials: Iterable[str], *, until: date | None = None) -> list[str]:
         """The last model name each serial number was reported with; "" where it has no row."""
@@ -183,7 +185,7 @@ class HistoryFiles:
                 for model, serials in self._asked(lambda: cursor.execute(query).fetchall())
             }
 
-    def parts(self, rows_a_part: int = ROWS_A_PART, *, in_place: bool = False) -> list[Part]:
+    def parts(self, rows_a_part: int = ROWS_A_PART, *, in_place: bool = False) -> list[SerialRange]:
         """Parts of the drives in order, each of at most `rows_a_part` rows or one drive.
 
         in_place: never copy, since the parts will be read where the scratch folder is not.
@@ -202,13 +204,13 @@ class HistoryFiles:
                         filled = 0
                     filled += rows
         bounds: list[str | None] = [None, *lows[1:], None]
-        parts = [Part(low, high) for low, high in pairwise(bounds)]
+        parts = [SerialRange(low, high) for low, high in pairwise(bounds)]
         dear = len(parts) > SCANS or not all(is_parquet(path) for path in self.paths)
         if len(parts) > 1 and dear and not in_place:
             self._copy(parts)
         return parts
 
-    def _copy(self, parts: Sequence[Part]) -> None:
+    def _copy(self, parts: Sequence[SerialRange]) -> None:
         folder = tempfile.mkdtemp(prefix="predrain-rows-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         copying = (
@@ -251,7 +253,7 @@ class HistoryFiles:
             raise unreadable(named[0] if named else self.paths[0].parent, error) from None
 
 
-def _numbered(parts: Sequence[Part], first: int = 0) -> str:
+def _numbered(parts: Sequence[SerialRange], first: int = 0) -> str:
     """SQL for the number of a row's part, by halving; rows without a serial number go to the first."""
     if len(parts) == 1:
         return str(first)

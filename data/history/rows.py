@@ -21,7 +21,7 @@ FIRST_DAY: Final = (date(2000, 1, 1) - EPOCH).days
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HistoryDefects:
     """What was found wrong while reading: in rows (first line), in drives (`renamed`), in values (last line)."""
 
     rows: int = 0
@@ -35,8 +35,8 @@ class Told:
     absurd: int = 0
     wordy: int = 0
 
-    def __add__(self, other: Told) -> Told:
-        return Told(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+    def __add__(self, other: HistoryDefects) -> HistoryDefects:
+        return HistoryDefects(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
     @property
     def refused(self) -> int:
@@ -74,7 +74,7 @@ class History:
     model_names: tuple[str, ...]
     raw: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
     """SMART id -> (rows,) decoded counts."""
-    told: Told = field(default_factory=Told)
+    told: HistoryDefects = field(default_factory=HistoryDefects)
 
     @property
     def drives(self) -> int:
@@ -132,7 +132,7 @@ def history_of(table: pa.Table, *, today: int | None, keep: Keep | None, broken:
         model=model,
         model_names=model_names,
         raw=raw,
-        told=Told(
+        told=HistoryDefects(
             rows=len(rows),
             duplicates=duplicates,
             undated=int(undated.sum()),

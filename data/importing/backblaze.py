@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from predrain.data.history import UnreadableHistory, is_history, table_of
 from predrain.data.history.tables import is_parquet, types_of
 from predrain.data.ids import HostName
-from predrain.data.importing.port import Item, Part, Unusable, version_of
-from predrain.data.importing.rows import SMART_COLUMN, NoReading, Shape
+from predrain.data.importing.port import ImportPart, Item, UnusableItem, version_of
+from predrain.data.importing.rows import SMART_COLUMN, NoReading, TableColumns
 from predrain.data.outcome import Fate, Outcome
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ ROWS_AT_ONCE = 2_000
 _MEMORY = "256MB"
 
 
-def parts(paths: Sequence[Path], host: HostName) -> Iterator[Part]:
+def parts(paths: Sequence[Path], host: HostName) -> Iterator[ImportPart]:
     """One part a file."""
     for path in paths:
-        yield Part(str(path.resolve()), version_of(path, host), _Table(path, host).items)
+        yield ImportPart(str(path.resolve()), version_of(path, host), _Table(path, host).items)
 
 
 # Backblaze wrote 2018/1/1 on one day of 2018.
@@ -72,7 +72,7 @@ class _Table:
         self, connection: duckdb.DuckDBPyConnection, columns: Collection[str], skip: int
     ) -> Iterator[Item]:
         wanted = _WHO | {name: f'TRY_CAST("{name}" AS BIGINT)' for name in _numbers(columns)}
-        shape = Shape({name: place for place, name in enumerate(wanted)}, self._host)
+        shape = TableColumns({name: place for place, name in enumerate(wanted)}, self._host)
         query = f"SELECT {', '.join(wanted.values())} FROM {table_of(self._path)} OFFSET {skip}"
         cursor, line = connection.execute(query), skip
         while rows := cursor.fetchmany(ROWS_AT_ONCE):
@@ -81,7 +81,7 @@ class _Table:
                 try:
                     yield shape.reading(row)
                 except NoReading as reason:
-                    yield Unusable(f"{self._path} row {line}", str(reason))
+                    yield UnusableItem(f"{self._path} row {line}", str(reason))
 
     def _count(self, connection: duckdb.DuckDBPyConnection, columns: Collection[str]) -> int:
         """Rows that `_rows` gives: a line is set aside only by a look at the columns that are broken in it."""
@@ -93,7 +93,7 @@ class _Table:
         """Drives that failed, each on its day."""
         if "failure" not in columns:
             return
-        shape = Shape({name: place for place, name in enumerate(_WHO)}, self._host)
+        shape = TableColumns({name: place for place, name in enumerate(_WHO)}, self._host)
         query = f"SELECT {', '.join(_WHO.values())} FROM {table_of(self._path)} WHERE TRY_CAST(failure AS INTEGER) = 1"
         cursor = connection.execute(query)
         while rows := cursor.fetchmany(ROWS_AT_ONCE):
@@ -110,7 +110,7 @@ class _Table:
             return
         query = "SELECT DISTINCT line FROM reject_errors ORDER BY line"
         for (line,) in connection.execute(query).fetchall():
-            yield Unusable(
+            yield UnusableItem(
                 f"{self._path} line {line}",
                 "the line cannot be taken apart as CSV: see its quotes and encoding",
             )

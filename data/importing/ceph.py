@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from predrain.data.ids import DeviceId, HostName
-from predrain.data.importing.port import Item, NoScrape, Part, Unusable, version_of
-from predrain.data.importing.rows import NoReading, Shape
+from predrain.data.importing.port import ImportPart, Item, NoScrape, UnusableItem, version_of
+from predrain.data.importing.rows import NoReading, TableColumns
 from predrain.data.reading import Reading
 from predrain.data.smart import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
 
@@ -53,23 +53,23 @@ class _Telemetry(msgspec.Struct):
     capacity_bytes: int | None = None
 
 
-def parts(paths: Sequence[Path], host: HostName, device: DeviceId | None) -> Iterator[Part]:
+def parts(paths: Sequence[Path], host: HostName, device: DeviceId | None) -> Iterator[ImportPart]:
     """One part a file. device: whose the scrapes are that do not say it themselves."""
     for path in paths:
 
         def items(skip: int, path: Path = path) -> Generator[Item]:
             yield from islice(_of_file(path, host, device), skip, None)
 
-        yield Part(str(path.resolve()), version_of(path, host, device), items)
+        yield ImportPart(str(path.resolve()), version_of(path, host, device), items)
 
 
-def part_of(device: DeviceId, host: HostName, ask: Callable[[], bytes]) -> Part:
+def part_of(device: DeviceId, host: HostName, ask: Callable[[], bytes]) -> ImportPart:
     """A device of a cluster that answers: `ask` sends `device get-health-metrics`."""
 
     def items(skip: int) -> Generator[Item]:
         yield from islice(_of_answer(device, ask(), host, device), skip, None)
 
-    return Part(device, None, items)
+    return ImportPart(device, None, items)
 
 
 def _of_file(path: Path, host: HostName, device: DeviceId | None) -> Iterator[Item]:
@@ -77,12 +77,12 @@ def _of_file(path: Path, host: HostName, device: DeviceId | None) -> Iterator[It
         with path.open("rb") as opened:
             content = opened.read(LARGEST_FILE + 1)
     except OSError as error:
-        yield Unusable(
+        yield UnusableItem(
             str(path), f"the file cannot be read ({error.strerror or error}): check its permissions"
         )
         return
     if len(content) > LARGEST_FILE:
-        yield Unusable(
+        yield UnusableItem(
             str(path), f"the file is larger than {LARGEST_FILE // 2**20} MiB: keep one device a file"
         )
         return
@@ -93,7 +93,7 @@ def _of_answer(name: str, content: bytes, host: HostName, device: DeviceId | Non
     try:
         found = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        yield Unusable(name, f"this is not what `ceph device get-health-metrics` prints ({error})")
+        yield UnusableItem(name, f"this is not what `ceph device get-health-metrics` prints ({error})")
         return
     if "smart_data" in found:
         yield from _prediction(name, content, host, device)
@@ -113,7 +113,7 @@ def _under_device(where: str, key: str, content: bytes, host: HostName) -> Itera
     try:
         inner = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
     except msgspec.MsgspecError:
-        yield Unusable(where, "neither a scrape under its stamp nor a device's scrapes")
+        yield UnusableItem(where, "neither a scrape under its stamp nor a device's scrapes")
         return
     stamped = {stamp: at for stamp in inner if (at := _stamp(stamp)) is not None}
     if not stamped and inner:
@@ -129,16 +129,16 @@ def _scrape(where: str, at: datetime | None, content: bytes, host: HostName, dev
     try:
         found = decode(content)
     except Undecodable as refusal:
-        return NoScrape(where, str(refusal)) if refusal.read_failed else Unusable(where, str(refusal))
+        return NoScrape(where, str(refusal)) if refusal.read_failed else UnusableItem(where, str(refusal))
     if found.untold is not None:
         return NoScrape(where, found.untold)
     who, taken_at = _owner(found, device), at or found.taken_at
     if who is None:
-        return Unusable(
+        return UnusableItem(
             where, "the scrape names no serial number, or a masked one: say whose it is with --device"
         )
     if taken_at is None:
-        return Unusable(where, "the scrape has no time")
+        return UnusableItem(where, "the scrape has no time")
     return Reading(who, host, taken_at, taken_at, found.smart)
 
 
@@ -165,10 +165,10 @@ def _prediction(name: str, content: bytes, host: HostName, device: DeviceId | No
     try:
         found = msgspec.json.decode(content, type=_Telemetry)
     except msgspec.MsgspecError as error:
-        yield Unusable(name, f"this is not what telemetry sends for a prediction ({error})")
+        yield UnusableItem(name, f"this is not what telemetry sends for a prediction ({error})")
         return
     if device is None:
-        yield Unusable(name, "telemetry leaves the serial number out: say whose it is with --device")
+        yield UnusableItem(name, "telemetry leaves the serial number out: say whose it is with --device")
         return
     for stamp, scrape in found.smart_data.items():
         at = _stamp(stamp)
@@ -177,10 +177,10 @@ def _prediction(name: str, content: bytes, host: HostName, device: DeviceId | No
         for number, old in scrape.attr.items():
             row |= {f"smart_{number}_raw": old.val_raw, f"smart_{number}_normalized": old.val_norm}
         try:
-            shape = Shape({column: place for place, column in enumerate(row)}, host)
+            shape = TableColumns({column: place for place, column in enumerate(row)}, host)
             yield shape.reading(tuple(row.values()))
         except NoReading as reason:
-            yield Unusable(f"{name} {stamp}", str(reason))
+            yield UnusableItem(f"{name} {stamp}", str(reason))
 
 
 def _stamp(key: str) -> datetime | None:

@@ -18,7 +18,7 @@ class NothingToImport(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
-class Unusable:
+class UnusableItem:
     """Something that is no reading: where it stands and why, one sentence without the place."""
 
     where: str
@@ -37,11 +37,11 @@ class NoScrape:
     why: str
 
 
-Item = Reading | Outcome | Unusable | NoScrape
+Item = Reading | Outcome | UnusableItem | NoScrape
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ImportPart:
     """A stretch of an import: a file, a device of a cluster, a query."""
 
     name: str

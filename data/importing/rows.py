@@ -38,7 +38,7 @@ class NoReading(Exception):
     """The row is no reading; the text is the reason and the cure."""
 
 
-class Shape:
+class TableColumns:
     """Which column of a table means what; made once, used for every row."""
 
     def __init__(self, columns: Mapping[str, int], host: HostName, zone: tzinfo | None = None) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from predrain.data.ids import HostName
-from predrain.data.importing.port import NO_ZONE, Item, Part, Unusable, utc, version_of
+from predrain.data.importing.port import NO_ZONE, ImportPart, Item, UnusableItem, utc, version_of
 from predrain.data.reading import Reading
 from predrain.data.smart import LARGEST_DOCUMENT, Undecodable, decode
 from predrain.data.smart.json_text import documents, is_list
@@ -22,10 +22,10 @@ LARGEST_FILE = 16 * LARGEST_DOCUMENT
 """Bytes of a file that is not one output a line; such a file is read whole."""
 
 
-def parts(paths: Sequence[Path], host: HostName, zone: tzinfo | None) -> Iterator[Part]:
+def parts(paths: Sequence[Path], host: HostName, zone: tzinfo | None) -> Iterator[ImportPart]:
     """One part a file."""
     for path in paths:
-        yield Part(str(path.resolve()), version_of(path, host, zone), _File(path, host, zone).items)
+        yield ImportPart(str(path.resolve()), version_of(path, host, zone), _File(path, host, zone).items)
 
 
 class _File:
@@ -37,27 +37,27 @@ class _File:
         numbered = enumerate(_outputs(self._path), start=1)
         for number, output in islice(numbered, skip, None):
             where = str(self._path) if number == 1 else f"{self._path} output {number}"
-            yield output if isinstance(output, Unusable) else self._item(where, output)
+            yield output if isinstance(output, UnusableItem) else self._item(where, output)
 
     def _item(self, where: str, output: bytes) -> Item:
         try:
             found = decode(output)
         except Undecodable as refusal:
-            return Unusable(where, str(refusal))
+            return UnusableItem(where, str(refusal))
         if found.untold is not None:
-            return Unusable(where, found.untold)
+            return UnusableItem(where, found.untold)
         taken_at = found.taken_at or (utc(found.local_time, self._zone) if found.local_time else None)
         if found.device_id is None:
-            return Unusable(
+            return UnusableItem(
                 where, "the output names no serial number, or a masked one: keep what smartctl -x prints"
             )
         if taken_at is None:
             missing = "the output has no time: keep what smartctl -x prints"
-            return Unusable(where, NO_ZONE if found.local_time else missing)
+            return UnusableItem(where, NO_ZONE if found.local_time else missing)
         return Reading(found.device_id, self._host, taken_at, taken_at, found.smart)
 
 
-def _outputs(path: Path) -> Iterator[bytes | Unusable]:
+def _outputs(path: Path) -> Iterator[bytes | UnusableItem]:
     """The outputs in a file: a JSON object a line, a JSON list, JSON documents or texts one after the other."""
     try:
         with path.open("rb") as opened:
@@ -67,12 +67,12 @@ def _outputs(path: Path) -> Iterator[bytes | Unusable]:
                 return
             whole = first + opened.read(LARGEST_FILE + 1)
     except OSError as error:
-        yield Unusable(
+        yield UnusableItem(
             str(path), f"the file cannot be read ({error.strerror or error}): check its permissions"
         )
         return
     if len(whole) > LARGEST_FILE:
-        yield Unusable(
+        yield UnusableItem(
             str(path), f"the file is larger than {LARGEST_FILE // 2**20} MiB: keep one output a file"
         )
     elif is_list(whole):
@@ -83,18 +83,18 @@ def _outputs(path: Path) -> Iterator[bytes | Unusable]:
         yield from documents(whole)
 
 
-def _lines(path: Path, first: bytes, rest: Iterable[bytes]) -> Iterator[bytes | Unusable]:
+def _lines(path: Path, first: bytes, rest: Iterable[bytes]) -> Iterator[bytes | UnusableItem]:
     yield first
     for number, line in enumerate(rest, start=2):
         if len(line) > LARGEST_DOCUMENT:
-            yield Unusable(f"{path} line {number}", "the line has no end: keep one output a line")
+            yield UnusableItem(f"{path} line {number}", "the line has no end: keep one output a line")
             return
         if line.strip():
             yield line
 
 
-def _members(path: Path, whole: bytes) -> Iterator[bytes | Unusable]:
+def _members(path: Path, whole: bytes) -> Iterator[bytes | UnusableItem]:
     try:
         yield from (bytes(member) for member in msgspec.json.decode(whole, type=list[msgspec.Raw]))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        yield Unusable(str(path), f"the list is broken ({error}): keep it again")
+        yield UnusableItem(str(path), f"the list is broken ({error}): keep it again")

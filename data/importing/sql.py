@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from predrain.data.ids import HostName
-from predrain.data.importing.port import Item, Part, Unusable
-from predrain.data.importing.rows import COLUMNS, SMART_COLUMN, NoReading, Shape
+from predrain.data.importing.port import ImportPart, Item, UnusableItem
+from predrain.data.importing.rows import COLUMNS, SMART_COLUMN, NoReading, TableColumns
 from predrain.data.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def mapping(said: str) -> dict[str, str]:
     return found
 
 
-def part(url: str, query: str, columns: Mapping[str, str], host: HostName, zone: tzinfo | None) -> Part:
+def part(url: str, query: str, columns: Mapping[str, str], host: HostName, zone: tzinfo | None) -> ImportPart:
     """The query's rows. They have no fixed order, so that they are read anew every time. Raises BadQuery."""
     import sqlalchemy
     from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -72,7 +72,7 @@ def part(url: str, query: str, columns: Mapping[str, str], host: HostName, zone:
             said = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
             raise BadQuery(f"{shown} does not answer the query ({said}); check --url and --query") from None
 
-    return Part(shown, None, items)
+    return ImportPart(shown, None, items)
 
 
 def _engine(url: URL) -> Engine:
@@ -105,12 +105,12 @@ def _rows(
             raise BadMapping(
                 f"the query answers no column {', '.join(missing)}; it has {', '.join(list(places)[:40])}"
             )
-        shape = Shape({name: places[column] for name, column in columns.items()}, host, zone)
+        shape = TableColumns({name: places[column] for name, column in columns.items()}, host, zone)
         for number, row in enumerate(result, start=1):
             try:
                 yield shape.reading(tuple(row))
             except NoReading as reason:
-                yield Unusable(f"row {number}", str(reason))
+                yield UnusableItem(f"row {number}", str(reason))
 
 
 def _formats(engine: Engine) -> bool:

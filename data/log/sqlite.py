@@ -10,7 +10,7 @@ from threading import Lock
 
 from predrain.data.log.port import Delivered, LogFull, Record, Topic
 from predrain.data.refusal import Refusal
-from predrain.data.sqlite_file import BUSY_SECONDS, Fault, fault, make_durable
+from predrain.data.sqlite_file import BUSY_SECONDS, SqliteFault, fault, make_durable
 
 FORMAT = 1
 """Kept in the file's `user_version`; 0 is a new file."""
@@ -191,17 +191,17 @@ class SqliteLog:
             yield
         except sqlite3.Error as error:
             wrong = fault(error)
-            if wrong is Fault.NO_ROOM:
+            if wrong is SqliteFault.NO_ROOM:
                 raise DiskFull(
                     f"the log {self._path} cannot be written ({error}): make room on its disk or make it"
                     " writable; everything accepted before is safe, what was refused now must be sent again"
                 ) from error
-            if wrong is Fault.HELD:
+            if wrong is SqliteFault.HELD:
                 raise LogBusy(
                     f"the log {self._path} has been held by another process for {BUSY_SECONDS:.0f} s:"
                     " see which with `fuser`, and send again"
                 ) from error
-            if wrong is Fault.BROKEN:
+            if wrong is SqliteFault.BROKEN:
                 raise LogUnreadable(
                     f"the log {self._path} is damaged or no log ({error}): move it away and start again"
                     " (a new one is made), or bring it back from a backup"

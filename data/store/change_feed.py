@@ -15,7 +15,7 @@ from predrain.data.store import documents, schema
 from predrain.data.store.database import Database
 from predrain.data.store.port import News
 from predrain.data.wire import bodies
-from predrain.data.wire.bodies import Body
+from predrain.data.wire.bodies import BodyCodec
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ def news(database: Database, since: str | None) -> News:
     """As `data.store.port.Store.news`."""
     mark, found = database.read(partial(_rows, database, since))
 
-    def read(table: Table, body: Body[T]) -> tuple[T, ...]:
+    def read(table: Table, body: BodyCodec[T]) -> tuple[T, ...]:
         return database.set_aside.read_all(table.name, found[table.name], body.read, whole=since is None)
 
     return News(

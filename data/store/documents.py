@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 import zstandard
 
 from predrain.data.wire import bodies
-from predrain.data.wire.bodies import Body
+from predrain.data.wire.bodies import BodyCodec
 from predrain.data.wire.shape import Misshapen
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ _mine = _Mine()
 class Document(Generic[T]):
     """Values of one kind as compressed documents and back. Both raise Misshapen."""
 
-    def __init__(self, body: Body[T]) -> None:
+    def __init__(self, body: BodyCodec[T]) -> None:
         self._body = body
 
     def write(self, value: T) -> bytes:

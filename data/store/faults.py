@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy.exc import DBAPIError
 
 from predrain.data.refusal import Refusal
-from predrain.data.sqlite_file import Fault, fault
+from predrain.data.sqlite_file import SqliteFault, fault
 from predrain.data.wire.shape import Misshapen
 
 T = TypeVar("T")
@@ -65,17 +65,17 @@ def explained(name: str) -> Iterator[None]:
         yield
     except DBAPIError as error:
         wrong = fault(error.orig)
-        if wrong is Fault.NO_ROOM:
+        if wrong is SqliteFault.NO_ROOM:
             raise StoreFull(
                 f"the store {name} cannot be written ({error.orig}): make room on its disk or make it"
                 " writable; what was saved before is safe"
             ) from error
-        if wrong is Fault.HELD:
+        if wrong is SqliteFault.HELD:
             raise StoreBusy(
                 f"the store {name} has been held by another process for too long ({error.orig}): see which"
                 " with `fuser`, and try again; nothing was changed"
             ) from error
-        if wrong is Fault.BROKEN:
+        if wrong is SqliteFault.BROKEN:
             raise StoreUnreadable(describe_damage(name, error.orig)) from error
         raise
 

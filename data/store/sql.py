@@ -26,7 +26,7 @@ from predrain.data.store.port import AUDIT, Checkpoint, News
 from predrain.data.store.schema import microseconds
 from predrain.data.windows import Windows
 from predrain.data.wire import bodies
-from predrain.data.wire.bodies import Body
+from predrain.data.wire.bodies import BodyCodec
 from predrain.data.wire.shape import Misshapen
 
 T = TypeVar("T")
@@ -369,18 +369,18 @@ class SqlStore(LifeChangeRows, ClusterEventRows, AuditRows):
         self._database.put(connection, table, [{**row, "written": number} for row in latest.values()], later)
 
     def _history(
-        self, table: Table, device: DeviceId, time: str, since: datetime | None, body: Body[T]
+        self, table: Table, device: DeviceId, time: str, since: datetime | None, body: BodyCodec[T]
     ) -> tuple[T, ...]:
         rows = select(table.c.document).where(table.c.device == device).order_by(table.c[time])
         if since is not None:
             rows = rows.where(table.c[time] >= microseconds(since))
         return self._documents(rows, table, body)
 
-    def _documents(self, rows: Select[Any], table: Table, body: Body[T]) -> tuple[T, ...]:
+    def _documents(self, rows: Select[Any], table: Table, body: BodyCodec[T]) -> tuple[T, ...]:
         raws = self._database.read(lambda connection: connection.execute(rows).scalars().all())
         return self._database.set_aside.read_all(table.name, raws, body.read)
 
-    def _whole_documents(self, rows: Select[Any, Any], table: Table, body: Body[T]) -> tuple[T, ...]:
+    def _whole_documents(self, rows: Select[Any, Any], table: Table, body: BodyCodec[T]) -> tuple[T, ...]:
         """As `_documents`, of rows of (document, digest): one that is not what was written is left out, too."""
         found = self._database.read(lambda connection: connection.execute(rows).all())
         changed = {

@@ -1,15 +1,15 @@
 """The wire: what is sent between processes, and the border where it is judged.
 
 `encode` and `decode` put a value into a versioned envelope and take it out; `Poison` says why bytes are none.
-`accept`, `accept_latency`, `accept_source` and `accept_windows` judge what came in; `Refused` says what is wrong with
-it and where, `Ahead` that its time has not come yet. `DeadLetter` keeps what was refused, with the reason.
+`accept`, `accept_latency`, `accept_source` and `accept_windows` judge what came in; `NotAccepted` says what is wrong
+with it and where, `Ahead` that its time has not come yet. `DeadLetter` keeps what was refused, with the reason.
 """
 
 from predrain.data.wire.acceptance import (
     FUTURE,
     Ahead,
     Doubt,
-    Refused,
+    NotAccepted,
     accept,
     accept_latency,
     accept_source,
@@ -29,8 +29,8 @@ __all__ = [
     "Doubt",
     "Envelope",
     "Misshapen",
+    "NotAccepted",
     "Poison",
-    "Refused",
     "StoreMark",
     "accept",
     "accept_latency",

@@ -50,11 +50,11 @@ PLAUSIBLE: Mapping[str, tuple[int, int]] = {
 """Least and greatest value of a number that a drive can truly have."""
 
 
-class Refused(Refusal):
+class NotAccepted(Refusal):
     """A reading or summary that is not taken in. The text names the field and its number."""
 
 
-class Ahead(Refused):
+class Ahead(NotAccepted):
     """Refused for its time: by whose clock it is wrong is not known here, so it may be kept and sent again."""
 
     def __init__(self, why: str, seconds: float) -> None:
@@ -82,7 +82,7 @@ def accept(reading: Reading, now: datetime) -> Reading:
     _named("device", reading.device)
     _named("host", reading.host)
     if is_apart(reading.device):
-        raise Refused(
+        raise NotAccepted(
             f"the device name {reading.device[:64]!r} holds {BETWEEN!r}, which stands between a disk and its host where"
             " two hosts name one disk: send the drive's own name"
         )
@@ -128,9 +128,9 @@ def accept_latency(summary: LatencySummary, now: datetime) -> LatencySummary:
     """The summary, unchanged. Raises Refused."""
     accept_source(summary.host, summary.window_start, now)
     if not 0 <= summary.osd < NO_OSD:
-        raise Refused(f"osd.{summary.osd} is no OSD: OSDs count from 0")
+        raise NotAccepted(f"osd.{summary.osd} is no OSD: OSDs count from 0")
     if not 0 < summary.window_seconds <= LONGEST_WINDOW.total_seconds():
-        raise Refused(
+        raise NotAccepted(
             f"window_seconds {summary.window_seconds:g} is no window: it must be above 0, and a day at most"
         )
     known = [number for number in _measured(summary) if number is not None]
@@ -139,7 +139,7 @@ def accept_latency(summary: LatencySummary, now: datetime) -> LatencySummary:
         return summary
     for name, number in zip(_MEASURED, _measured(summary), strict=True):
         if number is not None and not 0 <= number < WIDEST_MEASURE:
-            raise Refused(
+            raise NotAccepted(
                 f"{name} {str(number)[:32]} of osd.{summary.osd} on {summary.host} is negative, too large or no number:"
                 " update that host's collector"
             )
@@ -174,9 +174,9 @@ def _numbers(smart: Smart) -> tuple[int | None, ...]:
 def _placed(reading: Reading) -> None:
     for seat in reading.seats:
         if not 0 <= seat.osd < NO_OSD:
-            raise Refused(f"osd.{seat.osd} on {reading.host} is no OSD: update that host's collector")
+            raise NotAccepted(f"osd.{seat.osd} on {reading.host} is no OSD: update that host's collector")
     if reading.kernel_errors is not None and not 0 <= reading.kernel_errors < _WIDEST:
-        raise Refused(
+        raise NotAccepted(
             f"kernel_errors {reading.kernel_errors:,} of {reading.device} on {reading.host} is no count of errors:"
             " update that host's collector"
         )
@@ -196,18 +196,20 @@ def _counted(reading: Reading) -> None:
     named = [*zip(PLAUSIBLE, own, strict=False), ("capacity_bytes", sizes[0]), ("rotation_rpm", sizes[1])]
     for id_, row in smart.attributes.items():
         if not 0 <= id_ <= 255:
-            raise Refused(f"attribute {id_} of {reading.device} is no attribute: they count from 0 to 255")
+            raise NotAccepted(
+                f"attribute {id_} of {reading.device} is no attribute: they count from 0 to 255"
+            )
         named += [(f"attribute {id_} {name}", number) for name, number in zip(_ROW, _row(row), strict=True)]
     for name, number in named:
         if number is None:
             continue
         if number < (_COLDEST if name in _DEGREES else 0):
-            raise Refused(
+            raise NotAccepted(
                 f"{name} {number:,} of {reading.device} on {reading.host} is negative: update that host's"
                 " collector, or look at what writes its smartctl output"
             )
         if number >= _WIDEST and name not in PLAUSIBLE:
-            raise Refused(
+            raise NotAccepted(
                 f"{name} of {reading.device} on {reading.host} has {len(str(number))} digits, which no drive's register"
                 " holds: update that host's collector, or look at what writes its smartctl output"
             )
@@ -224,7 +226,7 @@ def _not_ahead(time: datetime, now: datetime) -> datetime:
 
 def _dated(field: str, time: datetime, now: datetime, host: str) -> None:
     if time.tzinfo is None:
-        raise Refused(f"{field} {time.isoformat()} from {host} has no time zone: send UTC")
+        raise NotAccepted(f"{field} {time.isoformat()} from {host} has no time zone: send UTC")
     if time > now + FUTURE:
         ahead = (time - now).total_seconds()
         raise Ahead(
@@ -233,12 +235,14 @@ def _dated(field: str, time: datetime, now: datetime, host: str) -> None:
             ahead - FUTURE.total_seconds(),
         )
     if time < EARLIEST:
-        raise Refused(f"{field} {time.isoformat()} from {host} is before 2000: set that host's clock (NTP)")
+        raise NotAccepted(
+            f"{field} {time.isoformat()} from {host} is before 2000: set that host's clock (NTP)"
+        )
 
 
 def _named(field: str, name: str) -> None:
     if not name or len(name) > LONGEST_NAME or not (name.isprintable() or is_clean(name, LONGEST_NAME)):
-        raise Refused(
+        raise NotAccepted(
             f"the {field} name {name[:64]!r} is empty, longer than {LONGEST_NAME} characters or unprintable:"
             " look at the host that sent it"
         )

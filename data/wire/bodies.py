@@ -18,7 +18,7 @@ from predrain.data.outlook import Outlook
 from predrain.data.outside_text import DEAD_LETTER_TEXT, clean_identifier, clean_text
 from predrain.data.reading import LatencySummary, Reading, Seat, Smart, Unreadable
 from predrain.data.unreadable import UnreadableCause, cause_of_older_sentence
-from predrain.data.wire.shape import Misshapen, Shape
+from predrain.data.wire.shape import JsonShape, Misshapen
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ LONGEST_DEAD = 1 << 20
 """Bytes of a record that its dead letter keeps."""
 
 
-class Body(Protocol[T]):
+class BodyCodec(Protocol[T]):
     """Values of one kind as bytes and back. Both raise Misshapen."""
 
     def write(self, value: T) -> bytes:
@@ -38,7 +38,7 @@ class Body(Protocol[T]):
         ...
 
 
-class Formed(Body[T], Protocol[T]):
+class Formed(BodyCodec[T], Protocol[T]):
     """A body that is decoded together with what stands around it."""
 
     @property
@@ -122,7 +122,7 @@ class _ReadingForm:
 
 class _ReadingBody:
     def __init__(self) -> None:
-        self._form = Shape(_ReadingForm, "Reading")
+        self._form = JsonShape(_ReadingForm, "Reading")
 
     @property
     def form(self) -> type[msgspec.Struct]:
@@ -171,12 +171,12 @@ class _ReadingBody:
 
 
 READING: Formed[Reading] = _ReadingBody()
-LATENCY: Body[LatencySummary] = Shape(LatencySummary)
-OUTLOOK: Body[Outlook] = Shape(Outlook)
-DRAIN: Body[Drain] = Shape(Drain)
-JOURNAL_ENTRY: Body[JournalEntry] = Shape(JournalEntry)
-OUTCOME: Body[Outcome] = Shape(Outcome)
-LIFE_CHANGE: Body[LifeChange] = Shape(LifeChange)
-CLUSTER_EVENT: Body[ClusterEvent] = Shape(ClusterEvent)
-DEAD_LETTER: Body[DeadLetter] = Shape(DeadLetter)
-STORE_MARK: Body[StoreMark] = Shape(StoreMark)
+LATENCY: BodyCodec[LatencySummary] = JsonShape(LatencySummary)
+OUTLOOK: BodyCodec[Outlook] = JsonShape(Outlook)
+DRAIN: BodyCodec[Drain] = JsonShape(Drain)
+JOURNAL_ENTRY: BodyCodec[JournalEntry] = JsonShape(JournalEntry)
+OUTCOME: BodyCodec[Outcome] = JsonShape(Outcome)
+LIFE_CHANGE: BodyCodec[LifeChange] = JsonShape(LifeChange)
+CLUSTER_EVENT: BodyCodec[ClusterEvent] = JsonShape(ClusterEvent)
+DEAD_LETTER: BodyCodec[DeadLetter] = JsonShape(DeadLetter)
+STORE_MARK: BodyCodec[StoreMark] = JsonShape(StoreMark)

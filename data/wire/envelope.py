@@ -15,7 +15,7 @@ from predrain.data.outside_text import PRODUCER, clean_identifier
 from predrain.data.reading import LatencyBatch, LatencySummary, Reading
 from predrain.data.refusal import Refusal
 from predrain.data.wire import bodies
-from predrain.data.wire.bodies import Body, DeadLetter, Formed, StoreMark
+from predrain.data.wire.bodies import BodyCodec, DeadLetter, Formed, StoreMark
 from predrain.data.wire.shape import Misshapen
 from predrain.data.wire.windows import BY_COLUMNS, ONE_BY_ONE
 
@@ -88,8 +88,8 @@ class _Schema:
 
     name: str
     version: int
-    writer: Body[Any]
-    readers: Mapping[int, Body[Any]]
+    writer: BodyCodec[Any]
+    readers: Mapping[int, BodyCodec[Any]]
     longest: int = LONGEST
     at_once: _AtOnce | None = None
 
@@ -157,7 +157,7 @@ def decode(raw: bytes, kind: type[T]) -> Envelope[T]:
     return Envelope(schema.name, sealed.version, producer, sealed.sequence, sent_at, body)
 
 
-def _reader(schema: _Schema, label: _Label) -> Body[Any]:
+def _reader(schema: _Schema, label: _Label) -> BodyCodec[Any]:
     if label.schema != schema.name:
         raise Misshapen(f"the envelope holds a {label.schema[:64]!r} where a {schema.name!r} belongs")
     if label.version > schema.version:

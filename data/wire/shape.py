@@ -26,7 +26,7 @@ class Misshapen(Refusal):
     """A value that its vocabulary does not allow, or bytes that are not such a value. The text says where."""
 
 
-class Shape(Generic[T]):
+class JsonShape(Generic[T]):
     """The JSON of one frozen dataclass and of those inside it.
 
     Written without the fields that have their default; read with those defaults, so that a reader of today

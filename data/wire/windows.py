@@ -17,11 +17,11 @@ from predrain.data.wire.acceptance import (
     LONGEST_WINDOW,
     NO_OSD,
     WIDEST_MEASURE,
-    Refused,
+    NotAccepted,
     accept_latency,
     accept_source,
 )
-from predrain.data.wire.shape import Misshapen, Shape
+from predrain.data.wire.shape import JsonShape, Misshapen
 
 _NEEDED = ("osd", "window_seconds", "operations")
 """Columns in which every OSD has something."""
@@ -36,7 +36,7 @@ def accept_windows(windows: Windows, now: datetime) -> tuple[Windows | None, tup
     if windows.sound:
         try:
             accept_source(windows.host, windows.window_start, now)
-        except Refused:
+        except NotAccepted:
             pass
         else:
             return windows, ()
@@ -45,7 +45,7 @@ def accept_windows(windows: Windows, now: datetime) -> tuple[Windows | None, tup
     for summary in windows.summaries():
         try:
             kept.append(accept_latency(summary, now))
-        except Refused as refusal:
+        except NotAccepted as refusal:
             refused.append(str(refusal))
     return (Windows.of(kept)[0] if kept else None), tuple(refused)
 
@@ -150,7 +150,7 @@ class OneByOne:
     """`LatencyBatch` as version 1: a list of summaries."""
 
     def __init__(self) -> None:
-        self._form = Shape(_Listed, "LatencyBatch")
+        self._form = JsonShape(_Listed, "LatencyBatch")
 
     def write(self, value: LatencyBatch) -> bytes:
         """JSON of `value`. Raises Misshapen."""

@@ -7,7 +7,7 @@ without a failure column, and is judged beside its peers on the same drives and 
 these sets tried), `run` (all of them, judged), `trial` (what is asked and answered).
 """
 
-from predrain.models.backtest.fleets import Fleet, fleets_of
+from predrain.models.backtest.fleets import BacktestFleet, fleets_of
 from predrain.models.backtest.left_out import (
     LeaveOut,
     LeaveOutKind,
@@ -18,11 +18,12 @@ from predrain.models.backtest.left_out import (
 from predrain.models.backtest.readings import without_fates
 from predrain.models.backtest.run import NothingTried, backtest
 from predrain.models.backtest.splits import Origin, origins_of
-from predrain.models.backtest.trial import Backtest, FleetTrial, LeftOutTrial, OriginTrial, Plan
+from predrain.models.backtest.trial import Backtest, BacktestPlan, FleetTrial, LeftOutTrial, OriginTrial
 
 __all__ = [
     "Backtest",
-    "Fleet",
+    "BacktestFleet",
+    "BacktestPlan",
     "FleetTrial",
     "LeaveOut",
     "LeaveOutKind",
@@ -31,7 +32,6 @@ __all__ = [
     "NothingTried",
     "Origin",
     "OriginTrial",
-    "Plan",
     "UnknownLeaveOut",
     "backtest",
     "fleets_of",

@@ -8,11 +8,11 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from predrain.data.history import EPOCH, UnreadableHistory, columns_of, is_history
-from predrain.data.lifespan import Source, sources_of
+from predrain.data.lifespan import HistorySource, sources_of
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class BacktestFleet:
     """Histories of one kind, and what tells their drives' fates."""
 
     name: str
@@ -25,7 +25,7 @@ class Fleet:
     """First and last day in service of any drive."""
 
 
-def fleets_of(paths: Sequence[Path], *, threads: int = 2) -> list[Fleet]:
+def fleets_of(paths: Sequence[Path], *, threads: int = 2) -> list[BacktestFleet]:
     """Daily files with `failure`, and change points with their drives tables. Raises UnreadableHistory."""
     fleets = []
     for source in sources_of(paths, threads=threads):
@@ -35,7 +35,7 @@ def fleets_of(paths: Sequence[Path], *, threads: int = 2) -> list[Fleet]:
             )
         tables = _tables(paths, source)
         fleets.append(
-            Fleet(
+            BacktestFleet(
                 "changes" if tables else "daily",
                 source.files,
                 (*source.files, *tables),
@@ -46,7 +46,7 @@ def fleets_of(paths: Sequence[Path], *, threads: int = 2) -> list[Fleet]:
     return fleets
 
 
-def _tables(paths: Sequence[Path], source: Source) -> tuple[Path, ...]:
+def _tables(paths: Sequence[Path], source: HistorySource) -> tuple[Path, ...]:
     """The drives tables that tell the fates of these files; none where the files tell them themselves."""
     import duckdb
 

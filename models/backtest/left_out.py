@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from predrain.data.refusal import Refusal
-from predrain.models.evaluate import Truth
+from predrain.models.evaluate import FailureTruth
 from predrain.models.evaluate.arrays import Bools, Ints
 from predrain.models.evaluate.cohort import failures, gather
 from predrain.models.family import MAKERS, maker_of
@@ -54,7 +54,7 @@ class LeftOutSet:
     name: str
     models: frozenset[str]
 
-    def holds(self, truth: Truth) -> Bools:
+    def holds(self, truth: FailureTruth) -> Bools:
         """(drives,) which drives belong to it, by the model that each reported last."""
         return np.isin(truth.models.astype(str), sorted(self.models))
 
@@ -71,7 +71,7 @@ def parse_leave_out(text: str) -> LeaveOut:
 
 def find_left_out_sets(
     wanted: Sequence[LeaveOut],
-    truth: Truth,
+    truth: FailureTruth,
     landmarks: Ints,
     models: Iterable[str],
     split: date,
@@ -137,7 +137,7 @@ def _group_models(
     return found
 
 
-def _find_new_models(truth: Truth, split_day: int) -> frozenset[str]:
+def _find_new_models(truth: FailureTruth, split_day: int) -> frozenset[str]:
     """Models of which no drive was in service by the split day."""
     seen = truth.first <= split_day
     return frozenset(truth.models[~seen].astype(str)) - frozenset(truth.models[seen].astype(str))

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from predrain.data.history import History, HistoryFiles
-from predrain.models.backtest.fleets import Fleet
+from predrain.models.backtest.fleets import BacktestFleet
 from predrain.models.backtest.readings import cut_at, without_fates
 from predrain.models.backtest.splits import Origin
-from predrain.models.backtest.trial import OriginTrial, Plan
+from predrain.models.backtest.trial import BacktestPlan, OriginTrial
 from predrain.models.bundle import Bundle, CorruptBundle
-from predrain.models.evaluate import Truth, compare, read_scores
+from predrain.models.evaluate import FailureTruth, compare, read_scores
 from predrain.models.evaluate.arrays import Ints
 from predrain.models.model_card import card_of
 from predrain.models.peers import peer_scores
@@ -45,11 +45,11 @@ class Tried:
 
 
 def try_origin(
-    fleet: Fleet,
-    truth: Truth,
+    fleet: BacktestFleet,
+    truth: FailureTruth,
     learned_from: Sequence[Path],
     origin: Origin,
-    plan: Plan,
+    plan: BacktestPlan,
     place: Path,
     tell: Callable[[str], None],
 ) -> Tried:
@@ -101,7 +101,7 @@ def try_origin(
     )
 
 
-def _find_carried_days(origin: Origin, plan: Plan) -> Ints:
+def _find_carried_days(origin: Origin, plan: BacktestPlan) -> Ints:
     """Days to which last rows are carried forward: landmarks and, where others are judged too, every week.
 
     A drive is scored on a day when it has a row in the FRESH days before, so that a row a week is enough for any day.
@@ -118,7 +118,7 @@ def train_bundle(
     name: str,
     until: date,
     exclude: frozenset[str] = frozenset(),
-    plan: Plan,
+    plan: BacktestPlan,
     tell: Callable[[str], None],
 ) -> Bundle:
     """Train the recipe without the excluded serial numbers and keep the bundle in `folder`.
@@ -149,10 +149,10 @@ def load_kept_bundle(folder: Path, name: str, until: date, excluded: int) -> Bun
 def _others(
     history: History,
     readings: Path,
-    truth: Truth,
+    truth: FailureTruth,
     learned_from: Sequence[Path],
     origin: Origin,
-    plan: Plan,
+    plan: BacktestPlan,
     tell: Callable[[str], None],
 ) -> tuple[dict[str, pa.Table], dict[str, str]]:
     answers = peer_scores(

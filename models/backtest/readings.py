@@ -14,13 +14,13 @@ import numpy as np
 
 from predrain.models.evaluate.arrays import DAY_BITS, Ints, drive_day
 from predrain.models.evaluate.cohort import gather
-from predrain.models.evaluate.truth import Truth, days
+from predrain.models.evaluate.truth import FailureTruth, days
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def without_fates(sources: Sequence[Path], out: Path, truth: Truth, landmarks: Ints) -> None:
+def without_fates(sources: Sequence[Path], out: Path, truth: FailureTruth, landmarks: Ints) -> None:
     """Write the readings of these files to one parquet file, carried forward to the landmarks where they are
     change points.
 
@@ -53,7 +53,7 @@ def _read(path: Path) -> pa.Table:
     return table.drop_columns([name for name in ("failure",) if name in table.column_names])
 
 
-def _carried(table: pa.Table, truth: Truth, landmarks: Ints) -> pa.Table:
+def _carried(table: pa.Table, truth: FailureTruth, landmarks: Ints) -> pa.Table:
     import pyarrow as pa
 
     cohort = gather(truth, landmarks)
@@ -69,7 +69,7 @@ def _carried(table: pa.Table, truth: Truth, landmarks: Ints) -> pa.Table:
     return pa.table(columns)
 
 
-def _last_rows(table: pa.Table, truth: Truth, drive: Ints, day: Ints) -> Ints:
+def _last_rows(table: pa.Table, truth: FailureTruth, drive: Ints, day: Ints) -> Ints:
     """Place in the table of each drive's last row up to its day; -1 where it has none."""
     import pyarrow as pa
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from predrain.data.refusal import Refusal
-from predrain.models.backtest.fleets import Fleet, fleets_of
+from predrain.models.backtest.fleets import BacktestFleet, fleets_of
 from predrain.models.backtest.origin import Tried, try_origin
 from predrain.models.backtest.splits import origins_of
-from predrain.models.backtest.trial import Backtest, FleetTrial, OriginTrial, Plan
+from predrain.models.backtest.trial import Backtest, BacktestPlan, FleetTrial, OriginTrial
 from predrain.models.backtest.unseen import try_left_out
 from predrain.models.evaluate import (
+    FailureTruth,
     NothingToJudge,
     Report,
     Scores,
-    Truth,
     curves_of,
     evaluate,
     rank_only,
@@ -39,7 +39,7 @@ class NothingTried(Refusal):
 
 def backtest(
     paths: Sequence[Path],
-    plan: Plan,
+    plan: BacktestPlan,
     folder: Path,
     *,
     tell: Tell = lambda _line: None,
@@ -72,10 +72,10 @@ def backtest(
 
 
 def _try_fleet(
-    fleet: Fleet,
-    fleets: Sequence[Fleet],
+    fleet: BacktestFleet,
+    fleets: Sequence[BacktestFleet],
     paths: Sequence[Path],
-    plan: Plan,
+    plan: BacktestPlan,
     place: Path,
     left_out: list[str],
     tell: Tell,
@@ -115,7 +115,12 @@ def _try_fleet(
 
 
 def _judge_fleet(
-    fleet: Fleet, truth: Truth, tried: Sequence[Tried], plan: Plan, place: Path, on_step: Step
+    fleet: BacktestFleet,
+    truth: FailureTruth,
+    tried: Sequence[Tried],
+    plan: BacktestPlan,
+    place: Path,
+    on_step: Step,
 ) -> FleetTrial:
     names = [name for name in tried[0].scores if all(name in one.scores for one in tried)]
     pooled = {name: _pooled([one.scores[name] for one in tried], place / f"{name}.parquet") for name in names}
@@ -131,7 +136,7 @@ def _judge_fleet(
 
 
 def _judge_step(
-    truth: Truth, tried: Sequence[Tried], days: int, plan: Plan, place: Path, on_step: Step
+    truth: FailureTruth, tried: Sequence[Tried], days: int, plan: BacktestPlan, place: Path, on_step: Step
 ) -> Report:
     """All origins at landmarks so many days apart. Raises NothingToJudge."""
     parts = [one.also_every[days] for one in tried]
@@ -152,7 +157,7 @@ def _judge_step(
 
 
 def _judge_origin(
-    truth: Truth, trial: OriginTrial, scores: Mapping[str, Scores], plan: Plan, on_step: Step
+    truth: FailureTruth, trial: OriginTrial, scores: Mapping[str, Scores], plan: BacktestPlan, on_step: Step
 ) -> OriginTrial:
     try:
         return replace(trial, report=_judged(truth, scores, trial.origin.landmarks, plan, on_step))
@@ -160,7 +165,9 @@ def _judge_origin(
         return trial
 
 
-def _judged(truth: Truth, scores: Mapping[str, Scores], landmarks: Ints, plan: Plan, on_step: Step) -> Report:
+def _judged(
+    truth: FailureTruth, scores: Mapping[str, Scores], landmarks: Ints, plan: BacktestPlan, on_step: Step
+) -> Report:
     return evaluate(
         truth,
         list(scores.items()),

@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-from predrain.models.backtest.fleets import Fleet
+from predrain.models.backtest.fleets import BacktestFleet
 from predrain.models.backtest.left_out import LeaveOut, LeftOutSet
 from predrain.models.backtest.splits import Origin
 from predrain.models.evaluate import Curves, Report, Truncation
@@ -19,7 +19,7 @@ QUARTER: Final = 91
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BacktestPlan:
     """What is asked."""
 
     splits: tuple[date, ...] = ()
@@ -80,7 +80,7 @@ class OriginTrial:
 class FleetTrial:
     """One fleet over all its origins."""
 
-    fleet: Fleet
+    fleet: BacktestFleet
     origins: Sequence[OriginTrial]
     report: Report
     """All landmarks of all origins together."""
@@ -96,7 +96,7 @@ class FleetTrial:
 class Backtest:
     """The outcome."""
 
-    plan: Plan
+    plan: BacktestPlan
     fleets: Sequence[FleetTrial]
     left_out: Sequence[str]
     """A sentence for each origin that could not be tried."""

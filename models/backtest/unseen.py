@@ -16,12 +16,12 @@ from urllib.parse import quote
 import numpy as np
 
 from predrain.data.history import HistoryFiles
-from predrain.models.backtest.fleets import Fleet
+from predrain.models.backtest.fleets import BacktestFleet
 from predrain.models.backtest.left_out import LeaveOutKind, LeftOutSet, find_left_out_sets
 from predrain.models.backtest.origin import OURS, Tried, train_bundle, write_scores, write_table
-from predrain.models.backtest.trial import QUARTER, LeftOutTrial, Plan
+from predrain.models.backtest.trial import QUARTER, BacktestPlan, LeftOutTrial
 from predrain.models.calibrate import WINDOW
-from predrain.models.evaluate import NothingToJudge, Scores, Truth, evaluate, rank_only, read_scores
+from predrain.models.evaluate import FailureTruth, NothingToJudge, Scores, evaluate, rank_only, read_scores
 from predrain.models.evaluate.arrays import Bools
 from predrain.models.experience import Experience
 from predrain.models.family import YEAR, normalize_model
@@ -55,11 +55,11 @@ class _Answers:
 class _Question:
     """What all sets of an origin share."""
 
-    fleet: Fleet
-    truth: Truth
+    fleet: BacktestFleet
+    truth: FailureTruth
     learned_from: Sequence[Path]
     tried: Tried
-    plan: Plan
+    plan: BacktestPlan
     readings: Path
     history: History
     columns: Columns
@@ -70,11 +70,11 @@ class _Question:
 
 
 def try_left_out(
-    fleet: Fleet,
-    truth: Truth,
+    fleet: BacktestFleet,
+    truth: FailureTruth,
     learned_from: Sequence[Path],
     tried: Tried,
-    plan: Plan,
+    plan: BacktestPlan,
     place: Path,
     left_out: list[str],
     tell: Tell,
@@ -189,7 +189,7 @@ def _ask_forecasters(question: _Question, one: LeftOutSet, folder: Path, tell: T
     return _Answers(one, bundle.facts.counts, mine | told, experienced)
 
 
-def count_experience_from_truth(truth: Truth, after: int, until: int) -> dict[str, Experience]:
+def count_experience_from_truth(truth: FailureTruth, after: int, until: int) -> dict[str, Experience]:
     """What became of drives between two days (since 1970-01-01), by model, as a fleet would have counted it."""
     last = np.minimum(np.minimum(truth.last, truth.death), until)
     lived = np.maximum(last - np.maximum(truth.first, after), 0)
@@ -222,7 +222,7 @@ def _judge_kind(question: _Question, answers: Sequence[_Answers], on_step: Step)
     return found
 
 
-def _pool_answers(truth: Truth, answers: Sequence[_Answers]) -> _Answers:
+def _pool_answers(truth: FailureTruth, answers: Sequence[_Answers]) -> _Answers:
     """All sets as one: each drive is scored by the forecaster that has not learned from its set."""
     names = [name for name in answers[0].scores if all(name in each.scores for each in answers)]
     kind = answers[0].left_out.kind

@@ -19,7 +19,7 @@ from predrain.models.challengers.blend import Blend, blended
 from predrain.models.challengers.boosting import hist_boosting, shipped
 from predrain.models.challengers.crossed import Crossed, Learner, crossed
 from predrain.models.challengers.forest import forest
-from predrain.models.challengers.lessons import Lessons, Sight, Tell, lessons_of, seen
+from predrain.models.challengers.lessons import Lessons, Tell, TrainingView, lessons_of, seen
 from predrain.models.challengers.logistic import logistic_hazard
 from predrain.models.challengers.sequence import require_jax, sequence
 from predrain.models.family import Rates
@@ -104,7 +104,7 @@ def _blend(learned: Mapping[str, Crossed], lessons: Lessons, tell: Tell) -> Blen
 
 
 def _forecast(
-    learned: Mapping[str, Crossed], blend: Blend | None, sight: Sight
+    learned: Mapping[str, Crossed], blend: Blend | None, sight: TrainingView
 ) -> dict[str, NDArray[np.float64]]:
     if not len(sight):
         return dict.fromkeys((*learned, BLEND), np.empty((0, 3)))
@@ -128,7 +128,7 @@ def _part(history: History, first: int, last: int) -> History:
 
 def _sight(
     history: History, landmarks: NDArray[np.int64], rates: Rates, filmed: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Sight]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], TrainingView]:
     """Drive, day and sight of each drive that reported in the week before a landmark."""
     ledger = ledger_of(history)
     drive = np.repeat(np.arange(history.drives, dtype=np.int64), len(landmarks))

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predrain.models.calibrate import Calibration, calibrated
-from predrain.models.challengers.lessons import FOLDS, Lessons, Sight, Tell
+from predrain.models.challengers.lessons import FOLDS, Lessons, Tell, TrainingView
 from predrain.models.landmarks import WEEKLY
 from predrain.models.recent_mortality import lately_of, log_odds
 
-Forecaster = Callable[[Sight], NDArray[np.float64]]
+Forecaster = Callable[[TrainingView], NDArray[np.float64]]
 """(pairs, 3): chances to fail within 7, 14 and 30 days."""
 Learner = Callable[[Lessons, int, int, Tell], Forecaster]
 """(lessons, seed, threads, tell) -> forecaster."""
@@ -34,7 +34,7 @@ class Crossed:
     unseen: NDArray[np.float64]
     """(landmarks, 3) calibrated chances, each from forecasters that had not seen the drive."""
 
-    def __call__(self, sight: Sight) -> NDArray[np.float64]:
+    def __call__(self, sight: TrainingView) -> NDArray[np.float64]:
         """(pairs, 3) calibrated chances to fail within 7, 14 and 30 days."""
         return self.calibration(self.forecaster(sight), log_odds(self.lately, sight.model))
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from predrain.features.ledger import COUNTERS, MINOR, WORK, Floats, Ledger
+from predrain.features.ledger import COUNTERS, MINOR, WORK, FeatureLedger, Floats
 from predrain.features.vector import rows_at
 
 AGO: Final = (0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 14, 17, 21, 25, 30, 36, 45, 60, 75, 90)
@@ -24,7 +24,7 @@ SECTORS_PER_GIB: Final = 2.0**21
 _SCALE: Final = {193: 1.0, 241: SECTORS_PER_GIB, 242: SECTORS_PER_GIB}
 
 
-def films(ledger: Ledger, drive: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.float16]:
+def films(ledger: FeatureLedger, drive: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.float16]:
     """(pairs, STEPS, CHANNELS), the oldest frame first. drive, day: (pairs,) as for `features.vectors`.
 
     Only rows dated on the landmark day or before are looked at.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predrain.models.challengers.crossed import Forecaster
-from predrain.models.challengers.lessons import Lessons, Sight, Tell
+from predrain.models.challengers.lessons import Lessons, Tell, TrainingView
 from predrain.models.hazard import EDGES
 
 TREES: Final = 100
@@ -32,7 +32,7 @@ def forest(lessons: Lessons, seed: int, threads: int, _tell: Tell) -> Forecaster
         int(np.flatnonzero(grown.classes_ == kind)[0]) if kind in grown.classes_ else -1 for kind in range(3)
     ]
 
-    def forecast(sight: Sight) -> NDArray[np.float64]:
+    def forecast(sight: TrainingView) -> NDArray[np.float64]:
         seen = grown.predict_proba(sight.x)
         first = np.stack([seen[:, at] if at >= 0 else np.zeros(len(seen)) for at in column], axis=1)
         odds = share * first

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predrain.data.history import HistoryFiles
-from predrain.data.lifespan import Source, sources_of
-from predrain.features.ledger import Ledger, ledger_of
+from predrain.data.lifespan import HistorySource, sources_of
+from predrain.features.ledger import FeatureLedger, ledger_of
 from predrain.features.schema import POSITION
 from predrain.features.vector import vectors
 from predrain.models.challengers.film import CHANNELS, STEPS, films
@@ -29,7 +29,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class TrainingView:
     """Drives on days, as they were seen by then. All arrays have one entry a pair."""
 
     x: NDArray[np.float32]
@@ -41,9 +41,9 @@ class Sight:
     def __len__(self) -> int:
         return len(self.x)
 
-    def only(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Sight:
+    def only(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> TrainingView:
         """These pairs alone."""
-        return Sight(self.x[which], self.film[which], self.model[which])
+        return TrainingView(self.x[which], self.film[which], self.model[which])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Lessons:
     landmarks: Landmarks
     plain: NDArray[np.float64]
     """(landmarks,) weights before they were halved with age."""
-    sight: Sight
+    sight: TrainingView
     rates: Rates
 
     def only(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Lessons:
@@ -80,23 +80,23 @@ def lessons_of(
             f"Only {deaths} deaths have readings in the 30 days before; give a history with {DEATHS} or more."
         )
     rates = rates_of(landmarks, WEEKLY.step)
-    sight = Sight(matrix(landmarks.x, landmarks.model, rates), np.concatenate(reels), landmarks.model)
+    sight = TrainingView(matrix(landmarks.x, landmarks.model, rates), np.concatenate(reels), landmarks.model)
     aged = replace(landmarks, weight=landmarks.aged(Recipe().half_life))
     return Lessons(aged, landmarks.weight, sight, rates)
 
 
 def seen(
-    ledger: Ledger,
+    ledger: FeatureLedger,
     drive: NDArray[np.int64],
     day: NDArray[np.int64],
     model: NDArray[np.object_],
     rates: Rates,
     *,
     filmed: bool,
-) -> Sight:
+) -> TrainingView:
     """What is seen of these drives on these days."""
     x = matrix(vectors(ledger, drive, day), model, rates)
-    return Sight(x, films(ledger, drive, day) if filmed else _unfilmed(len(x)), model)
+    return TrainingView(x, films(ledger, drive, day) if filmed else _unfilmed(len(x)), model)
 
 
 def matrix(x: NDArray[np.float32], model: NDArray[np.object_], rates: Rates) -> NDArray[np.float32]:
@@ -105,7 +105,7 @@ def matrix(x: NDArray[np.float32], model: NDArray[np.object_], rates: Rates) -> 
 
 
 def _filmed(
-    source: Source, landmarks: Landmarks, until: date, threads: int, tell: Tell
+    source: HistorySource, landmarks: Landmarks, until: date, threads: int, tell: Tell
 ) -> NDArray[np.float16]:
     files = HistoryFiles(list(source.files), threads=threads)
     wanted = frozenset(landmarks.serial.tolist())

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from predrain.data.refusal import Refusal
 from predrain.features.schema import NAMES_IN_ORDER, POSITION
 from predrain.models.challengers.crossed import Forecaster
-from predrain.models.challengers.lessons import Lessons, Sight, Tell
+from predrain.models.challengers.lessons import Lessons, Tell, TrainingView
 from predrain.models.challengers.network import Parameters, initial, logits, loss
 from predrain.models.challengers.periods import JUDGED
 from predrain.models.family import MAKERS
@@ -133,7 +133,7 @@ def sequence(lessons: Lessons, seed: int, _threads: int, tell: Tell) -> Forecast
             total += float(lost)
         tell(f"sequence: epoch {epoch + 1} of {epochs}, loss {total / batches:.4f}")
 
-    def forecast(sight: Sight) -> NDArray[np.float64]:
+    def forecast(sight: TrainingView) -> NDArray[np.float64]:
         seen = _given(sight, embeddings)
         parts = [
             np.asarray(engine.forward(parameters, *_padded(seen, begin)))[: len(sight) - begin]
@@ -150,7 +150,7 @@ def _padded(given: _Given, begin: int) -> tuple[NDArray[Any], ...]:
     return tuple(np.pad(part, [(0, PASS - len(part))] + [(0, 0)] * (part.ndim - 1)) for part in parts)
 
 
-def _given(sight: Sight, embeddings: Mapping[str, int]) -> _Given:
+def _given(sight: TrainingView, embeddings: Mapping[str, int]) -> _Given:
     hours = sight.x[:, POSITION["hours"]]
     rate, maker = sight.x[:, len(NAMES_IN_ORDER)], sight.x[:, len(NAMES_IN_ORDER) + 1]
     still = np.column_stack(

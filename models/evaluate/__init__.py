@@ -7,24 +7,30 @@ under given weights of the drives), `bootstrap` (their intervals and paired diff
 picture needs), `truncation` (did the forecast look ahead).
 """
 
-from predrain.models.evaluate.bootstrap import Interval, Judged, NothingToJudge, Report, evaluate
+from predrain.models.evaluate.bootstrap import (
+    BootstrapInterval,
+    ForecastFigures,
+    NothingToJudge,
+    Report,
+    evaluate,
+)
 from predrain.models.evaluate.curves import Curves, curves_of
 from predrain.models.evaluate.expectancy import Ends, read_ends
 from predrain.models.evaluate.scores import DuplicateScores, Scores, landmarks_of, rank_only, read_scores
 from predrain.models.evaluate.truncation import Truncation, compare
-from predrain.models.evaluate.truth import Truth, read_truth
+from predrain.models.evaluate.truth import FailureTruth, read_truth
 
 __all__ = [
+    "BootstrapInterval",
     "Curves",
     "DuplicateScores",
     "Ends",
-    "Interval",
-    "Judged",
+    "FailureTruth",
+    "ForecastFigures",
     "NothingToJudge",
     "Report",
     "Scores",
     "Truncation",
-    "Truth",
     "compare",
     "curves_of",
     "evaluate",

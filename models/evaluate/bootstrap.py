@@ -17,11 +17,11 @@ from predrain.models.evaluate.arrays import Ints
 from predrain.models.evaluate.calibration import Bin
 from predrain.models.evaluate.cohort import CENSORED, Cohort, align, failures, gather, healthy_windows
 from predrain.models.evaluate.expectancy import Ends, LifeJudge, for_years, within
-from predrain.models.evaluate.judge import NAMED, Judge, Question
+from predrain.models.evaluate.judge import NAMED, EvaluationCase, Judge
 from predrain.models.evaluate.life import Share
 from predrain.models.evaluate.ranking import RATES, resample
 from predrain.models.evaluate.scores import Scores, landmarks_of
-from predrain.models.evaluate.truth import Truth
+from predrain.models.evaluate.truth import FailureTruth
 
 PAIRED = ("pr_auc", "recall_at_0.1pct", "recall_at_1pct", "brier_skill_30d", "ece_30d")
 
@@ -31,7 +31,7 @@ class NothingToJudge(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class BootstrapInterval:
     """A figure with the 2.5 and 97.5 percentiles of its resamples; NaN (null in JSON) is unknown."""
 
     value: float
@@ -66,18 +66,18 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ForecastFigures:
     """One forecast's figures."""
 
     name: str
     missing: int
     ignored: int
-    figures: Mapping[str, Interval]
+    figures: Mapping[str, BootstrapInterval]
     false_alarms: Mapping[str, Mapping[str, float]]
     """Operating point -> stratum -> share of its healthy windows flagged."""
     reliability: Mapping[int, Sequence[Bin]]
     life: Mapping[str, Share]
-    less_baseline: Mapping[str, Mapping[str, Interval]]
+    less_baseline: Mapping[str, Mapping[str, BootstrapInterval]]
     """Baseline's name -> figure -> this minus that, on the same resamples."""
 
 
@@ -87,7 +87,7 @@ class Report:
 
     counts: Counts
     failures_by_stratum: Mapping[str, int]
-    judged: Sequence[Judged]
+    judged: Sequence[ForecastFigures]
     """The forecast first, then its baselines."""
     resamples: int
     seed: int
@@ -98,7 +98,7 @@ def _say_nothing(_done: int, _of: int) -> None:
 
 
 def evaluate(
-    truth: Truth,
+    truth: FailureTruth,
     forecasts: Sequence[tuple[str, Scores]],
     *,
     resamples: int = 1000,
@@ -119,7 +119,7 @@ def evaluate(
             "No drive of the truth is at risk at the scores' landmarks with its fate known 30 days later; "
             f"the truth ends on {_day(truth.end)}, so score landmarks up to 30 days before that."
         )
-    question = Question.of(truth, cohort)
+    question = EvaluationCase.of(truth, cohort)
     aligned = [align(cohort, truth, scores) for _, scores in forecasts]
     judges = [Judge(question, each) for each in aligned]
     alarms = [OwnAlarms(cohort, each) for each in aligned]
@@ -149,7 +149,7 @@ def evaluate(
             columns.update(each.concordances(weights()))
 
     judged = [
-        Judged(
+        ForecastFigures(
             name,
             each.missing,
             each.ignored,
@@ -174,7 +174,7 @@ def evaluate(
 
 def _differences(
     ours: Mapping[str, list[float]], others: Sequence[tuple[str, Mapping[str, list[float]]]]
-) -> dict[str, dict[str, Interval]]:
+) -> dict[str, dict[str, BootstrapInterval]]:
     return {
         name: {
             figure: _interval(
@@ -187,15 +187,15 @@ def _differences(
     }
 
 
-def _interval(values: Sequence[float]) -> Interval:
+def _interval(values: Sequence[float]) -> BootstrapInterval:
     """The first value is the sample's own, the others its resamples'."""
     drawn = np.asarray(values[1:])
     drawn = drawn[np.isfinite(drawn)]
     low, high = np.percentile(drawn, (2.5, 97.5)) if len(drawn) else (np.nan, np.nan)
-    return Interval(float(values[0]), float(low), float(high))
+    return BootstrapInterval(float(values[0]), float(low), float(high))
 
 
-def _counts(truth: Truth, cohort: Cohort, question: Question) -> Counts:
+def _counts(truth: FailureTruth, cohort: Cohort, question: EvaluationCase) -> Counts:
     known = cohort.known(30)
     failed = failures(cohort)
     silent = question.strata.names.index("silent")
@@ -216,7 +216,7 @@ def _counts(truth: Truth, cohort: Cohort, question: Question) -> Counts:
     )
 
 
-def _by_stratum(question: Question) -> dict[str, int]:
+def _by_stratum(question: EvaluationCase) -> dict[str, int]:
     return {
         name: int(number)
         for name, number in zip(question.strata.names, question.strata.failure.sum(axis=0), strict=True)

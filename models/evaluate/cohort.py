@@ -16,7 +16,7 @@ import numpy as np
 
 from predrain.models.evaluate.arrays import DAY_BITS, Bools, Floats, Ints, drive_day
 from predrain.models.evaluate.scores import LIFE, PROBABILITIES, Scores
-from predrain.models.evaluate.truth import Truth
+from predrain.models.evaluate.truth import FailureTruth
 
 HORIZONS = (7, 14, 30)
 BLOCK_DAYS = 30
@@ -98,7 +98,7 @@ class Aligned:
         return np.nan_to_num(self.columns[name], nan=0.0)
 
 
-def gather(truth: Truth, landmarks: Ints) -> Cohort:
+def gather(truth: FailureTruth, landmarks: Ints) -> Cohort:
     """Rows at risk at these landmarks, with labels. Landmarks on or after the last day of data have none."""
     landmarks = np.unique(landmarks[landmarks < truth.end])
     everyone = np.flatnonzero(~truth.left_out)
@@ -155,7 +155,7 @@ def _grouped(rows: Ints, group: Ints, drive: Ints) -> Groups:
     return Groups(rows, np.append(first, len(rows)), drive[first])
 
 
-def align(cohort: Cohort, truth: Truth, scores: Scores) -> Aligned:
+def align(cohort: Cohort, truth: FailureTruth, scores: Scores) -> Aligned:
     """Lay a forecast on the cohort's rows."""
     number = {str(truth.serials[drive]): place for place, drive in enumerate(cohort.truth_drive)}
     drive = np.array([number.get(str(serial), -1) for serial in scores.serials], dtype=np.int64)

@@ -14,7 +14,7 @@ from predrain.models.evaluate.arrays import Floats, Ints
 from predrain.models.evaluate.cohort import Aligned, Cohort, align, failures, gather, healthy_windows
 from predrain.models.evaluate.ranking import HealthyCurve
 from predrain.models.evaluate.scores import Scores
-from predrain.models.evaluate.truth import Truth
+from predrain.models.evaluate.truth import FailureTruth
 
 BUDGETS = tuple(float(rate) for rate in np.logspace(-4, -1, 61))
 """Shares of healthy windows flagged, 0.01 % to 10 %."""
@@ -38,7 +38,7 @@ class Curves:
     """Days before death of the first flag in the last 30 days, of each failure caught at 1 %."""
 
 
-def curves_of(truth: Truth, forecasts: Mapping[str, Scores], landmarks: Ints) -> dict[str, Curves]:
+def curves_of(truth: FailureTruth, forecasts: Mapping[str, Scores], landmarks: Ints) -> dict[str, Curves]:
     """Of each forecast: precision and recall over rows with a known fate, recall per failure over false alarms,
     lead times. landmarks: days since 1970-01-01.
     """

@@ -24,7 +24,7 @@ from predrain.models.evaluate.life import (
     concordance,
     last_judged_day,
 )
-from predrain.models.evaluate.truth import NEVER, Truth, days
+from predrain.models.evaluate.truth import NEVER, FailureTruth, days
 
 AIMS = {"life_below_p10": 0.10, "life_below_p50": 0.50, "life_p10_to_p90": 0.80}
 EVENTS = ("failed", "removed", "in service")
@@ -71,7 +71,7 @@ def within(cohort: Cohort) -> tuple[FollowUp, Ints]:
     return follow, np.arange(len(cohort.drive))
 
 
-def for_years(cohort: Cohort, truth: Truth, ends: Ends) -> tuple[FollowUp, Ints]:
+def for_years(cohort: Cohort, truth: FailureTruth, ends: Ends) -> tuple[FollowUp, Ints]:
     """What became of each row whose drive has a known end after the landmark; and which rows these are."""
     serial = truth.serials[cohort.truth_drive]
     last = np.array([ends.day.get(str(name), -1) for name in serial], dtype=np.int64)

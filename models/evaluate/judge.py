@@ -16,22 +16,22 @@ from predrain.models.evaluate.calibration import Bin, Reliability
 from predrain.models.evaluate.cohort import HORIZONS, Aligned, Cohort, failures, healthy_windows
 from predrain.models.evaluate.ranking import RATES, HealthyCurve, OperatingPoint, RowCurve
 from predrain.models.evaluate.strata import Strata, stratify
-from predrain.models.evaluate.truth import Truth
+from predrain.models.evaluate.truth import FailureTruth
 
 NAMED = {0.001: "0.1pct", 0.01: "1pct"}
 LEAD_DAYS = (7, 14)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class EvaluationCase:
     """What every forecast is asked alike: the cohort, its failures and windows, and their strata."""
 
-    truth: Truth
+    truth: FailureTruth
     cohort: Cohort
     strata: Strata
 
     @classmethod
-    def of(cls, truth: Truth, cohort: Cohort) -> Question:
+    def of(cls, truth: FailureTruth, cohort: Cohort) -> EvaluationCase:
         """With the strata of its failures and windows."""
         return cls(truth, cohort, stratify(truth, cohort, failures(cohort), healthy_windows(cohort)))
 
@@ -39,7 +39,7 @@ class Question:
 class Judge:
     """Ranking, calibration, lead time and strata of one forecast."""
 
-    def __init__(self, question: Question, aligned: Aligned) -> None:
+    def __init__(self, question: EvaluationCase, aligned: Aligned) -> None:
         cohort = question.cohort
         self._question = question
         self._failed, self._healthy = failures(cohort), healthy_windows(cohort)

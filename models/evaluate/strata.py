@@ -8,7 +8,7 @@ import numpy as np
 
 from predrain.models.evaluate.arrays import Bools, Floats, Ints
 from predrain.models.evaluate.cohort import Cohort, Groups
-from predrain.models.evaluate.truth import Truth
+from predrain.models.evaluate.truth import FailureTruth
 
 LEAST_FAILURES = 20
 """A model is told apart from this many failures on."""
@@ -28,7 +28,7 @@ class Strata:
     """(windows, strata)"""
 
 
-def stratify(truth: Truth, cohort: Cohort, failed: Groups, healthy: Groups) -> Strata:
+def stratify(truth: FailureTruth, cohort: Cohort, failed: Groups, healthy: Groups) -> Strata:
     """A failure is what its last reading at least one day before death says; a window is symptomatic if
     any of its landmarks is, and as old as at its first.
     """

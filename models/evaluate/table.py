@@ -9,7 +9,7 @@ from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 
-from predrain.models.evaluate.bootstrap import Interval, Judged, Report
+from predrain.models.evaluate.bootstrap import BootstrapInterval, ForecastFigures, Report
 from predrain.models.evaluate.cohort import ALARMS
 from predrain.models.evaluate.expectancy import AIMS
 from predrain.models.evaluate.life import EVIDENCE
@@ -96,7 +96,7 @@ def _own_alarms(report: Report) -> Table:
     return table
 
 
-def _calibration(judged: Judged) -> Table:
+def _calibration(judged: ForecastFigures) -> Table:
     table = _table(f"Calibration of {judged.name}", "horizon", "expected/observed", "Brier skill", "ECE")
     for horizon in judged.reliability:
         names = (f"expected_over_observed_{horizon}d", f"brier_skill_{horizon}d", f"ece_{horizon}d")
@@ -112,7 +112,7 @@ def _calibration(judged: Judged) -> Table:
     return table
 
 
-def _life(judged: Judged) -> Table:
+def _life(judged: ForecastFigures) -> Table:
     table = _table(
         f"Life expectancy of {judged.name}", "figure", "estimate", "aim", "rows", "drives", "failed"
     )
@@ -149,7 +149,7 @@ def _strata(report: Report) -> Table:
     return table
 
 
-def _differences(name: str, differences: Mapping[str, Interval]) -> Table:
+def _differences(name: str, differences: Mapping[str, BootstrapInterval]) -> Table:
     table = _table(f"Less {name}, on the same resamples", "figure", "difference", "")
     for figure, difference in differences.items():
         table.add_row(figure, _interval(difference, signed=True), "real" if difference.excludes_zero else "")
@@ -174,7 +174,7 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
-def _interval(figure: Interval, digits: int = 3, *, signed: bool = False) -> str:
+def _interval(figure: BootstrapInterval, digits: int = 3, *, signed: bool = False) -> str:
     sign = "+" if signed else ""
     if math.isnan(figure.value):
         return "-"

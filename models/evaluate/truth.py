@@ -32,7 +32,7 @@ class UnreadableTruth(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class FailureTruth:
     """Drives (n) and their readings (m, sorted by drive and day). Days are counted from 1970-01-01."""
 
     serials: Texts
@@ -57,7 +57,7 @@ class Truth:
     hours: Floats
     """(m,) SMART 9 raw: power-on hours, NaN where not reported."""
 
-    def only(self, which: Bools) -> Truth:
+    def only(self, which: Bools) -> FailureTruth:
         """The same days of these drives alone. which: (n,)."""
         drive = self.reading_key >> DAY_BITS
         kept = which[drive]
@@ -121,7 +121,7 @@ class _Drives:
         return drive
 
 
-def read_truth(paths: Sequence[Path]) -> Truth:
+def read_truth(paths: Sequence[Path]) -> FailureTruth:
     """Read daily files, change points and drives tables, in any mixture and order. Raises UnreadableTruth."""
     drives, readings, tables = _Drives(), [], []
     for path in paths:
@@ -211,7 +211,7 @@ def _join(
     drives: _Drives,
     readings: Sequence[_Rows],
     tables: Sequence[tuple[Ints, Ints, Ints, pa.ChunkedArray]],
-) -> Truth:
+) -> FailureTruth:
     n = len(drives.number)
     first, last, death = np.full(n, NEVER), np.full(n, -1), np.full(n, NEVER)
     in_table, left_out = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
@@ -237,6 +237,6 @@ def _join(
         key, symptomatic, hours = key[order], symptomatic[order], hours[order]
     serials = np.array(list(drives.number), dtype=object)
     models = np.array([drives.model.get(number, "") for number in range(n)], dtype=object)
-    return Truth(
+    return FailureTruth(
         serials, models, first, last, death, ~in_table, left_out, end, key, symptomatic, hours
     )  # fmt: skip

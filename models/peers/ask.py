@@ -11,22 +11,22 @@ import numpy as np
 from predrain.data.history import History
 from predrain.data.refusal import Refusal
 from predrain.models.evaluate.arrays import Ints, Texts
-from predrain.models.evaluate.truth import Truth
+from predrain.models.evaluate.truth import FailureTruth
 from predrain.models.peers.columns import NOTHING, Columns
 from predrain.models.peers.counters import any4, any5, any5_rise, score_level, score_rise, smart_197
 from predrain.models.peers.hdsentinel import hdsentinel, hdsentinel_strict
 from predrain.models.peers.learned import LEARNERS as PLAIN
 from predrain.models.peers.learned import Lesson
 from predrain.models.peers.redhat import redhat_recipe
-from predrain.models.peers.rows import Rows
+from predrain.models.peers.rows import DriveDayRows
 from predrain.models.peers.scrutiny import scrutiny
 from predrain.models.peers.vendor import vendor
-from predrain.models.peers.verdict import NotComputable, Verdict
+from predrain.models.peers.verdict import NotComputable, PeerVerdict
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-RULES: Final[Mapping[str, Callable[[Rows], Verdict]]] = {
+RULES: Final[Mapping[str, Callable[[DriveDayRows], PeerVerdict]]] = {
     "any5": any5,
     "any4": any4,
     "smart_197": smart_197,
@@ -38,7 +38,7 @@ RULES: Final[Mapping[str, Callable[[Rows], Verdict]]] = {
     "hdsentinel": hdsentinel,
     "hdsentinel_strict": hdsentinel_strict,
 }
-LEARNERS: Final[Mapping[str, Callable[[Lesson], Verdict]]] = {**PLAIN, "redhat_recipe": redhat_recipe}
+LEARNERS: Final[Mapping[str, Callable[[Lesson], PeerVerdict]]] = {**PLAIN, "redhat_recipe": redhat_recipe}
 ABSENT: Final = {
     "ceph_prophetstor": "its 75 support vector machines are scikit-learn pickles that Ceph ships; they are not "
     "among the histories, and predrain loads no pickle"
@@ -52,7 +52,7 @@ class UnknownPeer(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PeerAnswer:
     """A peer's scores, or None and the reason; `note` says what it had to do without."""
 
     name: str
@@ -70,7 +70,7 @@ def refuse_unknown(names: Sequence[str]) -> None:
 def peer_scores(
     names: Sequence[str],
     history: History,
-    truth: Truth,
+    truth: FailureTruth,
     landmarks: Ints,
     *,
     split: int,
@@ -79,7 +79,7 @@ def peer_scores(
     drives: Texts | None = None,
     threads: int = 1,
     tell: Callable[[str], None] = lambda _line: None,
-) -> list[Answer]:
+) -> list[PeerAnswer]:
     """Answers of the named peers; tables of serial_number, date, model, p_fail_30d and, with an alarm, status.
 
     split: day (since 1970-01-01) after which nothing may be learned. truth: gives the learners their labels; of
@@ -91,7 +91,7 @@ def peer_scores(
     day, drive = (grid.ravel() for grid in np.meshgrid(landmarks, np.arange(history.drives), indexing="ij"))
     scored = np.ones(history.drives, dtype=bool) if drives is None else np.isin(history.serials, drives)
     seen = np.flatnonzero((first[drive] <= day) & scored[drive])
-    asked = Rows.of(history, drive[seen], day[seen], columns)
+    asked = DriveDayRows.of(history, drive[seen], day[seen], columns)
     lesson = Lesson(asked, truth, split, seed, threads)
     found = []
     for name in names:
@@ -100,13 +100,13 @@ def peer_scores(
             if name in ABSENT:
                 raise NotComputable(ABSENT[name])
             verdict = RULES[name](asked) if name in RULES else LEARNERS[name](lesson)
-            found.append(Answer(name, _table(asked, verdict), verdict.note))
+            found.append(PeerAnswer(name, _table(asked, verdict), verdict.note))
         except NotComputable as lacking:
-            found.append(Answer(name, None, str(lacking)))
+            found.append(PeerAnswer(name, None, str(lacking)))
     return found
 
 
-def _table(rows: Rows, verdict: Verdict) -> pa.Table:
+def _table(rows: DriveDayRows, verdict: PeerVerdict) -> pa.Table:
     import pyarrow as pa
 
     judged = np.flatnonzero(~np.isnan(verdict.score))

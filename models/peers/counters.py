@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from predrain.models.evaluate.arrays import Floats
-from predrain.models.peers.rows import FIVE, Rows
-from predrain.models.peers.verdict import Verdict, status_of
+from predrain.models.peers.rows import FIVE, DriveDayRows
+from predrain.models.peers.verdict import PeerVerdict, status_of
 
 WEEK: Final = 7
 SECTORS: Final = (5, 197, 198)
@@ -21,40 +21,40 @@ SECTORS: Final = (5, 197, 198)
 FOUR: Final = tuple(place for place, smart_id in enumerate(FIVE) if smart_id != 188)
 
 
-def any5(rows: Rows) -> Verdict:
+def any5(rows: DriveDayRows) -> PeerVerdict:
     """How many of raw 5, 187, 188, 197, 198 are above 0; alarm from one on."""
     return _counted((rows.five() > 0).sum(axis=1))
 
 
-def any4(rows: Rows) -> Verdict:
+def any4(rows: DriveDayRows) -> PeerVerdict:
     """The same without 188."""
     return _counted((rows.five()[:, FOUR] > 0).sum(axis=1))
 
 
-def smart_197(rows: Rows) -> Verdict:
+def smart_197(rows: DriveDayRows) -> PeerVerdict:
     """Raw 197, pending sectors; alarm above 0."""
     return _counted(np.nan_to_num(rows.raw(197, rows.place())))
 
 
-def any5_rise(rows: Rows) -> Verdict:
+def any5_rise(rows: DriveDayRows) -> PeerVerdict:
     """1 where any of the five rose within 7 days, else 0; alarm at 1."""
     return _counted(np.any(rows.five() > rows.five(WEEK), axis=1))
 
 
-def score_level(rows: Rows) -> Verdict:
+def score_level(rows: DriveDayRows) -> PeerVerdict:
     """log(1 + raw 5) + log(1 + raw 197) + log(1 + raw 198); a counter that is not reported adds 0. It only ranks."""
-    return Verdict(_sum_of_logs(_sectors(rows)))
+    return PeerVerdict(_sum_of_logs(_sectors(rows)))
 
 
-def score_rise(rows: Rows) -> Verdict:
+def score_rise(rows: DriveDayRows) -> PeerVerdict:
     """`level` of the rises of the three counters within 7 days. It only ranks.
 
     A fall, a counter that is not reported, and a drive not yet seen 7 days before add 0.
     """
-    return Verdict(_sum_of_logs(_sectors(rows) - _sectors(rows, WEEK)))
+    return PeerVerdict(_sum_of_logs(_sectors(rows) - _sectors(rows, WEEK)))
 
 
-def _sectors(rows: Rows, ago: int = 0) -> Floats:
+def _sectors(rows: DriveDayRows, ago: int = 0) -> Floats:
     """(rows, 3) raw 5, 197, 198 as they were `ago` days before; NaN where not reported."""
     place = rows.place(ago)
     return np.stack([rows.raw(smart_id, place) for smart_id in SECTORS], axis=1)
@@ -65,6 +65,6 @@ def _sum_of_logs(counts: Floats) -> Floats:
     return np.asarray(np.log1p(np.maximum(np.nan_to_num(counts), 0.0)).sum(axis=1), dtype=np.float64)
 
 
-def _counted(count: np.ndarray) -> Verdict:
+def _counted(count: np.ndarray) -> PeerVerdict:
     score = np.asarray(count, dtype=np.float64)
-    return Verdict(score, status_of(score > 0))
+    return PeerVerdict(score, status_of(score > 0))

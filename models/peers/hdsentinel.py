@@ -11,21 +11,21 @@ from typing import Final
 
 import numpy as np
 
-from predrain.models.peers.rows import Rows
-from predrain.models.peers.verdict import Verdict, status_of
+from predrain.models.peers.rows import DriveDayRows
+from predrain.models.peers.verdict import PeerVerdict, status_of
 
 USUAL: Final = {5: (1.0, 70.0), 10: (3.0, 60.0), 196: (0.6, 30.0), 197: (0.6, 48.0), 198: (1.0, 70.0)}
 STRICT: Final = {5: (6.0, 60.0), 10: (6.0, 40.0), 196: (4.0, 30.0), 197: (4.0, 30.0), 198: (6.0, 60.0)}
 """SMART id -> (percents taken by each count, limit in percents)."""
 
 
-def _judge(takes: Mapping[int, tuple[float, float]], rows: Rows) -> Verdict:
+def _judge(takes: Mapping[int, tuple[float, float]], rows: DriveDayRows) -> PeerVerdict:
     place, health = rows.place(), np.full(len(rows.drive), 100.0)
     for smart_id, (weight, limit) in takes.items():
         taken = np.minimum(weight * np.nan_to_num(rows.raw(smart_id, place)), limit)
         health *= (100.0 - taken) / 100.0
     lacking = [str(n) for n in takes if not rows.has(n)]
-    return Verdict(
+    return PeerVerdict(
         100.0 - health,
         status_of(health < 50.0, health < 100.0),
         f"the history lacks {', '.join(lacking)}" if lacking else "",

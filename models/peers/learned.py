@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from predrain.models.evaluate.arrays import Floats, Ints
 from predrain.models.evaluate.cohort import gather
-from predrain.models.evaluate.truth import Truth
-from predrain.models.peers.rows import Rows
-from predrain.models.peers.verdict import NotComputable, Verdict
+from predrain.models.evaluate.truth import FailureTruth
+from predrain.models.peers.rows import DriveDayRows
+from predrain.models.peers.verdict import NotComputable, PeerVerdict
 
 if TYPE_CHECKING:
     import lightgbm as lgb
@@ -40,10 +40,10 @@ with LightGBM's default the first trees make leaves of few rows with steps that 
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LearnedRows:
     """Rows whose fate was known on the split day: days to death or, for the living, days seen alive."""
 
-    rows: Rows
+    rows: DriveDayRows
     died: np.ndarray
     left: Ints
 
@@ -52,13 +52,13 @@ class Known:
 class Lesson:
     """What learners learn from: a history, its drives' fates, and the split day that hides the later ones."""
 
-    asked: Rows
-    truth: Truth
+    asked: DriveDayRows
+    truth: FailureTruth
     split: int
     seed: int
     threads: int
 
-    def known(self, horizon: int, every: int = WEEK) -> Known:
+    def known(self, horizon: int, every: int = WEEK) -> LearnedRows:
         """Rows at landmarks a horizon before the split or earlier, left out where the fate stays unknown.
 
         every: days between the landmarks.
@@ -74,9 +74,9 @@ class Lesson:
         death, last = cohort.death[cohort.drive], cohort.last[cohort.drive]
         dies = death <= cohort.landmark + horizon
         kept = np.flatnonzero((drive >= 0) & (dies | (last >= cohort.landmark + horizon)))
-        rows = Rows.of(history, drive[kept], cohort.landmark[kept], self.asked.columns)
+        rows = DriveDayRows.of(history, drive[kept], cohort.landmark[kept], self.asked.columns)
         left = np.where(dies, death, last)[kept] - cohort.landmark[kept]
-        return Known(rows, dies[kept], left)
+        return LearnedRows(rows, dies[kept], left)
 
 
 def sampled(
@@ -94,7 +94,7 @@ def sampled(
     return np.sort(np.concatenate([failed, drawn])), len(drawn) / len(healthy)
 
 
-def rf5(lesson: Lesson) -> Verdict:
+def rf5(lesson: Lesson) -> PeerVerdict:
     """RandomForest(300, min_leaf 20, balanced_subsample) on the raw five."""
     from sklearn.ensemble import RandomForestClassifier
 
@@ -109,27 +109,27 @@ def rf5(lesson: Lesson) -> Verdict:
     ).fit(known.rows.only(chosen).five(), known.died[chosen].astype(np.int64))
     p = np.asarray(forest.predict_proba(lesson.asked.five()), dtype=np.float64)[:, 1]
     # The forest weighs both classes alike, so that its odds are those of equal numbers.
-    return Verdict(lower_odds(p, int(known.died.sum()) / int((~known.died).sum())))
+    return PeerVerdict(lower_odds(p, int(known.died.sum()) / int((~known.died).sum())))
 
 
-def lgbm_plain(lesson: Lesson) -> Verdict:
+def lgbm_plain(lesson: Lesson) -> PeerVerdict:
     """LightGBM (150 trees of 8 leaves) on every raw value and its changes, 20 healthy rows for each failing one."""
-    return Verdict(average_boosters(lesson, HEALTHY_A_FAILURE, LEAF_HESSIAN))
+    return PeerVerdict(average_boosters(lesson, HEALTHY_A_FAILURE, LEAF_HESSIAN))
 
 
-def lgbm_all_rows(lesson: Lesson) -> Verdict:
+def lgbm_all_rows(lesson: Lesson) -> PeerVerdict:
     """The same on every healthy row, with a larger least sum of hessians in a leaf."""
-    return Verdict(average_boosters(lesson, None, LEAF_HESSIAN_OF_ALL_ROWS))
+    return PeerVerdict(average_boosters(lesson, None, LEAF_HESSIAN_OF_ALL_ROWS))
 
 
-LEARNERS: Final[Mapping[str, Callable[[Lesson], Verdict]]] = {
+LEARNERS: Final[Mapping[str, Callable[[Lesson], PeerVerdict]]] = {
     "rf5": rf5,
     "lgbm_plain": lgbm_plain,
     "lgbm_all_rows": lgbm_all_rows,
 }
 
 
-def everything(rows: Rows) -> Floats32:
+def everything(rows: DriveDayRows) -> Floats32:
     """(rows, 4 x values) every raw value that the history keeps and its differences over 1, 7, 30 days."""
     values = tuple(rows.history.raw)
     places = [rows.place(ago) for ago in (0, *BACK)]

@@ -14,8 +14,8 @@ import numpy as np
 
 from predrain.models.evaluate.arrays import Floats
 from predrain.models.peers.learned import HORIZON, Lesson, sampled
-from predrain.models.peers.rows import Rows
-from predrain.models.peers.verdict import NotComputable, Verdict
+from predrain.models.peers.rows import DriveDayRows
+from predrain.models.peers.verdict import NotComputable, PeerVerdict
 
 SEAGATE: Final = (1, 5, 7, 10, 187, 188, 190, 193, 197, 198, 241)
 DAYS: Final = 6
@@ -29,7 +29,7 @@ PIECE: Final = 200_000
 WORDS: Final = np.array(["good", "warning", "bad"], dtype=object)
 
 
-def redhat_recipe(lesson: Lesson) -> Verdict:
+def redhat_recipe(lesson: Lesson) -> PeerVerdict:
     """What the forest says of 30 days, in percents: bad, and of warning the part of its 28 days that is inside.
 
     Its classes are balanced, so that this is no probability. Drives that are not Seagate's have no score.
@@ -61,10 +61,10 @@ def redhat_recipe(lesson: Lesson) -> Verdict:
     inside = (HORIZON - BAD) / (WARNING - BAD)
     score[mine] = 100.0 * (share[:, 2] + inside * share[:, 1])
     status[mine] = WORDS[share.argmax(axis=1)]
-    return Verdict(score, status, _note(raw, normalised, len(mine) / len(asked.drive)))
+    return PeerVerdict(score, status, _note(raw, normalised, len(mine) / len(asked.drive)))
 
 
-def statistics(rows: Rows, raw: list[int], normalised: list[int]) -> Floats:
+def statistics(rows: DriveDayRows, raw: list[int], normalised: list[int]) -> Floats:
     """(rows, 3 x values) mean, standard deviation and their ratio over six days; not reported counts as 0."""
     days = np.stack([_values(rows, ago, raw, normalised) for ago in range(DAYS)])
     seen = np.maximum((~np.isnan(days)).sum(axis=0), 1)
@@ -74,14 +74,14 @@ def statistics(rows: Rows, raw: list[int], normalised: list[int]) -> Floats:
     return np.concatenate([mean, spread, ratio], axis=1)
 
 
-def _values(rows: Rows, ago: int, raw: list[int], normalised: list[int]) -> Floats:
+def _values(rows: DriveDayRows, ago: int, raw: list[int], normalised: list[int]) -> Floats:
     place = rows.place(ago)
     return np.stack(
         [*(rows.raw(n, place) for n in raw), *(rows.normalised(n, place) for n in normalised)], axis=1
     )
 
 
-def _seagate(rows: Rows) -> np.ndarray:
+def _seagate(rows: DriveDayRows) -> np.ndarray:
     return np.char.startswith(rows.model().astype(str), "ST")
 
 

@@ -16,7 +16,7 @@ FIVE: Final = (5, 187, 188, 197, 198)
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class DriveDayRows:
     """Drives on days. `key` is the history's (drive, day), ascending."""
 
     history: History
@@ -26,12 +26,12 @@ class Rows:
     day: Ints
 
     @classmethod
-    def of(cls, history: History, drive: Ints, day: Ints, columns: Columns = NOTHING) -> Rows:
+    def of(cls, history: History, drive: Ints, day: Ints, columns: Columns = NOTHING) -> DriveDayRows:
         """drive, day: (rows,) numbers of the history's drives, days since 1970-01-01."""
         key = drive_day(history.drive.astype(np.int64), history.day.astype(np.int64))
         return cls(history, columns, key, drive, day)
 
-    def only(self, which: Ints) -> Rows:
+    def only(self, which: Ints) -> DriveDayRows:
         """These rows alone."""
         return replace(self, drive=self.drive[which], day=self.day[which])
 

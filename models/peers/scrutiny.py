@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from predrain.models.evaluate.arrays import Bools, Floats
-from predrain.models.peers.rows import Rows
-from predrain.models.peers.verdict import Verdict, status_of
+from predrain.models.peers.rows import DriveDayRows
+from predrain.models.peers.verdict import PeerVerdict, status_of
 
 INF: Final = float("inf")
 FAILS: Final[Mapping[int, tuple[tuple[float, float], ...]]] = {
@@ -33,7 +33,7 @@ FAILS: Final[Mapping[int, tuple[tuple[float, float], ...]]] = {
 FAILS_NORMALISED: Final = {184: (94.0, 98.0, 99.0)}
 
 
-def scrutiny(rows: Rows) -> Verdict:
+def scrutiny(rows: DriveDayRows) -> PeerVerdict:
     """2 and `bad` where the drive failed on this or an earlier row, 1 and `warning` above a last bucket."""
     size = len(rows.history.day)
     failed, beyond = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
@@ -52,7 +52,7 @@ def scrutiny(rows: Rows) -> Verdict:
     warning = seen & beyond[place]
     lacking = [str(n) for n in FAILS if not rows.has(n)]
     lacking += [f"normalised {n}" for n in FAILS_NORMALISED if n not in rows.columns.normalised]
-    return Verdict(
+    return PeerVerdict(
         np.where(bad, 2.0, np.where(warning, 1.0, 0.0)),
         status_of(bad, warning),
         f"the history lacks {', '.join(lacking)}" if lacking else "",
@@ -66,7 +66,7 @@ def _inside(value: Floats, ranges: tuple[tuple[float, float], ...]) -> Bools:
     return inside
 
 
-def _first(failed: Bools, rows: Rows) -> np.ndarray:
+def _first(failed: Bools, rows: DriveDayRows) -> np.ndarray:
     """(drives,) place of each drive's first failed row; beyond every place where it has none."""
     place = np.where(failed, np.arange(len(failed)), len(failed))
     return np.minimum.reduceat(place, rows.history.start[:-1]) if len(place) else place

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from predrain.models.peers.rows import Rows
-from predrain.models.peers.verdict import NotComputable, Verdict, status_of
+from predrain.models.peers.rows import DriveDayRows
+from predrain.models.peers.verdict import NotComputable, PeerVerdict, status_of
 
 _HITACHI: Final = {1: 16, 2: 54, 3: 24, 5: 5, 7: 67, 8: 20, 10: 60}
 _WDC: Final = {1: 51, 3: 21, 5: 140}
@@ -32,7 +32,7 @@ THRESHOLDS: Final[Mapping[str, Mapping[int, int]]] = {
 """First letters of a model -> SMART id -> threshold."""
 
 
-def vendor(rows: Rows) -> Verdict:
+def vendor(rows: DriveDayRows) -> PeerVerdict:
     """How many normalised values are at or below a threshold above 0; alarm from one on.
 
     Drives of models without thresholds have no score. Raises NotComputable.
@@ -51,4 +51,4 @@ def vendor(rows: Rows) -> Verdict:
     if not judged.any():
         raise NotComputable("no threshold is known for any model of the history")
     note = "" if judged.all() else f"thresholds are known for {judged.mean():.0%} of the rows only"
-    return Verdict(score, status_of(score >= 1), note)
+    return PeerVerdict(score, status_of(score >= 1), note)

@@ -14,7 +14,7 @@ class NotComputable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PeerVerdict:
     """A score (rows,), NaN where the peer does not judge the drive, and its words."""
 
     score: Floats

@@ -9,7 +9,7 @@ from typing import Final
 from predrain.models.backtest.left_out import LeaveOutKind
 from predrain.models.backtest.trial import FleetTrial, LeftOutTrial
 from predrain.models.backtest.unseen import KNOWING
-from predrain.models.evaluate.bootstrap import Interval, Judged, Report
+from predrain.models.evaluate.bootstrap import BootstrapInterval, ForecastFigures, Report
 from predrain.models.evaluate.life import EVIDENCE
 from predrain.models.report.tables import TableText
 from predrain.models.report.words import NO_EVIDENCE, day, percent, plain, share, tell_points
@@ -96,7 +96,7 @@ def _tabulate_differences(about: str, trials: Sequence[LeftOutTrial]) -> TableTe
     return TableText(f"{about}: the others on the same drives and resamples", head, rows)
 
 
-def _list_differences(report: Report, other: Judged) -> list[str]:
+def _list_differences(report: Report, other: ForecastFigures) -> list[str]:
     cells: list[str] = []
     for figure in FIGURES:
         value = other.figures[figure].value
@@ -117,4 +117,4 @@ def _tell_difference(report: Report, name: str, figure: str) -> str:
     return plain(difference, signed=True) + (" real" if difference.excludes_zero else "")
 
 
-_UNKNOWN: Final = Interval(math.nan, math.nan, math.nan)
+_UNKNOWN: Final = BootstrapInterval(math.nan, math.nan, math.nan)

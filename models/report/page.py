@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 
-from predrain.models.backtest.trial import Backtest, FleetTrial, Plan
+from predrain.models.backtest.trial import Backtest, BacktestPlan, FleetTrial
 from predrain.models.report import tables
 from predrain.models.report.charts import bytes_chart, charts
 from predrain.models.report.left_out import left_out_tables
@@ -57,7 +57,7 @@ def _asked(backtest: Backtest) -> str:
     )
 
 
-def _fleet(fleet: FleetTrial, plan: Plan, worth: Bytes | None) -> str:
+def _fleet(fleet: FleetTrial, plan: BacktestPlan, worth: Bytes | None) -> str:
     counts = fleet.report.counts
     first, *others = summary(fleet)
     title = ", ".join(path.stem for path in fleet.fleet.readings)

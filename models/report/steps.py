@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from predrain.models.backtest.trial import FleetTrial, Plan
-from predrain.models.evaluate.bootstrap import Judged, Report
+from predrain.models.backtest.trial import BacktestPlan, FleetTrial
+from predrain.models.evaluate.bootstrap import ForecastFigures, Report
 from predrain.models.report.tables import TableText
 from predrain.models.report.words import share, tell_points
 
 
-def step_tables(fleet: FleetTrial, plan: Plan) -> list[TableText]:
+def step_tables(fleet: FleetTrial, plan: BacktestPlan) -> list[TableText]:
     """One table with a row for each distance between landmarks and forecaster; none where one distance was judged."""
     if not fleet.also_every:
         return []
@@ -38,7 +38,7 @@ def _name_step(days: int) -> str:
     return {1: "daily", 7: "weekly"}.get(days, f"every {days} d")
 
 
-def _list_figures(name: str, report: Report, one: Judged) -> list[str]:
+def _list_figures(name: str, report: Report, one: ForecastFigures) -> list[str]:
     less = report.judged[0].less_baseline.get(one.name, {})
     cells = [name, f"{report.counts.failures:,}"]
     for figure in ("recall_at_0.1pct", "recall_at_1pct"):

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from rich import box
 from rich.table import Table
 
-from predrain.models.backtest.trial import FleetTrial, Plan
+from predrain.models.backtest.trial import BacktestPlan, FleetTrial
 from predrain.models.report.left_out import left_out_tables
 from predrain.models.report.steps import step_tables
 
 
-def further_lines(fleet: FleetTrial, plan: Plan) -> Iterator[Table]:
+def further_lines(fleet: FleetTrial, plan: BacktestPlan) -> Iterator[Table]:
     """Other landmarks over the same days, and drives that were not learned from."""
     for one in [*step_tables(fleet, plan), *left_out_tables(fleet)]:
         table = Table(title=one.caption, title_justify="left", box=box.SIMPLE_HEAD)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from predrain.models.backtest.trial import Backtest, FleetTrial
-from predrain.models.evaluate import Interval
+from predrain.models.evaluate import BootstrapInterval
 from predrain.models.evaluate.life import EVIDENCE
 
 NO_EVIDENCE = "no evidence"
@@ -18,14 +18,14 @@ def percent(value: float, digits: int = 0) -> str:
     return "–" if math.isnan(value) else f"{100 * value:.{digits}f} %"
 
 
-def share(figure: Interval, digits: int = 0) -> str:
+def share(figure: BootstrapInterval, digits: int = 0) -> str:
     """A share with its interval, in percents: `54 % [44, 63]`."""
     if math.isnan(figure.value) or math.isnan(figure.low):
         return percent(figure.value, digits)
     return f"{percent(figure.value, digits)} [{100 * figure.low:.{digits}f}, {100 * figure.high:.{digits}f}]"
 
 
-def plain(figure: Interval, digits: int = 3, *, signed: bool = False) -> str:
+def plain(figure: BootstrapInterval, digits: int = 3, *, signed: bool = False) -> str:
     """A number with its interval: `0.122 [0.060, 0.200]`."""
     sign = "+" if signed else ""
     if math.isnan(figure.value):
@@ -35,13 +35,13 @@ def plain(figure: Interval, digits: int = 3, *, signed: bool = False) -> str:
     return f"{figure.value:{sign}.{digits}f} [{figure.low:{sign}.{digits}f}, {figure.high:{sign}.{digits}f}]"
 
 
-def points(difference: Interval) -> str:
+def points(difference: BootstrapInterval) -> str:
     """A difference of shares in percentage points: `+14 [+7, +23]`."""
     value, low, high = (100 * number for number in (difference.value, difference.low, difference.high))
     return f"{value:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
-def tell_points(difference: Interval) -> str:
+def tell_points(difference: BootstrapInterval) -> str:
     """`points`, with `real` where the interval excludes 0."""
     return points(difference) + (" real" if difference.excludes_zero else "")
 
@@ -106,7 +106,7 @@ def _beside_peers(fleet: FleetTrial) -> Iterator[str]:
         yield f"It cannot be told apart from {joined(open_)} with these failures."
 
 
-def _meant(ratio: Interval) -> str:
+def _meant(ratio: BootstrapInterval) -> str:
     if ratio.low <= 1.0 <= ratio.high:
         return ", which chance explains"
     return ", too many" if ratio.value > 1 else ", too few"

@@ -6,6 +6,6 @@ and no probability. Each sign has a degree, by a membership function with stated
 combined by one rule (`evidence`). docs/reference/rules.md lists all of it; `make bench-rules` measures it.
 """
 
-from predrain.models.rules.judge import CODES, UNREADABLE_PROBES, Verdict, is_ssd, judge, judge_symptoms
+from predrain.models.rules.judge import CODES, UNREADABLE_PROBES, RuleVerdict, is_ssd, judge, judge_symptoms
 
-__all__ = ["CODES", "UNREADABLE_PROBES", "Verdict", "is_ssd", "judge", "judge_symptoms"]
+__all__ = ["CODES", "UNREADABLE_PROBES", "RuleVerdict", "is_ssd", "judge", "judge_symptoms"]

@@ -9,7 +9,7 @@ from typing import Final
 from predrain.data.outlook import Advice, Reason
 from predrain.features.state import DriveState, Face
 from predrain.models.rules.evidence import BAD, WARNING, Sign
-from predrain.models.rules.fleet import LEVELS, Kind, get_worst_limit
+from predrain.models.rules.fleet import LEVELS, DriveKind, get_worst_limit
 from predrain.models.rules.past import SATURATED, rise, unchanged
 from predrain.models.rules.ramps import RAMPS
 
@@ -22,7 +22,7 @@ MENDED: Final = "Clears when the sectors are rewritten and none is added."
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CounterRule:
     """How one counter is judged. `level`, `risen`: degree of an old count (None: no sign) and of a gain in `days`."""
 
     counter: str
@@ -78,13 +78,13 @@ def _outright(_: float) -> float:
 
 
 _UNREADABLE: Final = "disk-sectors"
-_PENDING: Final = Counted(
+_PENDING: Final = CounterRule(
     "pending",
     "Pending sectors",
     "pending",
     "disk-pending",
     7,
-    LEVELS[Kind.HARD_DISK, "pending"],
+    LEVELS[DriveKind.HARD_DISK, "pending"],
     RAMPS["sectors-rise"],
     cause=_UNREADABLE,
     old=Advice.SELF_TEST,
@@ -93,129 +93,129 @@ _PENDING: Final = Counted(
 )
 HARD_DISK: Final = (
     _PENDING,
-    Counted(
+    CounterRule(
         "offline_uncorrectable",
         "Offline uncorrectable sectors",
         "offline-uncorrectable",
         "disk-offline",
         7,
-        LEVELS[Kind.HARD_DISK, "offline_uncorrectable"],
+        LEVELS[DriveKind.HARD_DISK, "offline_uncorrectable"],
         RAMPS["sectors-rise"],
         cause=_UNREADABLE,
         old=Advice.SELF_TEST,
         falls=True,
         forecast=True,
     ),
-    Counted(
+    CounterRule(
         "reported_uncorrectable",
         "Uncorrectable errors",
         "uncorrectable",
         "disk-errors",
         7,
-        LEVELS[Kind.HARD_DISK, "reported_uncorrectable"],
+        LEVELS[DriveKind.HARD_DISK, "reported_uncorrectable"],
         RAMPS["sectors-rise"],
         old=Advice.SELF_TEST,
         forecast=True,
     ),
-    Counted(
+    CounterRule(
         "reallocated",
         "Reallocated sectors",
         "reallocated",
         "disk-reallocated",
         7,
-        LEVELS[Kind.HARD_DISK, "reallocated"],
+        LEVELS[DriveKind.HARD_DISK, "reallocated"],
         RAMPS["remapped-rise"],
         old=Advice.SELF_TEST,
         forecast=True,
     ),
-    Counted(
+    CounterRule(
         "end_to_end_errors",
         "End-to-end errors",
         "end-to-end",
         "disk-end-to-end",
         7,
-        LEVELS[Kind.HARD_DISK, "end_to_end_errors"],
+        LEVELS[DriveKind.HARD_DISK, "end_to_end_errors"],
         RAMPS["end-to-end-rise"],
     ),
-    Counted(
+    CounterRule(
         "command_timeouts",
         "Command timeouts",
         "timeouts",
         "disk-timeouts",
         7,
-        LEVELS[Kind.HARD_DISK, "command_timeouts"],
+        LEVELS[DriveKind.HARD_DISK, "command_timeouts"],
         RAMPS["timeouts-rise"],
         old=Advice.WATCH,
         forecast=True,
     ),
 )
 NVME: Final = (
-    Counted(
+    CounterRule(
         "media_errors",
         "Media errors",
         "media-errors",
         "media-errors",
         7,
-        LEVELS[Kind.NVME, "media_errors"],
+        LEVELS[DriveKind.NVME, "media_errors"],
         _outright,
         True,
     ),
 )
 SSD: Final = (
-    Counted(
+    CounterRule(
         "reported_uncorrectable",
         "Uncorrectable errors",
         "uncorrectable",
         "ssd-errors",
         7,
-        LEVELS[Kind.SATA_SSD, "reported_uncorrectable"],
+        LEVELS[DriveKind.SATA_SSD, "reported_uncorrectable"],
         _outright,
         True,
     ),
-    Counted(
+    CounterRule(
         "reallocated",
         "Reallocated sectors",
         "reallocated",
         "ssd-reallocated",
         7,
-        LEVELS[Kind.SATA_SSD, "reallocated"],
+        LEVELS[DriveKind.SATA_SSD, "reallocated"],
         RAMPS["reallocated-rise"],
         aside=" In one model 38 % of failing drives had any two days before, 89 % one.",
     ),
-    Counted(
+    CounterRule(
         "end_to_end_errors",
         "End-to-end errors",
         "end-to-end",
         "ssd-end-to-end",
         7,
-        LEVELS[Kind.SATA_SSD, "end_to_end_errors"],
+        LEVELS[DriveKind.SATA_SSD, "end_to_end_errors"],
         RAMPS["end-to-end-rise"],
     ),
-    Counted(
+    CounterRule(
         "pending",
         "Pending sectors",
         "pending",
         "ssd-pending",
         7,
-        LEVELS[Kind.SATA_SSD, "pending"],
+        LEVELS[DriveKind.SATA_SSD, "pending"],
         RAMPS["reallocated-rise"],
         cause="ssd-sectors",
         falls=True,
     ),
-    Counted(
+    CounterRule(
         "offline_uncorrectable",
         "Offline uncorrectable sectors",
         "offline-uncorrectable",
         "ssd-offline",
         7,
-        LEVELS[Kind.SATA_SSD, "offline_uncorrectable"],
+        LEVELS[DriveKind.SATA_SSD, "offline_uncorrectable"],
         RAMPS["reallocated-rise"],
         cause="ssd-sectors",
         falls=True,
     ),
 )
 SAS: Final = (
-    Counted(
+    CounterRule(
         "uncorrected_errors",
         "Uncorrected errors",
         "uncorrected-errors",
@@ -226,13 +226,13 @@ SAS: Final = (
         True,
     ),
     replace(_PENDING, what="Pending defects", rule="sas-pending", forecast=False),
-    Counted(
+    CounterRule(
         "grown_defects",
         "Grown defects",
         "grown-defects",
         "sas-defects",
         14,
-        LEVELS[Kind.HARD_DISK, "reallocated"],
+        LEVELS[DriveKind.HARD_DISK, "reallocated"],
         RAMPS["grown-defects-rise"],
     ),
 )
@@ -256,7 +256,7 @@ def find_cable_sign(state: DriveState, face: Face) -> Iterator[Sign]:
 
 
 def _is_worst_link(face: Face, count: int) -> bool:
-    kind = Kind.SATA_SSD if face.rotation_rpm == 0 else Kind.HARD_DISK
+    kind = DriveKind.SATA_SSD if face.rotation_rpm == 0 else DriveKind.HARD_DISK
     return get_worst_limit(kind, "crc_errors") <= count < SATURATED
 
 

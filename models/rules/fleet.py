@@ -28,7 +28,7 @@ WEIGHTS: Final = {"command_timeouts": 0.5}
 """Of counters that speak of the way to the drive, its power or its host as much as of the drive."""
 
 
-class Kind(StrEnum):
+class DriveKind(StrEnum):
     """Kinds of drives of which a fleet in service is public."""
 
     HARD_DISK = "hard-disk"
@@ -36,7 +36,7 @@ class Kind(StrEnum):
     NVME = "nvme"
 
 
-class Standing(msgspec.Struct, frozen=True):
+class CounterDistribution(msgspec.Struct, frozen=True):
     """How one counter is spread over the drives of one kind in service."""
 
     drives: int
@@ -48,16 +48,16 @@ class Standing(msgspec.Struct, frozen=True):
 
 class _Table(msgspec.Struct, frozen=True):
     source: str
-    kinds: Mapping[Kind, Mapping[str, Standing]]
+    kinds: Mapping[DriveKind, Mapping[str, CounterDistribution]]
 
 
 @cache
-def load_standings() -> Mapping[Kind, Mapping[str, Standing]]:
+def load_standings() -> Mapping[DriveKind, Mapping[str, CounterDistribution]]:
     """The table as committed."""
     return msgspec.json.decode(TABLE.read_bytes(), type=_Table).kinds
 
 
-def make_level_ramp(kind: Kind, counter: str, measures: str) -> Ramp:
+def make_level_ramp(kind: DriveKind, counter: str, measures: str) -> Ramp:
     """The membership function of a level that was read once, by where it stands among drives of its kind."""
     standing = load_standings()[kind][counter]
     limits = {share: standing.limits[f"{share:g}"] for share in SHARES}
@@ -71,7 +71,7 @@ def make_level_ramp(kind: Kind, counter: str, measures: str) -> Ramp:
     return Ramp(measures, tuple(sorted(points.items())), source, logarithmic=True)
 
 
-def get_worst_limit(kind: Kind, counter: str) -> int:
+def get_worst_limit(kind: DriveKind, counter: str) -> int:
     """The count that no more than 1 % of the drives of this kind in service reach."""
     return load_standings()[kind][counter].limits[f"{WORST:g}"]
 
@@ -85,11 +85,15 @@ _MEASURES: Final = {
     "command_timeouts": "command timeouts",
     "media_errors": "media errors",
 }
-_KINDS: Final = {Kind.HARD_DISK: "SATA hard disk", Kind.SATA_SSD: "SATA SSD", Kind.NVME: "NVMe"}
-LEVELS: Final[Mapping[tuple[Kind, str], Ramp]] = {
+_KINDS: Final = {
+    DriveKind.HARD_DISK: "SATA hard disk",
+    DriveKind.SATA_SSD: "SATA SSD",
+    DriveKind.NVME: "NVMe",
+}
+LEVELS: Final[Mapping[tuple[DriveKind, str], Ramp]] = {
     (kind, counter): make_level_ramp(kind, counter, f"{_KINDS[kind]}: {_MEASURES[counter]}, none of them new")
     for kind, counters in load_standings().items()
     for counter in counters
-    if counter in _MEASURES and (kind, counter) != (Kind.SATA_SSD, "command_timeouts")
+    if counter in _MEASURES and (kind, counter) != (DriveKind.SATA_SSD, "command_timeouts")
 }
 """CRC errors are of the way to the drive; what SSDs number as 188 is not one count."""

@@ -45,7 +45,7 @@ CERTAIN: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RuleVerdict:
     """What a rule says."""
 
     rule: str
@@ -62,7 +62,7 @@ class Verdict:
     """Days until its rated life is used up; None while the slope of its wear is unknown."""
 
 
-def judge(state: DriveState) -> Verdict | None:
+def judge(state: DriveState) -> RuleVerdict | None:
     """The rules' verdict, or None for a readable hard disk that reports error counts, which the model judges."""
     face = state.face
     probe = state.unreadable
@@ -72,14 +72,14 @@ def judge(state: DriveState) -> Verdict | None:
         return _unasked(probe)
     if face is None:
         never = Reason("nothing-reported", "It has not been read yet.")
-        return Verdict("no-reading", Status.UNKNOWN, (never,), None, Advice.LOOK)
+        return RuleVerdict("no-reading", Status.UNKNOWN, (never,), None, Advice.LOOK)
     found = _collect_signs(state, face)
     if _is_forecast(face) and not any(sign.hard for sign in found):
         return None
     return _verdict(state, face, found)
 
 
-def judge_symptoms(state: DriveState) -> Verdict | None:
+def judge_symptoms(state: DriveState) -> RuleVerdict | None:
     """The rules' verdict of a drive that `judge` leaves to the forecast; None where it shows no sign.
 
     It stands in for a forecast that knows nothing of the drive, and is a floor below one that does.
@@ -131,7 +131,7 @@ def _own_verdict(_: DriveState, face: Face) -> Iterator[Sign]:
         yield Sign("verdict", CERTAIN, "device", reason, Advice.DRAIN_NOW, clears, hard=True)
 
 
-def _verdict(state: DriveState, face: Face, found: tuple[Sign, ...]) -> Verdict:
+def _verdict(state: DriveState, face: Face, found: tuple[Sign, ...]) -> RuleVerdict:
     endurance = rated_life(state.changes.get("percentage_used", ()), state.day)
     if not found:
         return _quiet(face, endurance)
@@ -139,11 +139,11 @@ def _verdict(state: DriveState, face: Face, found: tuple[Sign, ...]) -> Verdict:
     status = status_of(score)
     reasons = (*(sign.reason for sign in found), *transport(state, face))
     if status is Status.GOOD:
-        return Verdict(first.rule, status, reasons, score, _mild_advice(found), endurance=endurance)
+        return RuleVerdict(first.rule, status, reasons, score, _mild_advice(found), endurance=endurance)
     advice = Advice.DRAIN_NOW if status is Status.BAD else _warning_advice(found)
     hard = any(sign.hard for sign in found)
     unread = any(sign.degree >= WARNING and not sign.forecast for sign in found)
-    return Verdict(first.rule, status, reasons, score, advice, first.clears, hard, unread, endurance)
+    return RuleVerdict(first.rule, status, reasons, score, advice, first.clears, hard, unread, endurance)
 
 
 def _warning_advice(found: tuple[Sign, ...]) -> Advice:
@@ -159,22 +159,22 @@ def _mild_advice(found: tuple[Sign, ...]) -> Advice:
     return Advice.CHECK_CABLE if Advice.CHECK_CABLE in noted else Advice.WATCH if noted else Advice.NOTHING
 
 
-def _unasked(probe: Probe) -> Verdict:
+def _unasked(probe: Probe) -> RuleVerdict:
     """The host is at fault: nothing is known of the disk, and nothing speaks against it."""
     told = f"Its host has read no disk since {probe.since:%d %b %H:%M}: {probe.why.rstrip('.')}."
-    return Verdict("no-reading", Status.UNKNOWN, (Reason("nothing-reported", told),), None, Advice.LOOK)
+    return RuleVerdict("no-reading", Status.UNKNOWN, (Reason("nothing-reported", told),), None, Advice.LOOK)
 
 
-def _unreadable(probe: Probe) -> Verdict:
+def _unreadable(probe: Probe) -> RuleVerdict:
     sentence = (
         f"No reading since {probe.since:%d %b %H:%M}, {probe.probes} probes failed: {probe.why.rstrip('.')}."
     )
     clears = "Clears with the next reading that succeeds."
     reason = Reason("unreadable", sentence)
-    return Verdict("unreadable", Status.BAD, (reason,), CERTAIN, Advice.LOOK, clears, hard=True)
+    return RuleVerdict("unreadable", Status.BAD, (reason,), CERTAIN, Advice.LOOK, clears, hard=True)
 
 
-def _quiet(face: Face, endurance: Life | None) -> Verdict:
+def _quiet(face: Face, endurance: Life | None) -> RuleVerdict:
     counters = face.counters
     told = any(
         value is not None
@@ -194,6 +194,6 @@ def _quiet(face: Face, endurance: Life | None) -> Verdict:
         why = Reason(
             "nothing-reported", "The drive reports neither a verdict nor a counter that could be judged."
         )
-        return Verdict("nothing-reported", Status.UNKNOWN, (why,), None, Advice.WATCH)
+        return RuleVerdict("nothing-reported", Status.UNKNOWN, (why,), None, Advice.WATCH)
     why = Reason("no-sign", "No warning sign; there is no failure model for this kind of drive, only rules.")
-    return Verdict("no-sign", Status.GOOD, (why,), 0.0, Advice.NOTHING, endurance=endurance)
+    return RuleVerdict("no-sign", Status.GOOD, (why,), 0.0, Advice.NOTHING, endurance=endurance)

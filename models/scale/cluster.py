@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from predrain.data.history import Part
+from predrain.data.history import SerialRange
 from predrain.data.history.files import ROWS_A_PART
 from predrain.data.refusal import Refusal
 
@@ -31,11 +31,11 @@ PATIENCE: Final = "20s"
 """How long a scheduler may take to answer."""
 
 
-class NoCluster(Refusal):
+class NoDaskCluster(Refusal):
     """There is no Dask cluster to work on."""
 
 
-class Cluster:
+class DaskCluster:
     """A context: the workers of `tcp://host:port`, or N processes here by `local:N`."""
 
     def __init__(self, address: str, *, rows_a_part: int = ROWS_A_PART) -> None:
@@ -43,14 +43,14 @@ class Cluster:
         try:
             import distributed
         except ImportError:
-            raise NoCluster("Dask is not installed; install predrain[scale].") from None
+            raise NoDaskCluster("Dask is not installed; install predrain[scale].") from None
         self.apart = True
         self.rows_a_part = rows_a_part
         self._local: LocalCluster | None = None
         kind, _, count = address.partition(":")
         if kind == "local":
             if not count.isdecimal() or not int(count):
-                raise NoCluster(f"{address} names no number of workers; write local:2, say.")
+                raise NoDaskCluster(f"{address} names no number of workers; write local:2, say.")
             start: Any = distributed.LocalCluster
             self._local = start(
                 n_workers=int(count), threads_per_worker=1, processes=True, dashboard_address=None
@@ -58,19 +58,21 @@ class Cluster:
         try:
             self._client: Client = distributed.Client(self._local or address, timeout=PATIENCE)
         except (OSError, ValueError, TimeoutError) as error:
-            raise NoCluster(
+            raise NoDaskCluster(
                 f"No Dask scheduler answers at {address} ({error}); start one, or say local:2."
             ) from None
         if not self.workers:
             self._client.close()
-            raise NoCluster(f"The Dask scheduler at {address} has no workers; start some with `dask worker`.")
+            raise NoDaskCluster(
+                f"The Dask scheduler at {address} has no workers; start some with `dask worker`."
+            )
 
     @property
     def workers(self) -> int:
         """How many workers there are now."""
         return len(self._client.scheduler_info(n_workers=-1)["workers"])
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> DaskCluster:
         return self
 
     def __exit__(
@@ -80,7 +82,7 @@ class Cluster:
         if self._local is not None:
             self._local.close()
 
-    def each(self, work: Callable[[Part], Answer], parts: Sequence[Part]) -> Iterator[Answer]:
+    def each(self, work: Callable[[SerialRange], Answer], parts: Sequence[SerialRange]) -> Iterator[Answer]:
         """A task a part; twice as many as there are workers wait or run at a time."""
         told = self._client.scatter(work, broadcast=True)
         under_way: deque[Future[Answer]] = deque()
@@ -135,5 +137,5 @@ class Cluster:
         return booster
 
 
-def _do(work: Callable[[Part], Answer], part: Part) -> Answer:
+def _do(work: Callable[[SerialRange], Answer], part: SerialRange) -> Answer:
     return work(part)

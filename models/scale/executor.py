@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from predrain.data.history import Part
+from predrain.data.history import SerialRange
 from predrain.data.history.files import ROWS_A_PART
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Crew(Protocol):
         """How many rows a part holds at most: what bounds memory."""
         ...
 
-    def each(self, work: Callable[[Part], Answer], parts: Sequence[Part]) -> Iterator[Answer]:
+    def each(self, work: Callable[[SerialRange], Answer], parts: Sequence[SerialRange]) -> Iterator[Answer]:
         """The answers of `work`, a module's function or a partial of one, to every part."""
         ...
 
@@ -61,7 +61,7 @@ class Threads:
     rows_a_part: int = ROWS_A_PART
     apart: bool = False
 
-    def each(self, work: Callable[[Part], Answer], parts: Sequence[Part]) -> Iterator[Answer]:
+    def each(self, work: Callable[[SerialRange], Answer], parts: Sequence[SerialRange]) -> Iterator[Answer]:
         """Work on `count` parts at a time; one answer more may wait to be taken."""
         if self.count == 1 or len(parts) == 1:
             yield from map(work, parts)

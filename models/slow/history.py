@@ -17,8 +17,8 @@ import numpy as np
 
 from predrain.data.history.tables import UnreadableHistory, is_parquet, table_of, types_of, unreadable
 from predrain.models.slow.ratios import Floats, Ints, Roster, compared
-from predrain.models.slow.verdicts import DAY, DISKS, HOSTS, Standing, Watch, beside_peers
-from predrain.models.slow.words import Judged, reasons
+from predrain.models.slow.verdicts import DAY, DISKS, HOSTS, SlowPeriod, SlowWatch, beside_peers
+from predrain.models.slow.words import SlowDay, reasons
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,7 +31,7 @@ _LOAD: Mapping[str, str] = {"thr_kBps": "1", "thr_Bps": "0.001"}
 
 
 @dataclass(frozen=True, slots=True)
-class Disks:
+class DiskHistory:
     """Every disk of the files, in order, with the group in which it is compared. host, disk: labels as they came."""
 
     host: Sequence[str]
@@ -64,7 +64,7 @@ class LatencyFiles:
         if not self._selects:
             raise UnreadableHistory(" ".join(self.refused) or "No file was named; give a latency history.")
 
-    def disks(self) -> Disks:
+    def disks(self) -> DiskHistory:
         """Every disk that any row names."""
         rows = self._asked(
             f"SELECT * FROM (SELECT DISTINCT cluster, host, class, disk FROM ({self._rows()})) "
@@ -85,7 +85,7 @@ class LatencyFiles:
             self._connection.register("known", known)
             self._connection.execute("INSERT INTO disks SELECT * FROM known")
             self._connection.unregister("known")
-        return Disks(
+        return DiskHistory(
             [row[1] for row in rows],
             [row[3] for row in rows],
             np.array(part, dtype=np.int64),
@@ -159,7 +159,7 @@ def scores(files: LatencyFiles, tell: Callable[[str], None]) -> Iterator[pa.Tabl
     days = files.days()
     rows, done = sum(count for _, count in days), 0
     groups, _ = disks.roster.shape
-    watch, hosts = Watch(DISKS, len(disks.host)), Watch(HOSTS, groups)
+    watch, hosts = SlowWatch(DISKS, len(disks.host)), SlowWatch(HOSTS, groups)
     for first, last, count in _stretches(days):
         judged = list(_judged(files.bins(first, last), disks, watch, hosts))
         done += count
@@ -178,7 +178,9 @@ def _stretches(days: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]
             yield days[first][0], day, held
 
 
-def _judged(bins: Mapping[str, Any], disks: Disks, watch: Watch, hosts: Watch) -> Iterator[Judged]:
+def _judged(
+    bins: Mapping[str, Any], disks: DiskHistory, watch: SlowWatch, hosts: SlowWatch
+) -> Iterator[SlowDay]:
     ids = np.asarray(bins["id"], dtype=np.int64)
     slots = np.asarray(bins["bin"], dtype=np.int64)
     latency = np.ma.filled(np.ma.asarray(bins["latency"], dtype=np.float32), np.float32(np.nan))
@@ -194,8 +196,15 @@ def _judged(bins: Mapping[str, Any], disks: Disks, watch: Watch, hosts: Watch) -
 
 
 def judged_day(
-    day: int, ids: Ints, slots: Ints, latency: Floats, load: Floats, disks: Disks, watch: Watch, hosts: Watch
-) -> Judged:
+    day: int,
+    ids: Ints,
+    slots: Ints,
+    latency: Floats,
+    load: Floats,
+    disks: DiskHistory,
+    watch: SlowWatch,
+    hosts: SlowWatch,
+) -> SlowDay:
     """One day of every disk that has a row."""
     groups, _ = disks.roster.shape
     disk = np.full(len(disks.host), np.nan, dtype=np.float32)
@@ -213,14 +222,14 @@ def judged_day(
         peers[ours], answered[ours] = found.peers[ours], found.bins[ours]
         known = np.isfinite(found.host)
         host[known] = found.host[known]
-    standing: Standing = watch.step(day, against)
-    whole: Standing = hosts.step(day, host)
-    return Judged(
+    standing: SlowPeriod = watch.step(day, against)
+    whole: SlowPeriod = hosts.step(day, host)
+    return SlowDay(
         day, np.flatnonzero(np.bincount(ids)), disk, against, peers, answered, host, standing, whole
     )
 
 
-def _table(disks: Disks, judged: Sequence[Judged]) -> pa.Table:
+def _table(disks: DiskHistory, judged: Sequence[SlowDay]) -> pa.Table:
     import pyarrow as pa
 
     which = np.concatenate([day.present for day in judged])

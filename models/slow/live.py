@@ -17,7 +17,7 @@ from predrain.data.ids import HostName, OsdId
 from predrain.data.slow import SlowHost, Slowness, SlowOsd
 from predrain.data.windows import Windows
 from predrain.models.slow.ratios import Floats, Ints, Roster, compared
-from predrain.models.slow.verdicts import DAY, DISKS, HOSTS, HOURS, Flags, Standing, Watch, beside_peers
+from predrain.models.slow.verdicts import DAY, DISKS, HOSTS, HOURS, Flags, SlowPeriod, SlowWatch, beside_peers
 
 BIN_SECONDS = 300
 GRACE_SECONDS = 300
@@ -42,10 +42,10 @@ class LiveWatch:
     """Hours that were judged, until their day is."""
     _judged: int | None = None
     """The newest hour that was judged, since 1970."""
-    _short: Watch = field(default_factory=lambda: Watch(HOURS, 0))
-    _long: Watch = field(default_factory=lambda: Watch(DISKS, 0))
-    _hosts: Watch = field(default_factory=lambda: Watch(HOSTS, 0))
-    _standing: dict[str, Standing] = field(default_factory=dict)
+    _short: SlowWatch = field(default_factory=lambda: SlowWatch(HOURS, 0))
+    _long: SlowWatch = field(default_factory=lambda: SlowWatch(DISKS, 0))
+    _hosts: SlowWatch = field(default_factory=lambda: SlowWatch(HOSTS, 0))
+    _standing: dict[str, SlowPeriod] = field(default_factory=dict)
     _ratio: Floats = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     _told: Flags = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     _peers: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))

@@ -25,7 +25,7 @@ CHANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SlownessRule:
     """When something is slow. `seconds`: a period. `ratio`: the least effect; `running`: periods in a row.
 
     `clears_at`: it is slow no longer once its ratio has been below this for as many periods running. `gap_seconds`: a
@@ -40,16 +40,16 @@ class Rule:
 
 
 DAY = 86_400
-DISKS = Rule(seconds=DAY, ratio=1.2, running=3, clears_at=1.1, gap_seconds=7 * DAY)
+DISKS = SlownessRule(seconds=DAY, ratio=1.2, running=3, clears_at=1.1, gap_seconds=7 * DAY)
 """Slow enough to be drained for. 1.2 is the ratio at which a drain holds its own work for the clients' sake."""
-HOSTS = Rule(seconds=DAY, ratio=1.5, running=3, clears_at=1.25, gap_seconds=7 * DAY)
+HOSTS = SlownessRule(seconds=DAY, ratio=1.5, running=3, clears_at=1.25, gap_seconds=7 * DAY)
 """Hosts differ for good reasons (hardware, what they serve), and nothing is done to them but to say so."""
-HOURS = Rule(seconds=3_600, ratio=1.5, running=3, clears_at=1.2, gap_seconds=DAY)
+HOURS = SlownessRule(seconds=3_600, ratio=1.5, running=3, clears_at=1.2, gap_seconds=DAY)
 """Slow enough to be spared the primary's role, which is taken back as easily."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SlowPeriod:
     """After a period: which are slow, the ratio that each had to pass, for how many periods it has been over the
     effect, and since when (the period's number; -1: not)."""
 
@@ -60,13 +60,13 @@ class Standing:
 
 
 @dataclass(slots=True)
-class Watch:
+class SlowWatch:
     """Follows disks (or hosts) under one rule. Mutable on purpose; periods must come in order.
 
     Invariant: `_last` holds each one's ratios of its newest periods with data, NaN before the first.
     """
 
-    rule: Rule
+    rule: SlownessRule
     count: int
     _last: deque[Floats] = field(init=False)
     _slow: Flags = field(init=False)
@@ -97,7 +97,7 @@ class Watch:
         self._seen = np.concatenate([self._seen, np.full(more, _NEVER, dtype=np.int64)])
         self.count = count
 
-    def step(self, period: int, ratio: Floats) -> Standing:
+    def step(self, period: int, ratio: Floats) -> SlowPeriod:
         """The next period. ratio: (count,) logarithms, NaN where there are no data: those keep their standing."""
         rule = self.rule
         known = np.isfinite(ratio)
@@ -117,7 +117,7 @@ class Watch:
         self._slow |= known & (lowest >= limit)
         self._slow &= ~(known & (highest < np.log(rule.clears_at)))
         self._since = np.where(known & ~over & ~self._slow, -1, self._since)
-        return Standing(
+        return SlowPeriod(
             self._slow.copy(),
             np.full(self.count, np.exp(limit), dtype=np.float32),
             self._over.copy(),

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from predrain.models.slow.ratios import BINS_MIN, Floats, Ints, Roster
-from predrain.models.slow.verdicts import DISKS, FEW_PEERS, HOSTS, Standing
+from predrain.models.slow.verdicts import DISKS, FEW_PEERS, HOSTS, SlowPeriod
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class SlowDay:
     """One day of all disks. `present`: those with a row. disk, against, peers, bins, standing: (disks,); host, whole:
     (groups,). `disk` is the ratio to the host's others, `against` the one that counts (both logarithms)."""
 
@@ -23,11 +23,11 @@ class Judged:
     peers: Ints
     bins: Ints
     host: Floats
-    standing: Standing
-    whole: Standing
+    standing: SlowPeriod
+    whole: SlowPeriod
 
 
-def reasons(day: Judged, roster: Roster, hosts: Sequence[str]) -> Iterator[str]:
+def reasons(day: SlowDay, roster: Roster, hosts: Sequence[str]) -> Iterator[str]:
     """A sentence for each present disk, in order."""
     over = np.log(DISKS.ratio)
     plain = (day.disk < over) & ~day.standing.slow & np.isfinite(day.against)
@@ -36,7 +36,7 @@ def reasons(day: Judged, roster: Roster, hosts: Sequence[str]) -> Iterator[str]:
         yield "like its peers" if plain[disk] else _reason(day, roster, hosts, disk)
 
 
-def _reason(day: Judged, roster: Roster, hosts: Sequence[str], disk: int) -> str:
+def _reason(day: SlowDay, roster: Roster, hosts: Sequence[str], disk: int) -> str:
     group, host = int(roster.group[disk]), hosts[disk]
     peers = int(day.peers[disk])
     said = []

@@ -24,7 +24,7 @@ from predrain.data.refusal import Refusal
 from predrain.data.store.port import Store
 from predrain.service.access.acts import describe_act
 from predrain.service.access.audit import Call, audit_line
-from predrain.service.tokens import Caller, Grant, Scope, new_token
+from predrain.service.tokens import Caller, Scope, TokenGrant, new_token
 
 ROOM = "access"
 """Of the store's notes."""
@@ -37,7 +37,7 @@ MOST_SESSIONS_EACH = 20
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
-class Kind(StrEnum):
+class CredentialKind(StrEnum):
     """A TOKEN is a program's, a SESSION a browser's; an ENROLMENT is good for one exchange."""
 
     TOKEN = "token"  # noqa: S105  (a kind, no secret)
@@ -46,11 +46,11 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Credential(Grant):
+class Credential(TokenGrant):
     """What the book holds of one secret, with the grant that it gives. `id` is the SHA-256 of the secret in hex."""
 
     id: str
-    kind: Kind
+    kind: CredentialKind
     made_at: datetime
     made_by: str
     ends_at: datetime | None = None
@@ -67,7 +67,7 @@ class Credential(Grant):
         return Caller.holding(self, self.id)
 
 
-class Ended(Refusal):
+class CredentialEnded(Refusal):
     """A credential of ours that is good no longer; the text says since when and why."""
 
 
@@ -113,7 +113,7 @@ class Book:
 
     def make(
         self,
-        kind: Kind,
+        kind: CredentialKind,
         name: str,
         scopes: Iterable[Scope],
         by: str,
@@ -122,7 +122,7 @@ class Book:
         host: str | None = None,
     ) -> str:
         """A new credential; returns its secret, which is kept nowhere. Raises NameTaken (for tokens)."""
-        return self._keep(kind, Grant(name, frozenset(scopes), host), by, lasting, None)
+        return self._keep(kind, TokenGrant(name, frozenset(scopes), host), by, lasting, None)
 
     def open_session(self, caller: Caller, lasting: timedelta) -> str:
         """A session for `caller`; returns its secret, which is kept nowhere.
@@ -130,10 +130,12 @@ class Book:
         A session that is opened with a token has no scope of its own: each request is judged by the grant that the
         token has then. A caller without a token (a provider vouches for the person) leaves the whole grant here.
         """
-        grant: Grant = replace(caller, scopes=frozenset()) if caller.id else caller
-        return self._keep(Kind.SESSION, grant, caller.name, lasting, caller.id or None)
+        grant: TokenGrant = replace(caller, scopes=frozenset()) if caller.id else caller
+        return self._keep(CredentialKind.SESSION, grant, caller.name, lasting, caller.id or None)
 
-    def _keep(self, kind: Kind, grant: Grant, by: str, lasting: timedelta | None, parent: str | None) -> str:
+    def _keep(
+        self, kind: CredentialKind, grant: TokenGrant, by: str, lasting: timedelta | None, parent: str | None
+    ) -> str:
         secret, now = new_token(), self._clock.now()
         made = Credential(
             **grant.terms(),
@@ -147,7 +149,7 @@ class Book:
         name = grant.name
         with self._lock:
             kept = self._read()
-            if kind is Kind.TOKEN and any(
+            if kind is CredentialKind.TOKEN and any(
                 _is_token(one, name) and (one.ends_at is None or one.ends_at > now) for one in kept.values()
             ):
                 raise NameTaken(
@@ -155,10 +157,12 @@ class Book:
                 )
             changes: dict[str, Credential | None] = {made.id: made}
             changes |= dict.fromkeys(_faded(kept, now))
-            if kind is Kind.SESSION:
+            if kind is CredentialKind.SESSION:
                 changes |= dict.fromkeys(_crowded(kept, name))
             # A session is opened by a request, which is on record itself.
-            self._write(changes, () if kind is Kind.SESSION else (self._line(by, f"make {kind}", made),))
+            self._write(
+                changes, () if kind is CredentialKind.SESSION else (self._line(by, f"make {kind}", made),)
+            )
         return secret
 
     def exchange(self, secret: str, host: str) -> str:
@@ -167,9 +171,9 @@ class Book:
         # The lock is for this process's threads, `alone` for other processes on the same store.
         with self._lock, self._store.alone("enrolment") as mine:
             if not mine:
-                raise Ended("another host is being enrolled this very moment; try again")
+                raise CredentialEnded("another host is being enrolled this very moment; try again")
             found = self._read().get(digest(secret))
-            if found is None or found.kind is not Kind.ENROLMENT:
+            if found is None or found.kind is not CredentialKind.ENROLMENT:
                 raise NoSuchCredential(
                     "this is no one-time token of ours; make one with `predrain token enrol`"
                 )
@@ -180,7 +184,11 @@ class Book:
             # A host that enrols again, on a new disk perhaps, has one token: the new one.
             older = [one for one in self._kept.values() if _is_token(one, found.name)]
             token = Credential(
-                **found.terms(), id=digest(given), kind=Kind.TOKEN, made_at=now, made_by=found.made_by
+                **found.terms(),
+                id=digest(given),
+                kind=CredentialKind.TOKEN,
+                made_at=now,
+                made_by=found.made_by,
             )
             gone = {one.id: replace(one, revoked_at=now, revoked_by="a new enrolment") for one in older}
             self._write(
@@ -223,22 +231,22 @@ class Book:
             return None
         try:
             self._check(found)
-        except Ended:
+        except CredentialEnded:
             return None
         return found
 
     def _check(self, found: Credential) -> None:
         if found.revoked_at is not None:
-            raise Ended(
+            raise CredentialEnded(
                 f"{found.name} was revoked at {found.revoked_at:%Y-%m-%d %H:%M}Z by {found.revoked_by}"
             )
         if found.used_at is not None:
-            raise Ended(
+            raise CredentialEnded(
                 f"this one-time token was used at {found.used_at:%Y-%m-%d %H:%M}Z; if not by {found.host}, revoke "
                 f"host:{found.host}, and make a new one with `predrain token enrol`"
             )
         if found.ends_at is not None and found.ends_at <= self._clock.now():
-            raise Ended(f"{found.name} ended at {found.ends_at:%Y-%m-%d %H:%M}Z; get a new one")
+            raise CredentialEnded(f"{found.name} ended at {found.ends_at:%Y-%m-%d %H:%M}Z; get a new one")
 
     def _look(self) -> Mapping[str, Credential]:
         with self._lock:
@@ -286,12 +294,14 @@ def digest(secret: str) -> str:
 
 
 def _is_token(one: Credential, name: str) -> bool:
-    return one.kind is Kind.TOKEN and one.name == name and one.revoked_at is None
+    return one.kind is CredentialKind.TOKEN and one.name == name and one.revoked_at is None
 
 
 def _crowded(kept: Mapping[str, Credential], name: str) -> list[str]:
     """The oldest sessions, where one more would be too many of one holder or of all."""
-    sessions = sorted((one for one in kept.values() if one.kind is Kind.SESSION), key=lambda one: one.made_at)
+    sessions = sorted(
+        (one for one in kept.values() if one.kind is CredentialKind.SESSION), key=lambda one: one.made_at
+    )
     own = [one for one in sessions if one.name == name]
     too_many = (
         sessions[: max(0, len(sessions) + 1 - MOST_SESSIONS)]
@@ -306,5 +316,5 @@ def _faded(kept: Mapping[str, Credential], now: datetime) -> list[str]:
         key
         for key, one in kept.items()
         if (end := one.revoked_at or one.used_at or one.ends_at) is not None
-        and end + (timedelta() if one.kind is Kind.SESSION else REMEMBERED) <= now
+        and end + (timedelta() if one.kind is CredentialKind.SESSION else REMEMBERED) <= now
     ]

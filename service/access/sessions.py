@@ -11,7 +11,7 @@ import hmac
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from predrain.service.access.book import Book, Ended, Kind
+from predrain.service.access.book import Book, CredentialEnded, CredentialKind
 from predrain.service.tokens import Caller, Tokens
 
 
@@ -38,7 +38,7 @@ class Sessions:
     def of(self, secret: str) -> Session | None:
         """The session of a cookie; None where there is none. Raises Ended."""
         found = self._book.credential(secret)
-        if found is None or found.kind is not Kind.SESSION:
+        if found is None or found.kind is not CredentialKind.SESSION:
             return None
         word = word_of(secret)
         if found.parent is None:
@@ -46,7 +46,9 @@ class Sessions:
         token = self._book.standing(found.parent)
         grant = token or self._tokens.grant(found.parent)
         if grant is None:
-            raise Ended(f"the token that {found.name} signed in with is good no longer; sign in again")
+            raise CredentialEnded(
+                f"the token that {found.name} signed in with is good no longer; sign in again"
+            )
         ends = [one.ends_at for one in (found, token) if one is not None and one.ends_at is not None]
         return Session(Caller.holding(grant, found.id), word, min(ends, default=None))
 

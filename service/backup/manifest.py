@@ -31,11 +31,11 @@ signs backups, which would vouch for whatever it is found in."""
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
 
 
-class Unusable(Refusal):
+class UnusableBackup(Refusal):
     """The file is no backup, is damaged, or was made by a newer predrain; nothing was restored."""
 
 
-class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BackupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file of the state: its path below the state directory, its size in bytes and its SHA-256 in hex."""
 
     name: str
@@ -50,7 +50,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     predrain: str
     made_at: datetime
     elsewhere: tuple[str, ...]
-    files: tuple[Kept, ...]
+    files: tuple[BackupFile, ...]
 
     @property
     def size(self) -> int:
@@ -67,19 +67,21 @@ def read(written: bytes) -> Manifest:
     try:
         format_ = msgspec.json.decode(written, type=_Format).format
         if format_ > FORMAT:
-            raise Unusable(
+            raise UnusableBackup(
                 f"the backup has format {format_} and this predrain knows {FORMAT}: restore it with the predrain that"
                 " made it, or a newer one"
             )
         found = msgspec.json.decode(written, type=Manifest)
     except msgspec.MsgspecError as error:
-        raise Unusable(f"the file is no backup of predrain's ({error}); name one") from error
+        raise UnusableBackup(f"the file is no backup of predrain's ({error}); name one") from error
     names = [one.name for one in found.files]
     for name in names:
         if not ours(name):
-            raise Unusable(f"the backup names a file {name!r}, which none of ours does: do not trust it")
+            raise UnusableBackup(
+                f"the backup names a file {name!r}, which none of ours does: do not trust it"
+            )
     if len({*names}) < len(names) or any(one.size < 0 for one in found.files):
-        raise Unusable("the backup names a file twice, or one of no size: do not trust it")
+        raise UnusableBackup("the backup names a file twice, or one of no size: do not trust it")
     return found
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from predrain.service.backup.manifest import LONGEST, NAME, Unusable, read
+from predrain.service.backup.manifest import LONGEST, NAME, UnusableBackup, read
 from predrain.service.state_directory import StateDir
 
 USUAL: Final = Path("/srv/backup")
@@ -68,5 +68,5 @@ def _made_at(file: Path) -> datetime | None:
                 return None
             content = archive.extractfile(head)
             return read(content.read()).made_at if content is not None else None
-    except (OSError, EOFError, zlib.error, tarfile.TarError, Unusable):
+    except (OSError, EOFError, zlib.error, tarfile.TarError, UnusableBackup):
         return None

@@ -21,9 +21,9 @@ from predrain.service.backup.manifest import (
     NAME,
     SIGNATURE,
     SIGNED,
-    Kept,
+    BackupFile,
     Manifest,
-    Unusable,
+    UnusableBackup,
     read,
 )
 from predrain.service.backup.signing import Authority
@@ -65,7 +65,7 @@ def restore(file: Path, state: StateDir, authority: Authority, *, by: str, clock
                 raise StateUnusable(
                     f"the backup {file} cannot be restored: {error}; nothing was put in place"
                 ) from error
-            raise Unusable(
+            raise UnusableBackup(
                 f"the backup {file} is damaged or cut short ({error}); take another one"
             ) from error
         finally:
@@ -79,33 +79,35 @@ def _unpacked(file: Path, folder: Path, authority: Authority) -> tuple[Manifest,
     with tarfile.open(file, "r|gz") as archive:
         head = archive.next()
         if head is None or head.name != NAME or not head.isreg() or head.size > LONGEST:
-            raise Unusable(f"{file} is no backup of predrain's; name one that `predrain backup` made")
+            raise UnusableBackup(f"{file} is no backup of predrain's; name one that `predrain backup` made")
         written = _content(archive, head)
         manifest = read(written)
         signature = _signature(archive, file) if manifest.format >= SIGNED else None
         vouched = authority.check(written, signature, (one.name for one in manifest.files))
         if manifest.size > (free := shutil.disk_usage(folder).free):
-            raise Unusable(
+            raise UnusableBackup(
                 f"the backup unpacks to {manifest.size:,} bytes and there are {free:,} free; make room"
             )
         for one in manifest.files:
             member = archive.next()
             if member is None:
-                raise Unusable(f"the backup {file} is cut short: {one.name} is missing; take another one")
+                raise UnusableBackup(
+                    f"the backup {file} is cut short: {one.name} is missing; take another one"
+                )
             if member.name != FOLDER + one.name or not member.isreg() or member.size != one.size:
-                raise Unusable(
+                raise UnusableBackup(
                     f"the backup {file} holds {member.name!r} where {one.name} should be: do not trust it"
                 )
             _write(archive, member, one, folder)
         if archive.next() is not None:
-            raise Unusable(f"the backup {file} holds more than it names: do not trust it")
+            raise UnusableBackup(f"the backup {file} holds more than it names: do not trust it")
     return manifest, vouched
 
 
 def _signature(archive: tarfile.TarFile, file: Path) -> bytes:
     member = archive.next()
     if member is None or member.name != SIGNATURE or not member.isreg() or member.size > LONGEST_SIGNATURE:
-        raise Unusable(f"the backup {file} has no signature where it should have one: do not trust it")
+        raise UnusableBackup(f"the backup {file} has no signature where it should have one: do not trust it")
     return _content(archive, member)
 
 
@@ -131,7 +133,7 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     return content.read() if content is not None else b""
 
 
-def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, one: Kept, folder: Path) -> None:
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, one: BackupFile, folder: Path) -> None:
     content = archive.extractfile(member)
     assert content is not None  # a regular file
     to, digest = folder / one.name, hashlib.sha256()
@@ -144,7 +146,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, one: Kept, folder:
         out.flush()
         os.fsync(out.fileno())
     if digest.hexdigest() != one.sha256:
-        raise Unusable(f"{one.name} in the backup is not what its checksum says: take another backup")
+        raise UnusableBackup(f"{one.name} in the backup is not what its checksum says: take another backup")
 
 
 def _opens(restored: StateDir) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from predrain.data.refusal import Refusal
-from predrain.service.backup.manifest import PRIVATE_KEY, PUBLIC_KEY, SETTINGS, Unusable
+from predrain.service.backup.manifest import PRIVATE_KEY, PUBLIC_KEY, SETTINGS, UnusableBackup
 from predrain.service.state_directory import StateDir
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ALGORITHM: Final = "Ed25519"
 
 
-class SigningKeyUnusable(Refusal):
+class BackupKeyUnusable(Refusal):
     """The key that backups are signed with, or checked with, is none or can be read by others."""
 
 
@@ -60,7 +60,7 @@ class Authority:
         """
         if self.key is not None:
             if signature is None:
-                raise Unusable(
+                raise UnusableBackup(
                     "the backup has no signature: do not trust it, or say with --trust what you do trust"
                 )
             return _checked(manifest, signature, public_key(self.key))
@@ -107,10 +107,10 @@ def signing_key(state: StateDir, file: Path | None = None) -> OKPKey:
         made = OKPKey.generate_key(ALGORITHM)
         _write(path, made.as_pem(private=True), 0o600)
     if path.stat().st_mode & 0o077:
-        raise SigningKeyUnusable(f"{path} can be read by others; run chmod 600 {path}")
+        raise BackupKeyUnusable(f"{path} can be read by others; run chmod 600 {path}")
     key = _read(path)
     if not key.is_private:
-        raise SigningKeyUnusable(f"{path} holds a public key; name the private one, which signs")
+        raise BackupKeyUnusable(f"{path} holds a public key; name the private one, which signs")
     public = path.with_name(PUBLIC_KEY)
     if file is None and not public.exists():
         _write(public, key.as_pem(private=False), 0o644)
@@ -122,7 +122,7 @@ def public_key(path: Path) -> OKPKey:
     try:
         return _read(path)
     except OSError as error:
-        raise SigningKeyUnusable(
+        raise BackupKeyUnusable(
             f"{path} cannot be read ({error}); give --key the service's backup.pub"
         ) from error
 
@@ -134,11 +134,11 @@ def _checked(manifest: bytes, signature: bytes, key: OKPKey) -> str:
     try:
         found = jws.deserialize_compact(signature, key, algorithms=[ALGORITHM])
     except (JoseError, ValueError) as error:
-        raise Unusable(
+        raise UnusableBackup(
             f"the backup is not signed by the key that you named ({error}): do not trust it, or name another key"
         ) from error
     if found.payload != _digest(manifest):
-        raise Unusable("the backup's signature is of another backup: do not trust it")
+        raise UnusableBackup("the backup's signature is of another backup: do not trust it")
     return key.thumbprint()
 
 
@@ -149,9 +149,9 @@ def _read(path: Path) -> OKPKey:
     try:
         key = OKPKey.import_key(path.read_bytes())
     except (JoseError, ValueError, TypeError) as error:
-        raise SigningKeyUnusable(f"{path} holds no Ed25519 key in PEM ({error}); name one") from error
+        raise BackupKeyUnusable(f"{path} holds no Ed25519 key in PEM ({error}); name one") from error
     if key.curve_name != ALGORITHM:
-        raise SigningKeyUnusable(
+        raise BackupKeyUnusable(
             f"{path} holds a key of {key.curve_name}, and backups are signed with Ed25519"
         )
     return key

@@ -23,7 +23,16 @@ import msgspec
 
 from predrain.data.refusal import Refusal
 from predrain.data.sqlite_file import BUSY_SECONDS
-from predrain.service.backup.manifest import FOLDER, FORMAT, NAME, SETTINGS, SIGNATURE, Kept, Manifest, ours
+from predrain.service.backup.manifest import (
+    FOLDER,
+    FORMAT,
+    NAME,
+    SETTINGS,
+    SIGNATURE,
+    BackupFile,
+    Manifest,
+    ours,
+)
 from predrain.service.backup.signing import signature_of, signing_key
 from predrain.service.state_directory import StateDir
 
@@ -137,10 +146,10 @@ def _damaged(path: Path, why: str) -> str:
     return f"{path} is damaged ({why}); bring it back from an older backup"
 
 
-def _told(copies: Path, path: Path) -> Kept:
+def _told(copies: Path, path: Path) -> BackupFile:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Kept(path.relative_to(copies).as_posix(), path.stat().st_size, digest)
+    return BackupFile(path.relative_to(copies).as_posix(), path.stat().st_size, digest)
 
 
 def _pack(manifest: Manifest, copies: Path, out: Path, key: OKPKey) -> None:

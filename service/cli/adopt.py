@@ -41,7 +41,7 @@ def adopt(
     from predrain.actions.cluster.config_key_store import ConfigKeys
     from predrain.actions.cluster.port import ClusterUnreachable
     from predrain.actions.cluster.signed_keys import SignedKeys, compute_digest
-    from predrain.service.cli.cluster import NoAnswer
+    from predrain.service.cli.cluster import NoClusterAnswer
     from predrain.service.signing_key import SigningKeyUnusable, find_signing_key
     from predrain.service.state_directory import StateDir
 
@@ -60,7 +60,7 @@ def adopt(
             record_done(settings, "ceph adopt", {"signed": list(signed)})
         left = keys.find_unverified()
     except ClusterUnreachable as silent:
-        raise NoAnswer(f"The cluster does not answer: {silent}") from silent
+        raise NoClusterAnswer(f"The cluster does not answer: {silent}") from silent
     finally:
         channel.close()
     digest = compute_digest(one for one in left if one.is_adoptable)

@@ -18,8 +18,8 @@ from predrain.service.cli.evaluate import MANY, WIDTH, drawing
 
 if TYPE_CHECKING:
     from predrain.actions.core.policy import Policy
-    from predrain.actions.cost_benefit import Interval, Rung
-    from predrain.models.backtest import Backtest, FleetTrial, Plan
+    from predrain.actions.cost_benefit import FigureInterval, Rung
+    from predrain.models.backtest import Backtest, BacktestPlan, FleetTrial
     from predrain.models.report import Bytes
 
 
@@ -86,7 +86,7 @@ def backtest(
     json
         print JSON.
     """
-    from predrain.models.backtest import Plan, parse_leave_out
+    from predrain.models.backtest import BacktestPlan, parse_leave_out
     from predrain.models.backtest import backtest as run
     from predrain.models.report import ready
     from predrain.service.settings import read_policy
@@ -101,7 +101,7 @@ def backtest(
             file=sys.stderr,
         )
         return 2
-    plan = Plan(
+    plan = BacktestPlan(
         splits=tuple(split or ()),
         origins=origins,
         judge_days=judge_days,
@@ -237,7 +237,7 @@ def _named(figures: Mapping[str, float]) -> dict[str, float]:
     return {re.sub(r"[^\w\-. /]", "_", name): value for name, value in figures.items()}
 
 
-def _ladder(fleet: FleetTrial, policy: Policy, plan: Plan) -> tuple[Rung, ...]:
+def _ladder(fleet: FleetTrial, policy: Policy, plan: BacktestPlan) -> tuple[Rung, ...]:
     """The last split's forecast under the policy, at its costs and at others beside them."""
     from predrain.models.calibrate import Thresholds
     from predrain.models.evaluate import read_scores, read_truth
@@ -259,7 +259,7 @@ def _ladder(fleet: FleetTrial, policy: Policy, plan: Plan) -> tuple[Rung, ...]:
 def _bytes(rungs: tuple[Rung, ...]) -> Bytes:
     """Rungs as the report wants them."""
     from predrain.actions.cost_benefit import HERE
-    from predrain.models.evaluate import Interval as Figure
+    from predrain.models.evaluate import BootstrapInterval as Figure
     from predrain.models.report import Bytes
     from predrain.models.report.words import share
 
@@ -268,7 +268,7 @@ def _bytes(rungs: tuple[Rung, ...]) -> Bytes:
     first = worths[0]
     names = [rung.name for rung in rungs]
 
-    def figure(interval: Interval, digits: int) -> str:
+    def figure(interval: FigureInterval, digits: int) -> str:
         return share(
             Figure(*(nan if v is None else v for v in (interval.value, interval.low, interval.high))), digits
         )

@@ -13,8 +13,8 @@ from predrain.data.refusal import Refusal
 from predrain.service import tokens
 from predrain.service.access.certificate import own
 from predrain.service.cli.person import name_typist
-from predrain.service.cli.waiting import Unanswered, wait_for_cluster
-from predrain.service.client.wire import Answer, Problem, Unreachable, Untrusted, Wire
+from predrain.service.cli.waiting import ClusterUnanswered, wait_for_cluster
+from predrain.service.client.wire import HttpAnswer, ServiceProblem, Unreachable, Untrusted, Wire
 from predrain.service.requester import PERSON_HEADER
 from predrain.service.settings import Settings
 from predrain.service.state_directory import StateDir
@@ -39,14 +39,14 @@ LISTS = {"/api/v1/drains": "predrain drain list", "/api/v1/silences": "predrain 
 """The commands that list what a problem says is listed at an address."""
 
 
-def _sentence(problem: Problem) -> str:
+def _sentence(problem: ServiceProblem) -> str:
     """A problem as the command line says it: where REST names an address, the command that asks it."""
     listed = LISTS.get(str(problem.body.get("listed_at")))
     return f"{problem} List them: {listed}" if listed else str(problem)
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RestReply:
     """An answer of 2xx."""
 
     status: int
@@ -93,7 +93,7 @@ class Client:
         """GET below /api/v1."""
         return self._said(lambda: self._wire.get(path)).body
 
-    def post(self, path: str, body: Json = None, *, if_match: str | None = None) -> Reply:
+    def post(self, path: str, body: Json = None, *, if_match: str | None = None) -> RestReply:
         """POST below /api/v1, carried out once."""
         key = secrets.token_hex(16)
         return self._said(lambda: self._wire.act("POST", path, body, if_match=if_match, key=key))
@@ -102,18 +102,18 @@ class Client:
         """DELETE below /api/v1, carried out once."""
         self._said(lambda: self._wire.act("DELETE", path))
 
-    def _said(self, ask: Callable[[], Answer]) -> Reply:
+    def _said(self, ask: Callable[[], HttpAnswer]) -> RestReply:
         return wait_for_cluster(lambda: self._said_once(ask))
 
-    def _said_once(self, ask: Callable[[], Answer]) -> Reply:
+    def _said_once(self, ask: Callable[[], HttpAnswer]) -> RestReply:
         try:
             answer = ask()
-            return Reply(answer.status, answer.json())
-        except Problem as problem:
+            return RestReply(answer.status, answer.json())
+        except ServiceProblem as problem:
             refusal = Answered(problem.status, _sentence(problem), problem.body)
             seconds = problem.retry_after_seconds
             if self.waits and seconds is not None and problem.body.get("waits_for") == "cluster":
-                raise Unanswered(refusal, seconds) from problem
+                raise ClusterUnanswered(refusal, seconds) from problem
             raise refusal from problem
         except Untrusted as error:
             raise NotRunning(

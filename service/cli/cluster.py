@@ -18,8 +18,8 @@ from predrain.service.cli.connect import Reach, connected
 from predrain.service.cli.options import AsJson, print_json, share, terminal
 
 if TYPE_CHECKING:
-    from predrain.actions.cluster.channel import Channel
-    from predrain.actions.cluster.dumps import Question
+    from predrain.actions.cluster.channel import CommandChannel
+    from predrain.actions.cluster.dumps import ReadCommand
     from predrain.actions.controller.cluster_summary import Glance
     from predrain.service.drains.acting import ActingController
     from predrain.service.settings import Settings
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 THERE = Reach()
 
 
-class NoAnswer(Refusal):
+class NoClusterAnswer(Refusal):
     """The cluster is there and does not answer."""
 
 
@@ -45,10 +45,10 @@ def status(*, reach: Reach = THERE, as_json: AsJson = False) -> int:
     if reach.recorded is not None:
         seen, drains, acting = glance(RecordedCluster(read(reach.recorded)).view(), policy), None, None
     else:
-        from predrain.actions.cluster.dumps import Reader, asked
+        from predrain.actions.cluster.dumps import ClusterReader, asked
 
         with _asking(reach) as (channel, at):
-            reader = Reader()
+            reader = ClusterReader()
             seen = glance(reader.view(asked(channel, reader.due(at), at)), policy)
             drains, acting = _drains(channel, reach.settings()), _acting(channel, reach)
     if as_json:
@@ -94,7 +94,7 @@ def record(
 
 
 @contextmanager
-def _asking(reach: Reach) -> Iterator[tuple[Channel, datetime]]:
+def _asking(reach: Reach) -> Iterator[tuple[CommandChannel, datetime]]:
     """A channel for a few questions, and the time. Raises NoAnswer."""
     from predrain.actions.cluster.port import ClusterUnreachable
     from predrain.data.clock import SystemClock
@@ -103,16 +103,16 @@ def _asking(reach: Reach) -> Iterator[tuple[Channel, datetime]]:
     try:
         yield channel, SystemClock().now()
     except ClusterUnreachable as silent:
-        raise NoAnswer(f"The cluster does not answer: {silent}") from silent
+        raise NoClusterAnswer(f"The cluster does not answer: {silent}") from silent
     finally:
         channel.close()
 
 
-def _told(question: Question) -> None:
+def _told(question: ReadCommand) -> None:
     print(f"asking `ceph {question.prefix}`", file=sys.stderr)
 
 
-def _drains(channel: Channel, settings: Settings) -> list[dict[str, Any]] | None:
+def _drains(channel: CommandChannel, settings: Settings) -> list[dict[str, Any]] | None:
     """The drains that the cluster itself remembers; None when we may not read them, or one of them is not signed."""
     from predrain.actions.cluster.config_key_store import ConfigKeys
     from predrain.actions.cluster.port import ClusterUnreachable, Damaged
@@ -141,7 +141,7 @@ def _drains(channel: Channel, settings: Settings) -> list[dict[str, Any]] | None
     ]
 
 
-def _acting(channel: Channel, reach: Reach) -> ActingController:
+def _acting(channel: CommandChannel, reach: Reach) -> ActingController:
     """Who holds the lease. Of a cluster that the mgr module acts on there is no lease, so nothing is known."""
     from predrain.service.drains.acting import ActingController, ActingObserver, ActingPlace
     from predrain.service.live_cluster import lease_on

@@ -13,12 +13,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.channel import CommandChannel
 from predrain.data.refusal import Refusal
 from predrain.service.cli.client import Client, NotRunning
 from predrain.service.cli.options import Where
 from predrain.service.cli.person import name_typist
-from predrain.service.cli.waiting import Unanswered, wait_for_cluster
+from predrain.service.cli.waiting import ClusterUnanswered, wait_for_cluster
 from predrain.service.settings import CephTable, Settings
 from predrain.service.state_directory import StateDir, StateInUse
 
@@ -130,12 +130,12 @@ def look_at_cluster(look: Callable[[], None]) -> None:
         except NotSeen as unseen:
             if not may_pass(unseen.__cause__):
                 raise
-            raise Unanswered(unseen, LOOK_AGAIN_SECONDS) from unseen
+            raise ClusterUnanswered(unseen, LOOK_AGAIN_SECONDS) from unseen
 
     wait_for_cluster(look_once)
 
 
-def connected(reach: Reach) -> Channel:
+def connected(reach: Reach) -> CommandChannel:
     """A channel to the cluster that is meant. Raises NoClusterNamed; it is not yet connected."""
     from predrain.service.live_cluster import channel_to
 

@@ -26,6 +26,6 @@ def crew_of(dask: str | None, rows_a_part: int | None, threads: int) -> Abstract
     rows = rows_a_part or ROWS_A_PART
     if dask is None:
         return nullcontext(Threads(threads, rows))
-    from predrain.models.scale.cluster import Cluster
+    from predrain.models.scale.cluster import DaskCluster
 
-    return Cluster(dask, rows_a_part=rows)
+    return DaskCluster(dask, rows_a_part=rows)

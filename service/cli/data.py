@@ -16,9 +16,9 @@ import msgspec
 from cyclopts import Parameter
 from rich.markup import escape
 
-from predrain.actions.cluster.channel import Reply
+from predrain.actions.cluster.channel import DaemonReply
 from predrain.data.ids import DeviceId, HostName
-from predrain.data.importing import Part, files_below
+from predrain.data.importing import ImportPart, files_below
 from predrain.data.refusal import Refusal
 from predrain.service.cli.connect import Reach, connected
 from predrain.service.cli.options import HERE, AsJson, Where, print_json
@@ -33,7 +33,7 @@ class NoSuchZone(Refusal):
     """`--timezone` names none."""
 
 
-class NoAnswer(Refusal):
+class NoDeviceList(Refusal):
     """The cluster does not list its devices."""
 
 
@@ -61,7 +61,7 @@ class How:
 
 
 PLAIN = How()
-Asking = Callable[[str, str, dict[str, "str | int | float | bool | list[str] | list[int]"]], Reply]
+Asking = Callable[[str, str, dict[str, "str | int | float | bool | list[str] | list[int]"]], DaemonReply]
 TimeZone = Annotated[
     str | None, Parameter(name="--timezone", help="Zone of times that name none, such as Europe/Berlin.")
 ]
@@ -144,7 +144,7 @@ def ceph_health_metrics(
     there = reach or Reach()
     if paths:
         named = DeviceId(device) if device else None
-        found: Iterable[Part] = parts(files_below(paths, ENDINGS), HostName(how.host), named)
+        found: Iterable[ImportPart] = parts(files_below(paths, ENDINGS), HostName(how.host), named)
         return _import("ceph", found, how, there)
     with ExitStack() as closing:
         channel = connected(there)
@@ -172,13 +172,13 @@ def sql(
     return _import("sql", [one], how, where)
 
 
-def _of_cluster(ask: Asking, host: str, device: str | None) -> Iterator[Part]:
+def _of_cluster(ask: Asking, host: str, device: str | None) -> Iterator[ImportPart]:
     """A part for each device that the cluster knows. Raises NoAnswer."""
     from predrain.data.importing.ceph import part_of
 
     reply = ask("mgr", "device ls", {"format": "json"})
     if not reply.ok:
-        raise NoAnswer(
+        raise NoDeviceList(
             f"the cluster does not list its devices ({reply.err or reply.rc}); see `predrain ceph auth`"
         )
     for known in msgspec.json.decode(reply.out, type=list[_Device]):
@@ -190,13 +190,13 @@ def _of_cluster(ask: Asking, host: str, device: str | None) -> Iterator[Part]:
 def _metrics(ask: Asking, devid: str) -> bytes:
     reply = ask("mgr", "device get-health-metrics", {"devid": devid, "format": "json"})
     if not reply.ok:
-        raise NoAnswer(
+        raise NoDeviceList(
             f"the cluster does not tell the metrics of {devid} ({reply.err or reply.rc}); import again"
         )
     return reply.out
 
 
-def _import(kind: str, parts: Iterable[Part], how: How, where: Where) -> int:
+def _import(kind: str, parts: Iterable[ImportPart], how: How, where: Where) -> int:
     from predrain.data.clock import SystemClock
     from predrain.service.importing import Importer
 

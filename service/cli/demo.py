@@ -62,7 +62,10 @@ def demo(
         from predrain.service.demo.replay import replayed
 
         wanted = replayed(wanted, replay, lambda line: console.print(line, highlight=False))
-    with tempfile.TemporaryDirectory(prefix="predrain-demo-") as scratch, show.Progress(console) as progress:
+    with (
+        tempfile.TemporaryDirectory(prefix="predrain-demo-") as scratch,
+        show.ProgressBar(console) as progress,
+    ):
         named = settings.service.model_copy(
             update={"cluster_name": f"{cluster} (simulated)", "state": state or Path(scratch)}
         )

@@ -39,7 +39,7 @@ class UntriedChallenger(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BundleLocation:
     """Where one service keeps its bundles."""
 
     state: StateDir
@@ -217,7 +217,7 @@ def compare(*, where: Where = HERE, as_json: AsJson = False) -> int:
 
 
 @contextmanager
-def _compared(place: Place) -> Iterator[tuple[Lineup, Comparison]]:
+def _compared(place: BundleLocation) -> Iterator[tuple[Lineup, Comparison]]:
     from predrain.data.clock import SystemClock
     from predrain.data.scorebook import Scorebook
     from predrain.models.bundle_store import NoSuchBundle
@@ -242,9 +242,9 @@ def _compared(place: Place) -> Iterator[tuple[Lineup, Comparison]]:
         yield lineup, compared(lineup.champion, lineup.challenger, scorebook, store, now)[0]
 
 
-def _place(where: Where, track: str | None) -> Place:
+def _place(where: Where, track: str | None) -> BundleLocation:
     settings = where.settings()
-    return Place(
+    return BundleLocation(
         StateDir(settings.service.state),
         track or settings.forecast.tracking,
         settings.forecast.bundle,
@@ -252,14 +252,14 @@ def _place(where: Where, track: str | None) -> Place:
     )
 
 
-def _changing(where: Where, track: str | None) -> Place:
+def _changing(where: Where, track: str | None) -> BundleLocation:
     """Where bundles are kept, for a command that writes there. Raises StateUnusable."""
     place = _place(where, track)
     place.state.for_its_owner()
     return place
 
 
-def _installed(place: Place, word: str) -> str:
+def _installed(place: BundleLocation, word: str) -> str:
     """Bring a version, an alias or a folder to the shelf; returns its digest."""
     folder = Path(word)
     if not word.isdigit() and folder.is_dir():
@@ -276,7 +276,7 @@ def _installed(place: Place, word: str) -> str:
         return _install(place, registry.fetch(registry.version(word), Path(kept)))
 
 
-def _has_scored(place: Place, digest: str) -> bool:
+def _has_scored(place: BundleLocation, digest: str) -> bool:
     """Whether the scorebook holds a forecast of the installed bundle."""
     from predrain.data.scorebook import Scorebook
     from predrain.service.scoring.bundled import BundledForecaster
@@ -288,18 +288,18 @@ def _has_scored(place: Place, digest: str) -> bool:
         return scorebook.has_lines(fingerprint)
 
 
-def _install(place: Place, folder: Path) -> str:
+def _install(place: BundleLocation, folder: Path) -> str:
     place.state.make()
     return place.shelf.install(folder)
 
 
-def _name(place: Place, digest: str) -> str:
+def _name(place: BundleLocation, digest: str) -> str:
     from predrain.models.bundle import Bundle
 
     return f"{Bundle.load(place.shelf.folder(digest)).name} ({digest[:12]})"
 
 
-def _mirrored(place: Place) -> int:
+def _mirrored(place: BundleLocation) -> int:
     """Let the registry's aliases say what is installed here; 3 when it cannot be told."""
     from predrain.models.registry import CHALLENGER, CHAMPION
 

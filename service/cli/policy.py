@@ -34,7 +34,7 @@ def preview(
 
     Example: predrain policy preview --days 90
     """
-    from predrain.actions.cost_benefit import NothingToReplay
+    from predrain.actions.cost_benefit import NoForecastToReplay
     from predrain.data.clock import SystemClock
     from predrain.data.history import EPOCH
     from predrain.data.scorebook import Scorebook
@@ -48,7 +48,7 @@ def preview(
 
     settings = where.settings()
     state = StateDir(settings.service.state)
-    nothing = NothingToReplay(
+    nothing = NoForecastToReplay(
         f"{state.path} holds no forecasts yet; start the service there (predrain up), and come back after some days"
     )
     if not state.scorebook.is_file():

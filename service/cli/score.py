@@ -27,7 +27,7 @@ def score(
 
     Example: predrain score drives.parquet --from 2018-05-01 --to 2018-06-30 --every 7 --out scores.parquet
     """
-    from predrain.data.history import HistoryFiles, Told
+    from predrain.data.history import HistoryDefects, HistoryFiles
     from predrain.models.bundle import Bundle
     from predrain.models.bundle_trial import Trials
     from predrain.models.score import score as run
@@ -46,7 +46,7 @@ def score(
     # Parts are scored side by side: one thread each is enough.
     Trials().check(bundle)
     loaded = Bundle.load(bundle, threads=1)
-    told, rows = Told(), 0
+    told, rows = HistoryDefects(), 0
     tell = lambda line: print(line, file=sys.stderr, flush=True)  # noqa: E731
     today = datetime.now(UTC).date()
     with ScoreFile(out) as sink:

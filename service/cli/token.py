@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from predrain.service.access.book import Book, Credential
 
 
-class NoStore(Refusal):
+class NoTokenStore(Refusal):
     """The state directory holds no store, so there is no book of tokens."""
 
 
@@ -55,12 +55,12 @@ def make(
 
     Example: predrain token make --name grafana --scope read --days 365
     """
-    from predrain.service.access.book import Kind
+    from predrain.service.access.book import CredentialKind
     from predrain.service.tokens import Scope
 
     lasting = None if days is None else timedelta(days=days)
     with _book(where) as book:
-        print(book.make(Kind.TOKEN, name, [Scope(one) for one in scope], _us(), lasting=lasting))
+        print(book.make(CredentialKind.TOKEN, name, [Scope(one) for one in scope], _us(), lasting=lasting))
     return 0
 
 
@@ -75,10 +75,10 @@ def listing(
     Example: predrain token list
     """
     from predrain.data.clock import SystemClock
-    from predrain.service.access.book import Kind
+    from predrain.service.access.book import CredentialKind
 
     with _book(where) as book:
-        found = [one for one in book.all() if sessions or one.kind is not Kind.SESSION]
+        found = [one for one in book.all() if sessions or one.kind is not CredentialKind.SESSION]
     now = SystemClock().now()
     if as_json:
         print_json({"items": [_as_json(one, now) for one in found]})
@@ -124,13 +124,13 @@ def enrol(
 
     Example: predrain token enrol stor-01 stor-02
     """
-    from predrain.service.access.book import Kind
+    from predrain.service.access.book import CredentialKind
     from predrain.service.tokens import Scope
 
     with _book(where) as book:
         for host in hosts:
             secret = book.make(
-                Kind.ENROLMENT,
+                CredentialKind.ENROLMENT,
                 f"host:{host}",
                 [Scope.INGEST],
                 _us(),
@@ -152,7 +152,7 @@ def _book(where: Where) -> Iterator[Book]:
     settings = where.settings()
     with standing_store(settings) as store:
         if store is None:
-            raise NoStore(
+            raise NoTokenStore(
                 f"{settings.service.state} holds no store yet; start the service once (predrain up), or say --state"
             )
         yield Book(store, SystemClock(), source=THIS_MACHINE)

@@ -12,7 +12,7 @@ from predrain.service.cli.options import HERE, AsJson, Where, print_json
 from predrain.service.tables.kafka import KafkaTable
 
 if TYPE_CHECKING:
-    from predrain.data.log.kafka import Standing
+    from predrain.data.log.kafka import TopicStatus
 
 IN_PART = 3
 
@@ -58,7 +58,7 @@ def _kafka(where: Where) -> KafkaTable:
     return table
 
 
-def _told(found: Sequence[Standing], as_json: bool) -> int:
+def _told(found: Sequence[TopicStatus], as_json: bool) -> int:
     if as_json:
         print_json([asdict(one) for one in found])
     else:

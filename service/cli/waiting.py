@@ -15,7 +15,7 @@ REPORT_SECONDS = 10.0
 """How often it says on stderr that it still waits."""
 
 
-class Unanswered(Exception):
+class ClusterUnanswered(Exception):
     """The cluster has not answered yet. `refusal`: what to raise in the end; `seconds`: when to ask again."""
 
     def __init__(self, refusal: Exception, seconds: float) -> None:
@@ -30,7 +30,7 @@ def wait_for_cluster(ask: Callable[[], T]) -> T:
     while True:
         try:
             found = ask()
-        except Unanswered as unanswered:
+        except ClusterUnanswered as unanswered:
             waited = time.monotonic() - begun
             if waited + unanswered.seconds > WAIT_SECONDS:
                 raise unanswered.refusal from unanswered

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from predrain.service.client import shapes
-from predrain.service.client.wire import Answer, Unreachable, Wire
+from predrain.service.client.wire import HttpAnswer, Unreachable, Wire
 
 Shape = TypeVar("Shape")
 
@@ -143,7 +143,7 @@ class Predrain:
                 return
 
 
-def _as(kind: type[Shape], answer: Answer) -> Shape:
+def _as(kind: type[Shape], answer: HttpAnswer) -> Shape:
     try:
         return msgspec.json.decode(answer.content, type=kind)
     except msgspec.MsgspecError as error:

@@ -21,7 +21,7 @@ WAITS = (0.5, 2.0)
 LONGEST_WAIT = 30.0
 
 
-class Problem(Exception):
+class ServiceProblem(Exception):
     """The service refused; the text is its sentence with the cure.
 
     `status` is HTTP's; `body` the whole problem (RFC 9457), with members of its own, such as `drain` where an approval
@@ -44,7 +44,7 @@ class Untrusted(Unreachable):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """An answer of 2xx."""
 
     status: int
@@ -86,14 +86,14 @@ class Wire:
             handlers.append(urllib.request.HTTPSHandler(context=tls or ssl.create_default_context()))
         self._opener = urllib.request.build_opener(*handlers)
 
-    def get(self, path: str, **query: Any) -> Answer:
+    def get(self, path: str, **query: Any) -> HttpAnswer:
         """GET below /api/v1, again where nobody answered. Raises Problem, Unreachable."""
         said = urllib.parse.urlencode({name: value for name, value in query.items() if value is not None})
         return self._again("GET", f"{path}?{said}" if said else path, None, {})
 
     def act(
         self, method: str, path: str, body: Any = None, *, if_match: str | None = None, key: str | None = None
-    ) -> Answer:
+    ) -> HttpAnswer:
         """A request that changes something, carried out once however often it is sent: it carries a key (ours, where
         `key` does not name it). Raises Problem, Unreachable.
         """
@@ -102,11 +102,11 @@ class Wire:
         )
         return self._again(method, path, body, headers)
 
-    def deliver(self, path: str, body: Any) -> Answer:
+    def deliver(self, path: str, body: Any) -> HttpAnswer:
         """POST of values that have a key of their own (readings, latencies). Raises Problem, Unreachable."""
         return self._again("POST", path, body, {})
 
-    def _again(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Answer:
+    def _again(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> HttpAnswer:
         for wait in self._waits:
             try:
                 return self._once(method, path, body, headers)
@@ -120,7 +120,7 @@ class Wire:
         except _Later as later:
             raise later.problem from None
 
-    def _once(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Answer:
+    def _once(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> HttpAnswer:
         content = None if method in ("GET", "DELETE") else json.dumps({} if body is None else body).encode()
         said = {"Accept": "application/json", "Content-Type": "application/json"}
         said |= {**self._headers, **headers}
@@ -129,7 +129,7 @@ class Wire:
         request = urllib.request.Request(f"{self.url}{BASE}{path}", content, said, method=method)  # noqa: S310
         try:
             with self._opener.open(request, timeout=self._seconds) as answer:
-                return Answer(answer.status, _bounded(answer))
+                return HttpAnswer(answer.status, _bounded(answer))
         except urllib.error.HTTPError as error:
             with error:
                 problem = _problem(error)
@@ -146,18 +146,18 @@ class Wire:
 class _Later(Exception):
     """A refusal that may be none in a while."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ServiceProblem) -> None:
         super().__init__()
         self.problem = problem
 
 
-def _problem(error: urllib.error.HTTPError) -> Problem:
+def _problem(error: urllib.error.HTTPError) -> ServiceProblem:
     seconds = _seconds(error.headers.get("Retry-After"))
     try:
         body = json.loads(_bounded(error))
-        return Problem(error.code, str(body["detail"]), body, seconds)
+        return ServiceProblem(error.code, str(body["detail"]), body, seconds)
     except (OSError, http.client.HTTPException, Unreachable, ValueError, KeyError, TypeError):
-        return Problem(error.code, f"the service answered {error.code} {error.reason}", {}, seconds)
+        return ServiceProblem(error.code, f"the service answered {error.code} {error.reason}", {}, seconds)
 
 
 def _bounded(answer: Any) -> bytes:

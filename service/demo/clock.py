@@ -32,7 +32,7 @@ class SimulatedClock:
                 self._moved.wait(1.0)
 
 
-class Pace:
+class DemoPace:
     """Holds a loop to so many real seconds a simulated day; None runs as fast as it can."""
 
     def __init__(self, seconds_per_day: float | None) -> None:

@@ -48,7 +48,7 @@ class Drive:
     death: date | None
 
 
-class Fleet:
+class DemoFleet:
     """Drives in slots. Mutable: the world swaps dead and drained drives for spares."""
 
     def __init__(self, known: Histories, osds: Sequence[OsdId], seed: int, start: date) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from statistics import median
 
 from predrain.actions.core.drain_cost import DEFAULT_FAILURE_COST
-from predrain.actions.simulator import ClientLoad, Truth
+from predrain.actions.simulator import ClientLoad, ClusterTruth
 from predrain.service.demo.fleet import Drive
 from predrain.service.demo_status import DemoRow
 
@@ -17,7 +17,7 @@ FELT_SHARE = 0.98
 
 
 @dataclass(slots=True)
-class Ledger:
+class DemoLedger:
     """One run's counts."""
 
     deaths: dict[str, tuple[Drive, datetime, bool, float]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Ledger:
         self.slow_ops += load.slow_ops
         self.worst_ms = max(self.worst_ms, load.worst_ms)
 
-    def degraded(self, truth: Truth, seconds: float) -> bool:
+    def degraded(self, truth: ClusterTruth, seconds: float) -> bool:
         """Count PGs with a copy missing over a stretch; False once there is none."""
         thin = sum(pg.copies < pg.pool.size for pg in truth.pgs.values())
         self.thin_pg_hours += thin * seconds / 3600
@@ -94,7 +94,7 @@ class Ledger:
         )
 
 
-def table(watched: Ledger, unwatched: Ledger) -> tuple[DemoRow, ...]:
+def table(watched: DemoLedger, unwatched: DemoLedger) -> tuple[DemoRow, ...]:
     """The closing table."""
     lead = watched.foretold
     partly = watched.partly
@@ -142,7 +142,7 @@ def table(watched: Ledger, unwatched: Ledger) -> tuple[DemoRow, ...]:
     )
 
 
-def _cost(ledger: Ledger) -> float:
+def _cost(ledger: DemoLedger) -> float:
     """Bytes moved gently, where a byte that is rebuilt counts as the default policy has it."""
     return ledger.saved_bytes + sum(ledger.needless) + DEFAULT_FAILURE_COST * ledger.rebuilt_bytes
 
@@ -151,5 +151,5 @@ def _tib(count: float) -> str:
     return f"{count / TIB:.1f}"
 
 
-def _share(ledger: Ledger) -> str:
+def _share(ledger: DemoLedger) -> str:
     return f"{100 * ledger.served / ledger.offered:.3f} %" if ledger.offered else "-"

@@ -19,7 +19,7 @@ SHOWN = timedelta(days=60)
 """Days replayed when nobody says which: the last ones."""
 
 
-class NothingToReplay(Refusal):
+class NoHistoryToReplay(Refusal):
     """The folder holds no history."""
 
 
@@ -34,7 +34,7 @@ def replayed(demo: Demo, folder: Path, tell: Callable[[str], None]) -> Demo:
 
     paths = tuple(sorted(path for path in folder.glob("*") if path.suffix in (".parquet", ".csv")))
     if not paths:
-        raise NothingToReplay(f"{folder} holds no parquet or CSV file; name a folder of drive histories")
+        raise NoHistoryToReplay(f"{folder} holds no parquet or CSV file; name a folder of drive histories")
     histories = tuple(path for path in paths if _is_known(path))
     last = max(int(source.lifespans.last.max(initial=0)) for source in sources_of(histories))
     start = demo.start or EPOCH + timedelta(days=last) - SHOWN

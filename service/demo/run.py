@@ -24,11 +24,11 @@ from predrain.data.scorebook import Scorebook
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service import tokens
 from predrain.service.application import House, Ports
-from predrain.service.changes import Kind
-from predrain.service.demo.clock import Pace
-from predrain.service.demo.fleet import Fleet, read_histories
-from predrain.service.demo.ledger import Ledger, table
-from predrain.service.demo.world import TICK, Calendar, World
+from predrain.service.changes import ChangeKind
+from predrain.service.demo.clock import DemoPace
+from predrain.service.demo.fleet import DemoFleet, read_histories
+from predrain.service.demo.ledger import DemoLedger, table
+from predrain.service.demo.world import TICK, Calendar, DemoWorld
 from predrain.service.demo_status import DemoRow, DemoStatus
 from predrain.service.http_server import Server, bind, url_of
 from predrain.service.live_cluster import Live
@@ -65,7 +65,7 @@ class Demo:
     """None runs as fast as it can."""
     note: str = NOTE
 
-    def build(self) -> tuple[World, date]:
+    def build(self) -> tuple[DemoWorld, date]:
         """The world and the day on which the histories begin. The same for the same demo."""
         spec = self.spec()
         known = read_histories(self.histories)
@@ -76,8 +76,8 @@ class Demo:
         if self.days is not None:
             end = min(end, start + timedelta(days=self.days))
         disks = [osd.id for osd in spec.osds if osd.device_class == "hdd"]
-        fleet = Fleet(known, disks, self.seed, start)
-        return World(spec, fleet, Calendar(start, end), self.seed), first
+        fleet = DemoFleet(known, disks, self.seed, start)
+        return DemoWorld(spec, fleet, Calendar(start, end), self.seed), first
 
     @property
     def policy(self) -> Policy:
@@ -101,7 +101,7 @@ class DayTold:
     drained: int
 
 
-def without_predrain(demo: Demo) -> Ledger:
+def without_predrain(demo: Demo) -> DemoLedger:
     """The same seed with nobody watching."""
     world_, _ = demo.build()
     for _ in world_.days(None):
@@ -109,7 +109,7 @@ def without_predrain(demo: Demo) -> Ledger:
     return closed(world_)
 
 
-def closed(world_: World) -> Ledger:
+def closed(world_: DemoWorld) -> DemoLedger:
     """The ledger with the cluster's own count of rebuilt bytes."""
     world_.ledger.rebuilt_bytes = world_.cluster.recovered_bytes
     return world_.ledger
@@ -151,7 +151,7 @@ def run(
         if listener is not None:
             closing.callback(_serve(house, listener, closing, tell))
         house.start()
-        pace = Pace(demo.seconds_per_day)
+        pace = DemoPace(demo.seconds_per_day)
         for day in world_.days(house, pace.wait):
             box[0] = replace(status, day=day)
             day_over(_told(day, world_, house))
@@ -159,7 +159,7 @@ def run(
                 house.watch()
         rows = table(closed(world_), unwatched.ledger())
         box[0] = replace(box[0], rows=rows)
-        house.changes.tell(Kind.STATUS)
+        house.changes.tell(ChangeKind.STATUS)
         table_stands(rows)
         if served:
             tell("the page stays until Ctrl-C")
@@ -183,7 +183,7 @@ class Beside:
         self._process.start()
         sender.close()
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> DemoLedger:
         """What came of it. Raises BesideFailed."""
         try:
             ledger = self._receiver.recv()
@@ -191,7 +191,7 @@ class Beside:
             raise BesideFailed(
                 "the run without predrain ended without a result; its own message stands above"
             ) from None
-        assert isinstance(ledger, Ledger)
+        assert isinstance(ledger, DemoLedger)
         return ledger
 
 
@@ -220,7 +220,7 @@ def _serve(
     return Server(house, known, listener, started=started, people=SystemClock()).serve_aside()
 
 
-def _told(day: int, world_: World, house: House) -> DayTold:
+def _told(day: int, world_: DemoWorld, house: House) -> DayTold:
     drains = [
         drain for drain in house.store.drains() if drain.state.value in ("preparing", "draining", "holding")
     ]

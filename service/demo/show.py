@@ -13,7 +13,7 @@ from predrain.service.demo.run import DayTold
 from predrain.service.demo_status import DemoRow
 
 
-class Progress:
+class ProgressBar:
     """A context: the bar lives inside it."""
 
     def __init__(self, console: Console) -> None:
@@ -23,7 +23,7 @@ class Progress:
         )
         self._task = self._bar.add_task("starting", total=None, now="reading the fleet")
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         self._bar.start()
         return self
 

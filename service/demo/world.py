@@ -18,8 +18,8 @@ from predrain.data.ids import OsdId
 from predrain.data.outlook import Status
 from predrain.service.application import House
 from predrain.service.demo.clock import SimulatedClock
-from predrain.service.demo.fleet import Drive, Fleet, at_hour
-from predrain.service.demo.ledger import Ledger
+from predrain.service.demo.fleet import DemoFleet, Drive, at_hour
+from predrain.service.demo.ledger import DemoLedger
 from predrain.service.lifecycle.keeping import keep_lives, note_failures
 
 READING_HOURS = (1, 7, 13, 19)
@@ -57,12 +57,12 @@ class Calendar:
         return (self.end - self.start).days
 
 
-class World:
+class DemoWorld:
     """One run. Mutable; `days` is its loop."""
 
-    def __init__(self, spec: ClusterSpec, fleet: Fleet, calendar: Calendar, seed: int) -> None:
+    def __init__(self, spec: ClusterSpec, fleet: DemoFleet, calendar: Calendar, seed: int) -> None:
         self.fleet, self.calendar = fleet, calendar
-        self.ledger = Ledger()
+        self.ledger = DemoLedger()
         self.clock = SimulatedClock(at_hour(calendar.start, 0))
         seated = {osd: (drive.device, drive.model) for osd, drive in fleet.seats.items() if drive is not None}
         self.cluster = SimulatedCluster(spec.with_devices(seated), seed, start=self.clock.now())

@@ -12,7 +12,7 @@ from predrain.data.log.port import LogFull, Topic
 from predrain.data.refusal import Refusal
 from predrain.service.doctor import finding
 from predrain.service.doctor.finding import Finding
-from predrain.service.notifications.channel import Channel
+from predrain.service.notifications.channel import NotificationChannel
 from predrain.service.settings import Settings
 
 if TYPE_CHECKING:
@@ -127,16 +127,16 @@ def oidc(settings: Settings, clock: Clock) -> Iterator[Finding]:
 
 def test_message(settings: Settings, clock: Clock) -> Iterator[Finding]:
     """Send one message by each way that is set."""
-    from predrain.service.notifications.cause import Cause, Point
+    from predrain.service.notifications.cause import AlertCause, CausePart
     from predrain.service.notifications.notification_log import Message
 
     service, now = settings.service, clock.now()
-    ways: list[Channel | None] = [
+    ways: list[NotificationChannel | None] = [
         settings.mail.channel(service.cluster_name, service.address),
         settings.webhook.channel(service.cluster_name, service.address, clock.now),
     ]
-    point = Point("test", "predrain doctor --send was run; nothing is wrong.")
-    cause = Cause("test", "A test of predrain's messages", (point,), "Nothing is to be done.", "/")
+    point = CausePart("test", "predrain doctor --send was run; nothing is wrong.")
+    cause = AlertCause("test", "A test of predrain's messages", (point,), "Nothing is to be done.", "/")
     message = Message(f"test-{now:%Y%m%dT%H%M%S}", now, cause, frozenset({point.name}))
     for way in ways:
         if way is None:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 
-from predrain.actions.cluster.channel import Channel
-from predrain.actions.cluster.dumps import Reader, asked
+from predrain.actions.cluster.channel import CommandChannel
+from predrain.actions.cluster.dumps import ClusterReader, asked
 from predrain.actions.cluster.dumps.pg_dump import heard
 from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.actions.cluster.view import ClusterView
@@ -46,9 +46,9 @@ def cluster(settings: Settings, clock: Clock) -> Iterator[Finding]:
         channel.close()
 
 
-def seen(channel: Channel, settings: Settings, clock: Clock) -> Iterator[Finding]:
+def seen(channel: CommandChannel, settings: Settings, clock: Clock) -> Iterator[Finding]:
     """The same over an open channel. Raises ClusterUnreachable, NotUnderstood."""
-    before, reader = clock.now(), Reader()
+    before, reader = clock.now(), ClusterReader()
     answers = asked(channel, reader.due(before), before)
     view = reader.view(answers)
     yield _standing(view, settings.ceph)
@@ -85,7 +85,7 @@ def _release(view: ClusterView, policy: Policy) -> Finding:
     )
 
 
-def _rights(channel: Channel, settings: Settings) -> Finding:
+def _rights(channel: CommandChannel, settings: Settings) -> Finding:
     from predrain.actions.controller.ceph_caps import FAST_MAPS_CAPS, User
     from predrain.actions.controller.held_caps import held
 
@@ -108,7 +108,9 @@ def _rights(channel: Channel, settings: Settings) -> Finding:
     return Finding("caps", "ok", told)
 
 
-def _fast_maps(channel: Channel, view: ClusterView, settings: Settings, clock: Clock) -> Iterator[Finding]:
+def _fast_maps(
+    channel: CommandChannel, view: ClusterView, settings: Settings, clock: Clock
+) -> Iterator[Finding]:
     """Whether fast maps can be set where they are wanted, and whether some were left. By what a controller keeps in the
     cluster, which it renews while it holds them.
     """
@@ -140,7 +142,7 @@ def _fast_maps(channel: Channel, view: ClusterView, settings: Settings, clock: C
             yield Finding(what, "ok", f"set to {wanted:g} s while PGs move")
 
 
-def _signatures(channel: Channel, settings: Settings) -> Finding:
+def _signatures(channel: CommandChannel, settings: Settings) -> Finding:
     """Whether all that predrain keeps in the cluster is signed with this service's key."""
     from predrain.actions.cluster.config_key_store import ConfigKeys
     from predrain.actions.cluster.signed_keys import SignedKeys
@@ -190,7 +192,7 @@ def _tells(summaries: tuple[LatencySummary, ...]) -> bool:
     return any(one.backfills_max is not None for one in summaries)
 
 
-def _module(channel: Channel) -> Finding:
+def _module(channel: CommandChannel) -> Finding:
     reply = channel.ask("mon", "mgr module ls", {"format": "json"})
     try:
         listed = json.loads(reply.out) if reply.ok else {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.channel import CommandChannel
 from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.actions.cluster.view import BALANCER, ClusterView
 from predrain.actions.core.throttle_options import KNOBS
@@ -20,7 +20,7 @@ _SHOWN = 5
 _CURE = "set back by hand what no person has set (docs/explanation/durability.md)"
 
 
-def examine_unclaimed(channel: Channel, view: ClusterView) -> Finding:
+def examine_unclaimed(channel: CommandChannel, view: ClusterView) -> Finding:
     """What looks like ours while no drain is known to the cluster. A drain that is known claims its settings itself."""
     from predrain.actions.cluster.config_key_store import ConfigKeys
 

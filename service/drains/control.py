@@ -18,7 +18,7 @@ from predrain.actions.controller.controller import Controller, TickReport
 from predrain.actions.controller.forwarded_requests import Petition, Wish
 from predrain.actions.controller.hand_over import HandOver, Orchestrator, hand_over, orchestrator
 from predrain.actions.controller.leadership import SteppedBack, passes
-from predrain.actions.core.answers import Hold, Refusal
+from predrain.actions.core.answers import Hold, ProposalRefusal
 from predrain.actions.core.pg_survey import survey
 from predrain.actions.core.policy import Policy
 from predrain.actions.core.situation import Context, Memory
@@ -31,7 +31,13 @@ from predrain.data.store.port import Store
 from predrain.data.way_out import OpenWayOut
 from predrain.service.drains.acting import ActingObserver, ActingPlace, describe_acting_controller
 from predrain.service.drains.cluster_notes import ClusterNotes
-from predrain.service.drains.drain_requests import CannotLift, Judged, NotSeen, UnknownTarget, read_answer
+from predrain.service.drains.drain_requests import (
+    CannotLift,
+    GuardAnswer,
+    NotSeen,
+    UnknownTarget,
+    read_answer,
+)
 from predrain.service.drains.elsewhere import Elsewhere
 from predrain.service.drains.execution import WishExecutor
 from predrain.service.drains.mgr_executor import HandCluster, beyond_the_hand
@@ -233,7 +239,7 @@ class Control:
     def refusing(self) -> Mapping[str, int]:
         """How many drains and bad disks each guard held back at the last look, by its code; 0 for the others."""
         answers = self.report.answers if self.report is not None else ()
-        held = [answer.refusals for answer in answers if isinstance(answer, Hold | Refusal)]
+        held = [answer.refusals for answer in answers if isinstance(answer, Hold | ProposalRefusal)]
         counted = Counter(code for refusals in held for code in {one.code for one in refusals})
         return {guard.code: counted[guard.code] for guard in GUARDS}
 
@@ -332,7 +338,7 @@ class Control:
                 by = orchestrator(self.live.channel)
         return hand_over(self._seen(), drain, by)
 
-    def guards(self, id_: str, now: datetime) -> tuple[Judged, ...]:
+    def guards(self, id_: str, now: datetime) -> tuple[GuardAnswer, ...]:
         """Every guard that has a say about a drain now, with its answer."""
         return tuple(read_answer(code, said) for code, said in self._controller.requests.explain(id_, now))
 

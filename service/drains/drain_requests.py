@@ -73,7 +73,7 @@ class Unheard(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class GuardAnswer:
     """A guard's answer about a drain, as people read it."""
 
     code: str
@@ -85,8 +85,8 @@ class Judged:
     """A person insists: it refuses, and holds nothing."""
 
 
-def read_answer(code: str, answer: Pass | Refuse) -> Judged:
+def read_answer(code: str, answer: Pass | Refuse) -> GuardAnswer:
     """A guard's answer as people read it."""
     if isinstance(answer, Pass):
-        return Judged(code, True, answer.sentence)
-    return Judged(code, False, answer.sentence, code in INSISTABLE and not answer.firm, answer.overruled)
+        return GuardAnswer(code, True, answer.sentence)
+    return GuardAnswer(code, False, answer.sentence, code in INSISTABLE and not answer.firm, answer.overruled)

@@ -12,7 +12,13 @@ import structlog
 from predrain.actions.cluster.lease_owner import parse_owner
 from predrain.actions.cluster.port import ClusterUnreachable, Damaged, Keep, Lease
 from predrain.actions.cluster.signed_keys import Unverified
-from predrain.actions.controller.forwarded_requests import REQUESTS, STANDS, Heard, Petition, Petitions
+from predrain.actions.controller.forwarded_requests import (
+    REQUESTS,
+    STANDS,
+    ForwardedResult,
+    Petition,
+    Petitions,
+)
 from predrain.actions.controller.leadership import SteppedBack
 from predrain.actions.controller.replication import Copies
 from predrain.actions.controller.requests import NoSuchDrain, NotLeading, NotTaken
@@ -102,7 +108,7 @@ class Elsewhere:
             self.sleep(POLL_SECONDS)
         raise Unheard(POLLS * POLL_SECONDS, wish.at + STANDS, leads=self.lease.find_holder() is not None)
 
-    def _told(self, heard: Heard, now: datetime) -> Drain:
+    def _told(self, heard: ForwardedResult, now: datetime) -> Drain:
         if heard.refused:
             raise RefusedElsewhere(heard.refused, heard.drain)
         self._take_over(now)
@@ -118,15 +124,15 @@ class Elsewhere:
         waiting = self._petitions.waiting(now)
         for petition in waiting:
             try:
-                heard = Heard(now, carry_out(petition, now).id)
+                heard = ForwardedResult(now, carry_out(petition, now).id)
             except (RevisionConflict, NotLeading, NotTaken):
                 continue  # it stays, for the next look or the next leader
             except StoreRefusal:
                 raise  # so does this one: another store may take it
             except DrainStands as standing:
-                heard = Heard(now, standing.drain.id, str(standing))
+                heard = ForwardedResult(now, standing.drain.id, str(standing))
             except Refusal as refused:
-                heard = Heard(now, refused=str(refused))
+                heard = ForwardedResult(now, refused=str(refused))
             # Before it is answered: a request that is carried out is on record, or it stays and is repeated.
             self.store.add_journal([_line(petition, heard, now)])
             self._petitions.answer(petition.id, heard)
@@ -134,7 +140,7 @@ class Elsewhere:
         return bool(waiting)
 
 
-def _line(petition: Petition, heard: Heard, now: datetime) -> JournalEntry:
+def _line(petition: Petition, heard: ForwardedResult, now: datetime) -> JournalEntry:
     """The audit's line about a request that was laid in the cluster: who asked, through which process and key."""
     said = {one.name: getattr(petition, one.name) for one in fields(petition)}
     asked = {

@@ -13,7 +13,7 @@ from predrain.actions.core.state_machine import BEGUN, COUNTED
 from predrain.data.drain import AFTER, AFTER_OVERRIDE, AFTER_WEIGHT, Drain, DrainState, JournalEntry, Progress
 from predrain.data.setting import OsdCrushWeight, OsdOverride, OsdSetting
 from predrain.data.store.port import Store
-from predrain.service.drains.timeline import Sample
+from predrain.service.drains.timeline import DrainSample
 
 _OVER = frozenset({DrainState.VERIFIED, DrainState.HANDED_OVER, DrainState.CANCELLED})
 _ENDING = frozenset({DrainState.CANCELLING, DrainState.CANCELLED, DrainState.HANDED_OVER})
@@ -24,7 +24,7 @@ _STOOD_STILL = timedelta(minutes=5)
 """With nothing on its way, a longer gap in the curve is a pause or a halt; looks are at most so far apart."""
 
 
-def left(drain: Drain, samples: Sequence[Sample] = ()) -> float | None:
+def left(drain: Drain, samples: Sequence[DrainSample] = ()) -> float | None:
     """Hours that it has still to go, if nothing holds it: data that is not moved, and what follows when none is left.
     None where nobody can tell: it is not under way or stands still, a guard or a person holds it, or it waits for its
     end. Data goes on at the pace so far (`samples`: its curve), and as planned before there is enough of that.
@@ -40,7 +40,7 @@ def left(drain: Drain, samples: Sequence[Sample] = ()) -> float | None:
     return hours if hours > 0 else None
 
 
-def measure_pace(drain: Drain, samples: Sequence[Sample]) -> float | None:
+def measure_pace(drain: Drain, samples: Sequence[DrainSample]) -> float | None:
     """Hours that all of its data takes at the pace so far, without the time in which it was held or stood still; None
     before enough of it has moved for long enough.
     """

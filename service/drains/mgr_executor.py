@@ -16,12 +16,12 @@ from pathlib import Path
 import structlog
 
 from predrain.actions.ceph_mgr.predrain.signing import KEY_MIN
-from predrain.actions.ceph_mgr.predrain.steps import EXPIRY_MAX_SECONDS, Step, seal, text_of
+from predrain.actions.ceph_mgr.predrain.steps import EXPIRY_MAX_SECONDS, RequestedStep, seal, text_of
 from predrain.actions.cluster.port import (
-    Answer,
     Cluster,
     ClusterUnreachable,
     Command,
+    CommandResult,
     DeviceLight,
     PublishLife,
     WithdrawLife,
@@ -68,10 +68,10 @@ class Sealed:
 class _Waiting:
     sealed: Sealed
     done: threading.Event = field(default_factory=threading.Event)
-    answer: Answer | None = None
+    answer: CommandResult | None = None
 
 
-class Hand:
+class MgrExecutor:
     """Steps on their way to the mgr module and its answers. Any thread may call."""
 
     def __init__(self, key: str, clock: Clock, patience: float = PATIENCE_SECONDS) -> None:
@@ -82,7 +82,7 @@ class Hand:
         self._asked_at: datetime | None = None
 
     @classmethod
-    def with_key_of(cls, path: Path, clock: Clock) -> Hand:
+    def with_key_of(cls, path: Path, clock: Clock) -> MgrExecutor:
         """With the key in `path`, the same that the module has. Raises NoHandKey."""
         try:
             key = path.read_text(encoding="ascii").strip()
@@ -101,7 +101,7 @@ class Hand:
         since = f"since {self._asked_at:%H:%M:%S}Z" if self._asked_at else "yet"
         return f"the mgr module has not asked for steps {since}; see `ceph predrain status`"
 
-    def carry(self, step: Step) -> Answer:
+    def carry(self, step: RequestedStep) -> CommandResult:
         """Have a step carried out. Its expiry is set here. Raises ClusterUnreachable when no answer came."""
         if why := self.absent():
             raise ClusterUnreachable(why)
@@ -123,7 +123,7 @@ class Hand:
             self._asked_at = self._clock.now()
             return tuple(one.sealed for one in self._waiting.values() if one.answer is None)
 
-    def answered(self, id_: str, answer: Answer) -> None:
+    def answered(self, id_: str, answer: CommandResult) -> None:
         """What became of a step. Raises NobodyWaits."""
         with self._lock:
             waiting = self._waiting.get(id_)
@@ -141,9 +141,9 @@ class HandCluster:
     """
 
     looking: Cluster
-    hand: Hand
+    hand: MgrExecutor
     drains: Callable[[], Iterable[Drain]]
-    record: Callable[[Step, str], None] = lambda _step, _answered: None
+    record: Callable[[RequestedStep, str], None] = lambda _step, _answered: None
     """Puts a step and what was answered on record."""
     _view: ClusterView | None = None
     _written: dict[Setting, str] = field(default_factory=dict)
@@ -159,12 +159,12 @@ class HandCluster:
             raise ClusterUnreachable(why)
         return self._view
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         """Have one command carried out. Raises ClusterUnreachable."""
         assert self._view is not None, "look before you act"
         key, value = key_of(command), value_of(command)
         owner = self._owner(key, value)
-        step = Step(
+        step = RequestedStep(
             id=uuid.uuid4().hex,
             drain=owner.id if owner else NOBODY,
             revision=owner.revision if owner else 0,
@@ -217,10 +217,10 @@ def beyond_the_hand(why: str | None) -> str:
     )
 
 
-def make_step_recorder(store: Store, clock: Clock) -> Callable[[Step, str], None]:
+def make_step_recorder(store: Store, clock: Clock) -> Callable[[RequestedStep, str], None]:
     """Appends steps to the audit of `store`. A step that was taken is taken: a store that is away is only logged."""
 
-    def record(step: Step, answered: str) -> None:
+    def record(step: RequestedStep, answered: str) -> None:
         said = {
             "drain": step.drain,
             "revision": step.revision,
@@ -237,7 +237,7 @@ def make_step_recorder(store: Store, clock: Clock) -> Callable[[Step, str], None
     return record
 
 
-def delegate_steps(live: Live, hand: Hand, store: Store, clock: Clock) -> Live:
+def delegate_steps(live: Live, hand: MgrExecutor, store: Store, clock: Clock) -> Live:
     """A live cluster that only looks by itself."""
     cluster = HandCluster(live.cluster, hand, store.drains, make_step_recorder(store, clock))
     return replace(live, cluster=cluster, keep=None, lease=None)

@@ -20,7 +20,7 @@ RUNNING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class DrainSample:
     """One drain at one tick."""
 
     drain: str
@@ -33,7 +33,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class HoldPeriod:
     """From when to when (None: still) a drain held, and the first guard's sentence."""
 
     start: datetime
@@ -45,31 +45,31 @@ class ForeignSample(Refusal):
     """A record of the actions topic that is no sample."""
 
 
-def sample(drain: Drain, view: ClusterView | None, now: datetime) -> Sample:
+def sample(drain: Drain, view: ClusterView | None, now: datetime) -> DrainSample:
     """What a tick saw of `drain`."""
     osds = set(drain.osds)
     if drain.plan is not None:
         osds |= {move.target for move in drain.plan.moves}
     ratios = [ratio for osd, ratio in view.latency_ratio.items() if osd in osds] if view else []
     progress = drain.progress
-    return Sample(
+    return DrainSample(
         drain.id, now, max(0, progress.planned_bytes - progress.moved_bytes), progress.in_flight,
         max(ratios, default=None), drain.held_by,
     )  # fmt: skip
 
 
-def holds(samples: Sequence[Sample]) -> tuple[Hold, ...]:
+def holds(samples: Sequence[DrainSample]) -> tuple[HoldPeriod, ...]:
     """Runs of samples held for the same reason, in order."""
-    found: list[Hold] = []
+    found: list[HoldPeriod] = []
     why = ""
     for one in samples:
         now_why = one.held_by[0] if one.held_by else ""
         if now_why == why:
             continue
         if why:
-            found[-1] = Hold(found[-1].start, one.at, why)
+            found[-1] = HoldPeriod(found[-1].start, one.at, why)
         if now_why:
-            found.append(Hold(one.at, None, now_why))
+            found.append(HoldPeriod(one.at, None, now_why))
         why = now_why
     return tuple(found)
 
@@ -79,10 +79,10 @@ class Timelines:
 
     def __init__(self, kept: int = 2000) -> None:
         self._kept = kept
-        self._samples: dict[str, list[Sample]] = {}
+        self._samples: dict[str, list[DrainSample]] = {}
         self._lock = threading.Lock()
 
-    def take(self, samples: Iterable[Sample]) -> tuple[Sample, ...]:
+    def take(self, samples: Iterable[DrainSample]) -> tuple[DrainSample, ...]:
         """Keep those that tell something new; returns them."""
         kept = []
         with self._lock:
@@ -98,12 +98,14 @@ class Timelines:
                     line[:half] = line[:half:2]
         return tuple(kept)
 
-    def of(self, drain: str) -> tuple[Sample, ...]:
+    def of(self, drain: str) -> tuple[DrainSample, ...]:
         """A drain's samples, oldest first."""
         with self._lock:
             return tuple(self._samples.get(drain, ()))
 
-    def running(self, drains: Iterable[Drain], view: ClusterView | None, now: datetime) -> tuple[Sample, ...]:
+    def running(
+        self, drains: Iterable[Drain], view: ClusterView | None, now: datetime
+    ) -> tuple[DrainSample, ...]:
         """Sample the drains that run, and those that ended since their last sample; returns what was new."""
         due: Mapping[str, Drain] = {
             drain.id: drain for drain in drains if drain.state in RUNNING or self._unfinished(drain)
@@ -116,7 +118,7 @@ class Timelines:
             return bool(line) and line[-1].at < drain.updated_at if line else False
 
 
-def _same(one: Sample, other: Sample) -> bool:
+def _same(one: DrainSample, other: DrainSample) -> bool:
     return (one.bytes_left, one.in_flight, one.held_by) == (
         other.bytes_left,
         other.in_flight,
@@ -124,15 +126,15 @@ def _same(one: Sample, other: Sample) -> bool:
     ) and (one.latency_ratio == other.latency_ratio)
 
 
-def record(one: Sample) -> Record:
+def record(one: DrainSample) -> Record:
     """For the actions topic, so that a restart remembers the curve."""
     return Record(one.drain, msgspec.json.encode(one))
 
 
-def parse(delivered: Delivered) -> Sample:
+def parse(delivered: Delivered) -> DrainSample:
     """A record of the actions topic. Raises ForeignSample."""
     try:
-        return msgspec.json.decode(delivered.value, type=Sample)
+        return msgspec.json.decode(delivered.value, type=DrainSample)
     except msgspec.DecodeError as error:
         raise ForeignSample(
             f"offset {delivered.offset} of the actions topic is no sample: {error}"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from predrain.data.failed_disks import find_failed_disks
-from predrain.service.changes import Kind
+from predrain.service.changes import ChangeKind
 
 if TYPE_CHECKING:
     from predrain.service.application import House
 
 RECORDING: Final = "lives"
 FAILURES: Final = "failures"
-_KINDS: Final = (Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS)
+_KINDS: Final = (ChangeKind.OSDS, ChangeKind.OUTLOOKS, ChangeKind.DEVICES, ChangeKind.STATUS)
 
 
 def age_lives(house: House) -> None:
@@ -55,4 +55,4 @@ def note_failures(house: House) -> None:
             store.add_outcome(one)
     if failed:
         house.lives.hear(store.outcomes())
-        house.changes.tell(Kind.DEVICES)
+        house.changes.tell(ChangeKind.DEVICES)

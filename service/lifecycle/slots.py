@@ -9,7 +9,7 @@ from datetime import datetime
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.life_cycle import LifeChange, LifeState
 from predrain.data.store.port import Store
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class SlotStay:
     changes: tuple[LifeChange, ...]
 
 
-def read_stays(store: Store, sight: Sight, osd: OsdId) -> tuple[SlotStay, ...]:
+def read_stays(store: Store, sight: FleetSnapshot, osd: OsdId) -> tuple[SlotStay, ...]:
     """The disks that stand and stood in the slot of an OSD, the one that stands there first, then the last one first.
 
     Raises what the store raises.

@@ -13,7 +13,7 @@ from predrain.data.ids import HostName
 from predrain.data.life_cycle import RetiredWhy
 from predrain.data.outlook import Status
 from predrain.data.reading import Reading, Unreadable
-from predrain.service.notifications.cause import CLUSTER_KEYS, Cause, Point, Scene, Severity
+from predrain.service.notifications.cause import CLUSTER_KEYS, AlertCause, CausePart, Scene, Severity
 from predrain.service.notifications.disks import HEARD, doing
 from predrain.service.notifications.residence import contested_disks
 
@@ -23,7 +23,7 @@ HOSTS_AT_ONCE = 3
 """More hosts than these at once have one cause; so many have one if they are over half of all."""
 
 
-def around(scene: Scene) -> Iterator[Cause]:
+def around(scene: Scene) -> Iterator[AlertCause]:
     """Everything but sick disks."""
     heard: dict[HostName, list[Reading]] = defaultdict(list)
     for reading in scene.sight.readings.values():
@@ -49,18 +49,20 @@ def around(scene: Scene) -> Iterator[Cause]:
                 "The cluster does not answer",
                 "`predrain doctor` tells why. Drains go on when it does.",
             )
-        yield Cause("halted", title, (Point("halted", scene.sight.halted),), todo, "/drains")
+        yield AlertCause("halted", title, (CausePart("halted", scene.sight.halted),), todo, "/drains")
     for part in scene.broken:
-        point = Point(f"part:{part.name}", part.sentence, Severity.URGENT)
+        point = CausePart(f"part:{part.name}", part.sentence, Severity.URGENT)
         todo = part.cure or "`predrain doctor` tells what is reachable."
         title = f"predrain's {part.name} does not work"
         if part.name == CLUSTER_KEYS:
             title = "Texts that predrain keeps in the cluster are not believed"
             todo = "`predrain doctor` names all of them; `predrain ceph adopt` shows what they say."
-        yield Cause(point.name, title, (point,), todo, "/")
+        yield AlertCause(point.name, title, (point,), todo, "/")
     for doubt in scene.doubts:
-        point = Point(f"forecast:{doubt.name}", doubt.sentence)
-        yield Cause(point.name, f"The forecast is in doubt: {doubt.name}", (point,), doubt.cure, "/forecast")
+        point = CausePart(f"forecast:{doubt.name}", doubt.sentence)
+        yield AlertCause(
+            point.name, f"The forecast is in doubt: {doubt.name}", (point,), doubt.cure, "/forecast"
+        )
 
 
 def unsure(scene: Scene) -> frozenset[str]:
@@ -82,30 +84,32 @@ def unsure(scene: Scene) -> frozenset[str]:
     return frozenset(names)
 
 
-def _silent(scene: Scene, silent: dict[HostName, datetime], hosts: int) -> Iterator[Cause]:
+def _silent(scene: Scene, silent: dict[HostName, datetime], hosts: int) -> Iterator[AlertCause]:
     lines = {host: f"{host}: no disk was read since {_clock(at)}." for host, at in sorted(silent.items())}
     if len(silent) > HOSTS_AT_ONCE or (len(silent) == HOSTS_AT_ONCE and 2 * len(silent) > hosts):
         todo = "Look at what they share: network, Kafka, this service. What they read meanwhile comes when it is back."
-        points = tuple(Point(f"silent:{host}", line, Severity.URGENT, host) for host, line in lines.items())
+        points = tuple(
+            CausePart(f"silent:{host}", line, Severity.URGENT, host) for host, line in lines.items()
+        )
         racks, title = scene.sight.racks_of_hosts(), f"{len(silent)} of {hosts} hosts are silent"
         if len(shared := {racks.get(host) for host in silent}) == 1 and None not in shared:
             title += f", all of them of rack {shared.pop()}"
-        yield Cause("silent", title, points, todo, "/fleet")
+        yield AlertCause("silent", title, points, todo, "/fleet")
         return
     todo = (
         "Look whether the host and its `predrain collect` run. What it read meanwhile comes when it is back."
     )
     for host, line in lines.items():
-        yield _of_host(host, f"{host} is silent", [Point(f"silent:{host}", line)], todo)
+        yield _of_host(host, f"{host} is silent", [CausePart(f"silent:{host}", line)], todo)
 
 
-def _misnamed(scene: Scene) -> Iterator[Cause]:
+def _misnamed(scene: Scene) -> Iterator[AlertCause]:
     """Hosts that were renamed and not enrolled anew."""
     for own, named in sorted(scene.misnamed.items()):
         line = (
             f"{own}: its token comes with readings that name {named}; they are refused and wait in its spool."
         )
-        point = Point(f"misnamed:{own}", line)
+        point = CausePart(f"misnamed:{own}", line)
         todo = (
             f"Enrol it under the name that it has now (`predrain token enrol {named}`, there `predrain collect --enrol"
             " TOKEN`), or set `host` of its [collector] to the name that it had."
@@ -113,9 +117,9 @@ def _misnamed(scene: Scene) -> Iterator[Cause]:
         yield _of_host(own, f"{own} calls itself {named}", [point], todo)
 
 
-def _unreadable(scene: Scene, readings: Iterable[Reading]) -> Iterator[Cause]:
+def _unreadable(scene: Scene, readings: Iterable[Reading]) -> Iterator[AlertCause]:
     """Disks that do not answer, by host; and hosts that cannot ask theirs, all together."""
-    mute: dict[HostName, list[Point]] = defaultdict(list)
+    mute: dict[HostName, list[CausePart]] = defaultdict(list)
     unable: dict[HostName, str] = {}
     for reading in readings:
         if not isinstance(reading.seen, Unreadable):
@@ -126,12 +130,12 @@ def _unreadable(scene: Scene, readings: Iterable[Reading]) -> Iterator[Cause]:
             unable[reading.host] = reading.seen.why
         else:
             line = f"{reading.device}: unreadable since {_clock(reading.seen.since)}, {reading.seen.why}"
-            mute[reading.host].append(Point(f"unreadable:{reading.device}", line, host=reading.host))
+            mute[reading.host].append(CausePart(f"unreadable:{reading.device}", line, host=reading.host))
     if len(mute) > HOSTS_AT_ONCE:
         all_ = tuple(point for _, points in sorted(mute.items()) for point in points)
         title = f"{len(all_)} disks on {len(mute)} hosts cannot be read"
         todo = "Look at what the hosts share: kernel, smartctl, controllers and their firmware."
-        yield Cause("unreadable", title, all_, todo, "/fleet")
+        yield AlertCause("unreadable", title, all_, todo, "/fleet")
         mute.clear()
     for host, points in sorted(mute.items()):
         title = f"{_number(len(points), 'disk')} on {host} cannot be read"
@@ -140,56 +144,58 @@ def _unreadable(scene: Scene, readings: Iterable[Reading]) -> Iterator[Cause]:
     if unable:
         title = f"{_number(len(unable), 'host')} cannot ask disks"
         points = [
-            Point(f"unable:{host}", f"{host}: {why}", host=host) for host, why in sorted(unable.items())
+            CausePart(f"unable:{host}", f"{host}: {why}", host=host) for host, why in sorted(unable.items())
         ]
         todo = "Give the collector smartctl and the right to run it."
-        yield Cause("unable", title, tuple(points), todo, "/fleet")
+        yield AlertCause("unable", title, tuple(points), todo, "/fleet")
 
 
-def _drains(scene: Scene) -> Iterator[Cause]:
+def _drains(scene: Scene) -> Iterator[AlertCause]:
     mode = scene.policy.mode
     drains = {drain.id: drain for drain in scene.sight.drain_of().values()}
     failed = [
-        Point(f"failed:{id_}", f"{_osds(drain)}: {doing(drain, mode)}", Severity.URGENT, _host(scene, drain))
+        CausePart(
+            f"failed:{id_}", f"{_osds(drain)}: {doing(drain, mode)}", Severity.URGENT, _host(scene, drain)
+        )
         for id_, drain in sorted(drains.items())
         if drain.state is DrainState.FAILED
     ]
     if failed:
         todo = "Read the journal on the page; nothing goes on by itself."
-        yield Cause(
+        yield AlertCause(
             "drains:failed", f"{_number(len(failed), 'drain')} failed", tuple(failed), todo, "/drains"
         )
     held = [
-        Point(f"held:{id_}", f"{_osds(drain)}: {doing(drain, mode)}", host=_host(scene, drain))
+        CausePart(f"held:{id_}", f"{_osds(drain)}: {doing(drain, mode)}", host=_host(scene, drain))
         for id_, drain in sorted(drains.items())
         if drain.state is DrainState.HOLDING and scene.now - drain.updated_at > HELD
     ]
     if held:
         title = f"{_number(len(held), 'drain')} held for over a day"
-        yield Cause("drains:held", title, tuple(held), "See to what holds it, or cancel it.", "/drains")
+        yield AlertCause("drains:held", title, tuple(held), "See to what holds it, or cancel it.", "/drains")
     still = [
-        Point(f"still:{id_}", f"{_osds(drain)}: {doing(drain, mode)}", host=_host(scene, drain))
+        CausePart(f"still:{id_}", f"{_osds(drain)}: {doing(drain, mode)}", host=_host(scene, drain))
         for id_, drain in sorted(drains.items())
         if drain.state is DrainState.DRAINING and drain.held_by
     ]
     if still:
         title = f"{_number(len(still), 'drain')} {'stands' if len(still) == 1 else 'stand'} still"
         todo = "See to what it waits for (a PG in backfill_toofull: to room at its target), or cancel it."
-        yield Cause("drains:still", title, tuple(still), todo, "/drains")
-    empty: dict[HostName, list[Point]] = defaultdict(list)
+        yield AlertCause("drains:still", title, tuple(still), todo, "/drains")
+    empty: dict[HostName, list[CausePart]] = defaultdict(list)
     for id_, drain in sorted(drains.items()):
         if drain.state is DrainState.VERIFIED and drain.emptied:
             disk = f" ({drain.device})" if drain.device is not None else ""
             line = f"{_osds(drain)}{disk}: all of its data is elsewhere, drain {id_}."
-            empty[_host(scene, drain)].append(Point(f"empty:{id_}", line))
+            empty[_host(scene, drain)].append(CausePart(f"empty:{id_}", line))
     for host, points in sorted(empty.items()):
         title = f"{_number(len(points), 'disk')} on {host} can be swapped"
         yield _of_host(host, title, points, "Swap the disk; `predrain drain done ID` tells the steps.")
 
 
-def _of_host(host: HostName, title: str, points: list[Point], todo: str) -> Cause:
+def _of_host(host: HostName, title: str, points: list[CausePart], todo: str) -> AlertCause:
     kind = points[0].name.partition(":")[0]
-    return Cause(f"{kind}:{host}", title, tuple(points), todo, f"/fleet?q={quote(host)}", host)
+    return AlertCause(f"{kind}:{host}", title, tuple(points), todo, f"/fleet?q={quote(host)}", host)
 
 
 def _host(scene: Scene, drain: Drain) -> HostName:

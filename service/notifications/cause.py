@@ -11,7 +11,7 @@ from predrain.actions.core.policy import Policy
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.outlook import Outlook
 from predrain.data.residence import ResidenceLimits
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 
 CLUSTER_KEYS = "cluster keys"
 """The part that is broken while texts in the cluster carry no good signature."""
@@ -29,7 +29,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CausePart:
     """One disk, host, drain or part of a cause."""
 
     name: str
@@ -44,13 +44,13 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class AlertCause:
     """Something that stands now. Two looks that find the same `key` found the same cause."""
 
     key: str
     title: str
     """One line without a full stop."""
-    points: tuple[Point, ...]
+    points: tuple[CausePart, ...]
     """The worst first; never empty."""
     todo: str
     """What a person should do, a sentence."""
@@ -86,7 +86,7 @@ class Worry:
 class Scene:
     """Everything that causes are made of, at one instant."""
 
-    sight: Sight
+    sight: FleetSnapshot
     told: Mapping[DeviceId, Outlook]
     """The outlook that was last announced of each device: when it turned, and for which reason."""
     now: datetime

@@ -29,7 +29,7 @@ class Deliveries:
     """When it took the last message."""
 
 
-class Channel(Protocol):
+class NotificationChannel(Protocol):
     """One way out. One with another name is told everything anew."""
 
     @property

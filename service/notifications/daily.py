@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 import structlog
 
-from predrain.service.notifications.cause import Cause
+from predrain.service.notifications.cause import AlertCause
 from predrain.service.notifications.channel import Deliveries, NotTold, ToldInPart
 from predrain.service.notifications.digest import Digest, Hour
 from predrain.service.notifications.notes import Notes
@@ -43,7 +43,7 @@ class Daily:
 
     def look(
         self,
-        causes: Sequence[Cause],
+        causes: Sequence[AlertCause],
         silences: Sequence[Silence],
         now: datetime,
         unsure: Set[str] = frozenset(),
@@ -86,7 +86,7 @@ class Daily:
         self.trouble = trouble
 
 
-def _silenced(causes: Sequence[Cause], silences: Sequence[Silence]) -> frozenset[str]:
+def _silenced(causes: Sequence[AlertCause], silences: Sequence[Silence]) -> frozenset[str]:
     """Keys of the causes of which every point is silenced."""
     return frozenset(
         cause.key

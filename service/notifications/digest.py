@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
-from predrain.service.notifications.cause import Cause, Severity
+from predrain.service.notifications.cause import AlertCause, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Hour:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DigestEntry:
     """A cause since the last digest."""
 
     title: str
@@ -48,12 +48,12 @@ class Digest:
 
     day: date
     since: datetime
-    entries: Mapping[str, Entry] = field(default_factory=dict)
+    entries: Mapping[str, DigestEntry] = field(default_factory=dict)
     """By key of the cause."""
 
     def seen(
         self,
-        causes: Sequence[Cause],
+        causes: Sequence[AlertCause],
         silenced: Container[str],
         now: datetime,
         unsure: Set[str] = frozenset(),
@@ -67,7 +67,7 @@ class Digest:
             for key, one in self.entries.items()
         }
         for cause in causes:
-            before = self.entries.get(cause.key) or Entry(cause.title, cause.severity, now)
+            before = self.entries.get(cause.key) or DigestEntry(cause.title, cause.severity, now)
             entries[cause.key] = replace(
                 before,
                 title=cause.title,
@@ -88,17 +88,17 @@ class Digest:
         return Digest(day, now, standing)
 
     @property
-    def new(self) -> tuple[Entry, ...]:
+    def new(self) -> tuple[DigestEntry, ...]:
         """Stands, and was in no digest."""
         return self._those(lambda one: one.gone is None and not one.told and not one.silent)
 
     @property
-    def open(self) -> tuple[Entry, ...]:
+    def open(self) -> tuple[DigestEntry, ...]:
         """Stands, and was in one."""
         return self._those(lambda one: one.gone is None and one.told and not one.silent)
 
     @property
-    def over(self) -> tuple[Entry, ...]:
+    def over(self) -> tuple[DigestEntry, ...]:
         """Stands no longer, whether it was in one or not."""
         return self._those(lambda one: one.gone is not None and (one.told or not one.silent))
 
@@ -121,12 +121,12 @@ class Digest:
         link = ["", f"{address.rstrip('/')}/alerts"] if address else []
         return "\n".join([f"Since {_clock(self.since)}.", *lines, *link]) + "\n"
 
-    def _those(self, wanted: Callable[[Entry], bool]) -> tuple[Entry, ...]:
+    def _those(self, wanted: Callable[[DigestEntry], bool]) -> tuple[DigestEntry, ...]:
         found = filter(wanted, self.entries.values())
         return tuple(sorted(found, key=lambda one: (one.severity is Severity.NOTICE, one.since, one.title)))
 
 
-def _line(one: Entry) -> str:
+def _line(one: DigestEntry) -> str:
     if one.gone is None:
         return f"{one.severity}: {one.title}" + (f" (since {_clock(one.since)})" if one.told else "")
     return f"{one.title} ({'' if one.told else f'came {_clock(one.since)}, '}gone {_clock(one.gone)})"

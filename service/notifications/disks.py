@@ -19,7 +19,7 @@ from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.outlook import Outlook, Status
 from predrain.data.reading import Smart
-from predrain.service.notifications.cause import Cause, Point, Scene, Severity
+from predrain.service.notifications.cause import AlertCause, CausePart, Scene, Severity
 from predrain.service.probability_text import percent, sure
 
 HEARD = timedelta(days=7)
@@ -61,7 +61,7 @@ class Sick:
         return self.severity is not Status.BAD, -(1.0 if p is None else p), self.device
 
 
-def sick_disks(scene: Scene) -> Iterator[Cause]:
+def sick_disks(scene: Scene) -> Iterator[AlertCause]:
     """One cause a model that sickens fast, one a model and reason, one a rack and reason, one a host."""
 
     def alike(group: list[Sick]) -> bool:
@@ -156,7 +156,7 @@ def _parted(
     return kept, [one for group in groups.values() if not together(group) for one in group]
 
 
-def _of_model(group: list[Sick], scene: Scene, key: str, alike: Counter[str | None]) -> Cause:
+def _of_model(group: list[Sick], scene: Scene, key: str, alike: Counter[str | None]) -> AlertCause:
     """alike: how many disks of the model have each firmware."""
     model, all_ = group[0].model, alike.total()
     title = (
@@ -189,7 +189,7 @@ def _fleet(scene: Scene) -> dict[str | None, Counter[str | None]]:
     return found
 
 
-def _of_rack(group: list[Sick], scene: Scene) -> Cause:
+def _of_rack(group: list[Sick], scene: Scene) -> AlertCause:
     rack = group[0].rack
     return _cause(
         f"rack:{rack}:{group[0].reason}",
@@ -201,7 +201,7 @@ def _of_rack(group: list[Sick], scene: Scene) -> Cause:
     )
 
 
-def _of_host(group: list[Sick], scene: Scene) -> Cause:
+def _of_host(group: list[Sick], scene: Scene) -> AlertCause:
     host, todo = group[0].host, group[0].turned.prescription
     if len(group) == 1:
         title = f"{_name(group[0])} on {host} is {_status(group)}"
@@ -220,11 +220,12 @@ def _cause(
     path: str,
     host: str | None = None,
     model: str | None = None,
-) -> Cause:
+) -> AlertCause:
     points = tuple(
-        Point(f"disk:{one.device}", _line(one, scene), _severity(one), one.host, one.model) for one in group
+        CausePart(f"disk:{one.device}", _line(one, scene), _severity(one), one.host, one.model)
+        for one in group
     )
-    return Cause(f"disks:{key}", title, points, todo, path, host, model)
+    return AlertCause(f"disks:{key}", title, points, todo, path, host, model)
 
 
 def _severity(one: Sick) -> Severity:

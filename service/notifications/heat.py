@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from predrain.data.reading import Reading, Smart
-from predrain.service.notifications.cause import Cause, Point, Scene, Severity
+from predrain.service.notifications.cause import AlertCause, CausePart, Scene, Severity
 
 HOT_C = 55
 """Makers of hard disks allow 60 degrees Celsius while they run. Flash is not judged: it may be far hotter."""
@@ -16,7 +16,7 @@ SEVERAL = 3
 SEVERAL_IN_A_RACK = 5
 
 
-def hot_disks(scene: Scene) -> Iterator[Cause]:
+def hot_disks(scene: Scene) -> Iterator[AlertCause]:
     """One cause a host, a rack on whose hosts disks are hot, or one for everything where several racks are."""
     seats = scene.sight.racks_of_hosts()
     racks: dict[str | None, list[Reading]] = defaultdict(list)
@@ -58,10 +58,10 @@ def _cause(
     path: str,
     severity: Severity,
     host: str | None = None,
-) -> Cause:
+) -> AlertCause:
     worst = sorted(hot, key=lambda reading: (-_celsius(reading), reading.device))
     points = tuple(
-        Point(
+        CausePart(
             f"hot:{one.device}",
             f"{one.device} on {one.host}: {_celsius(one)} °C.",
             severity,
@@ -70,7 +70,7 @@ def _cause(
         )
         for one in worst
     )
-    return Cause(key, title, points, todo, path, host)
+    return AlertCause(key, title, points, todo, path, host)
 
 
 def _celsius(reading: Reading) -> int:

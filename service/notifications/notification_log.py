@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from predrain.service.notifications.cause import Cause, Point, Severity
+from predrain.service.notifications.cause import AlertCause, CausePart, Severity
 from predrain.service.notifications.silence import Silence
 
 GATHER = timedelta(minutes=1)
@@ -47,19 +47,21 @@ class Message:
     id: str
     """The same however often delivery is tried."""
     at: datetime
-    cause: Cause
+    cause: AlertCause
     news: frozenset[str]
     """Names of the points that were not told before."""
     over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class NotificationLog:
     """Everything noted on one channel."""
 
     noted: Mapping[str, Noted]
 
-    def seen(self, causes: Sequence[Cause], now: datetime, unsure: Container[str] = frozenset()) -> Ledger:
+    def seen(
+        self, causes: Sequence[AlertCause], now: datetime, unsure: Container[str] = frozenset()
+    ) -> NotificationLog:
         """The ledger after a look that found `causes`. unsure: names of points that may stand though unseen."""
         noted = dict(self.noted)
         for cause in causes:
@@ -74,12 +76,12 @@ class Ledger:
             elif one.gone is None and name not in unsure:
                 noted[name] = replace(one, gone=now)
         lasting = {one.key for one in noted.values() if one.told is not None and one.gone is None}
-        return Ledger(
+        return NotificationLog(
             {name: one for name, one in noted.items() if not (one.key in lasting and _is_over(one, now))}
         )
 
     def due(
-        self, causes: Sequence[Cause], silences: Iterable[Silence], now: datetime, least: Severity
+        self, causes: Sequence[AlertCause], silences: Iterable[Silence], now: datetime, least: Severity
     ) -> Iterator[Message]:
         """What is to be told now of `causes`, which `seen` took in; a silenced point waits till its silence ends."""
         standing = [silence for silence in silences if silence.until > now]
@@ -98,11 +100,11 @@ class Ledger:
         for key, gone in sorted(told.items()):
             if not all(_is_over(one, now) for one in gone):
                 continue
-            points = tuple(Point(one.name, one.line) for one in sorted(gone, key=lambda one: one.name))
-            cause = Cause(key, gone[0].title, points, "", "/alerts")
+            points = tuple(CausePart(one.name, one.line) for one in sorted(gone, key=lambda one: one.name))
+            cause = AlertCause(key, gone[0].title, points, "", "/alerts")
             yield Message(self._id(cause, cause.names, over=True), now, cause, frozenset(), over=True)
 
-    def told(self, message: Message) -> Ledger:
+    def told(self, message: Message) -> NotificationLog:
         """The ledger once `message` was delivered."""
         noted = dict(self.noted)
         for point in message.cause.points:
@@ -113,9 +115,9 @@ class Ledger:
             if point.name in message.news:
                 one = replace(one, told=message.at, as_severe=point.severity)
             noted[point.name] = one
-        return Ledger(noted)
+        return NotificationLog(noted)
 
-    def _news(self, cause: Cause, now: datetime) -> Message | None:
+    def _news(self, cause: AlertCause, now: datetime) -> Message | None:
         news = [
             point
             for point in cause.points
@@ -135,7 +137,7 @@ class Ledger:
         names = frozenset(point.name for point in news)
         return Message(self._id(cause, names, over=False), now, cause, names)
 
-    def _id(self, cause: Cause, names: frozenset[str], *, over: bool) -> str:
+    def _id(self, cause: AlertCause, names: frozenset[str], *, over: bool) -> str:
         since = min(self.noted[name].since for name in names)
         said = [cause.key, cause.severity.value, str(over), since.isoformat(), *sorted(names)]
         return hashlib.sha256("\n".join(said).encode()).hexdigest()[:24]

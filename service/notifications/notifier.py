@@ -12,10 +12,10 @@ import structlog
 from predrain.service.notifications import causes
 from predrain.service.notifications.around import unsure
 from predrain.service.notifications.cause import Scene
-from predrain.service.notifications.channel import Channel, Deliveries, NotTold, ToldInPart
+from predrain.service.notifications.channel import Deliveries, NotificationChannel, NotTold, ToldInPart
 from predrain.service.notifications.daily import Daily
 from predrain.service.notifications.notes import Notes
-from predrain.service.notifications.notification_log import Ledger, Message, Noted
+from predrain.service.notifications.notification_log import Message, Noted, NotificationLog
 from predrain.service.notifications.silence import Silence
 
 LONGEST_PAUSE = timedelta(minutes=10)
@@ -26,7 +26,7 @@ SILENCES, DIGEST = "silences", "digest"
 class _Way:
     """A channel, what it was told, and when it is tried again after it failed."""
 
-    channel: Channel
+    channel: NotificationChannel
     pause: timedelta = timedelta(0)
     not_before: datetime | None = None
     trouble: str | None = None
@@ -51,7 +51,7 @@ class Teller:
     """For one thread of one process: who shares the store sees to it that there is no other (`Store.alone`)."""
 
     notes: Notes
-    channels: Sequence[Channel]
+    channels: Sequence[NotificationChannel]
     digest: Daily | None = None
     _ways: list[_Way] = field(init=False)
 
@@ -81,7 +81,9 @@ class Teller:
         doubtful = unsure(scene).difference(*(cause.names for cause in found))
         delivered = 0
         for way in self._ways:
-            before = Ledger({name: _NOTED.decode(raw) for name, raw in self.notes.notes(way.room).items()})
+            before = NotificationLog(
+                {name: _NOTED.decode(raw) for name, raw in self.notes.notes(way.room).items()}
+            )
             ledger = before.seen(found, scene.now, doubtful)
             if way.not_before is None or scene.now >= way.not_before:
                 for message in _after(way.failed, ledger.due(found, silences, scene.now, way.channel.least)):
@@ -112,7 +114,7 @@ class Teller:
         way.pause = min(LONGEST_PAUSE, max(2 * way.pause, timedelta(minutes=1)))
         way.not_before = now + way.pause
 
-    def _keep(self, way: _Way, before: Ledger, after: Ledger) -> None:
+    def _keep(self, way: _Way, before: NotificationLog, after: NotificationLog) -> None:
         changes: dict[str, bytes | None] = {
             name: msgspec.json.encode(one)
             for name, one in after.noted.items()

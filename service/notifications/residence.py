@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.residence import ResidenceState, ResidenceVerdict, decide_residence
-from predrain.service.notifications.cause import Cause, Point, Scene
+from predrain.service.notifications.cause import AlertCause, CausePart, Scene
 
 
-def contested_disks(scene: Scene) -> Iterator[Cause]:
+def contested_disks(scene: Scene) -> Iterator[AlertCause]:
     """Disks of which it is not settled in which of several hosts they live."""
     found: dict[tuple[HostName, ...], list[tuple[DeviceId, ResidenceVerdict]]] = defaultdict(list)
     view = scene.sight.view
@@ -34,9 +34,9 @@ def contested_disks(scene: Scene) -> Iterator[Cause]:
             else "Look whether two drives carry one serial number, or both hosts reach one drive. "
         )
         todo += "Until then they are two disks, and neither is drained without a person."
-        points = tuple(Point(f"twice:{device}", _line(device, verdict)) for device, verdict in disks)
+        points = tuple(CausePart(f"twice:{device}", _line(device, verdict)) for device, verdict in disks)
         path = f"/devices/{quote(disks[0][0], '')}" if len(disks) == 1 else "/fleet"
-        yield Cause(f"twice:{','.join(hosts)}", title, points, todo, path)
+        yield AlertCause(f"twice:{','.join(hosts)}", title, points, todo, path)
 
 
 def _line(device: DeviceId, verdict: ResidenceVerdict) -> str:

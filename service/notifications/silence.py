@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 
-from predrain.service.notifications.cause import Cause, Point
+from predrain.service.notifications.cause import AlertCause, CausePart
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Silence:
     name: str = ""
     """Of the point's name: `disk:ST4000DM000*`, `part:worker`."""
 
-    def covers(self, cause: Cause, point: Point) -> bool:
+    def covers(self, cause: AlertCause, point: CausePart) -> bool:
         """Whether `point` of `cause` is not to be told."""
         asked = (
             (self.cause, cause.key),

@@ -7,17 +7,17 @@ from datetime import datetime
 from predrain.service.application import House
 from predrain.service.drains.acting import ActingController, ActingPlace, describe_acting_controller
 from predrain.service.requester import Surface, parse_requester
-from predrain.service.rest.bodies import Body
+from predrain.service.rest.bodies import ResponseBody
 
 
-class RequesterBody(Body):
+class RequesterBody(ResponseBody):
     """By what and by whom something was asked; `person` is empty where nobody is named."""
 
     surface: Surface
     person: str
 
 
-class ActingBody(Body):
+class ActingBody(ResponseBody):
     """The controller that acts on drains. `place`: this process, another one, none, or not known. `owner`, `host`,
     `pid` and `until` are those of the lease, where there is one; `sentence` says it for people."""
 

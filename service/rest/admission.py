@@ -27,7 +27,7 @@ from predrain.service.rest.caller_classes import (
     CallerClass,
     class_of,
 )
-from predrain.service.rest.guarding import IDENTITY_STATE, Identity, identify, may_read_unnamed
+from predrain.service.rest.guarding import IDENTITY_STATE, RequestIdentity, identify, may_read_unnamed
 from predrain.service.rest.halt_lane import CLASS_STATE, LANE_STATE, HaltLane
 from predrain.service.rest.json_structure import StructureCounter
 from predrain.service.tokens import Caller, Scope
@@ -91,9 +91,9 @@ class Admission:
                         caller = await self._halters.run(identify, request)
                     else:
                         caller = await to_thread.run_sync(identify, request, limiter=self._identifying)
-                    state[IDENTITY_STATE] = Identity(caller)
-                except problems.Problem as problem:
-                    state[IDENTITY_STATE] = Identity(None, problem)
+                    state[IDENTITY_STATE] = RequestIdentity(caller)
+                except problems.HttpProblem as problem:
+                    state[IDENTITY_STATE] = RequestIdentity(None, problem)
                 except Refusal:
                     pass  # the store does not answer: the route asks again, and says so
             if halts and caller is not None and caller.may(Scope.ACT):
@@ -169,7 +169,7 @@ class Admission:
             room.in_flight -= body.taken
 
 
-class _Refused(problems.Problem):
+class _Refused(problems.HttpProblem):
     """Answered here, and not below: nothing of an answer was sent yet."""
 
 

@@ -47,7 +47,7 @@ from predrain.service.rest.describing import describe
 from predrain.service.rest.door import BURST_SECONDS, Door
 from predrain.service.rest.forwarding import Forwarding
 from predrain.service.rest.guarding import Access, is_loopback
-from predrain.service.rest.recording import Recording
+from predrain.service.rest.recording import AuditMiddleware
 from predrain.service.tokens import Tokens
 
 API = "/api/v1"
@@ -98,7 +98,7 @@ def create_app(
         Admission, budgets=compute_budgets(settings.body_limit_bytes), prefix=API, sign_in=session.SIGN_IN
     )
     app.add_middleware(
-        Recording,
+        AuditMiddleware,
         audit=Audit(house.store, house.clock),
         counts=house.counts,
         prefix=API,

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from predrain.service.access.audit import AUDIT
 from predrain.service.rest import caching
-from predrain.service.rest.bodies import Body
+from predrain.service.rest.bodies import ResponseBody
 from predrain.service.rest.guarding import Admin
 from predrain.service.rest.outlooks import Cursor, Limit
 from predrain.service.rest.within import TheHouse
@@ -18,7 +18,7 @@ from predrain.service.rest.within import TheHouse
 router = APIRouter(tags=["audit"])
 
 
-class CallBody(Body):
+class CallBody(ResponseBody):
     """One request that acted or was refused. `caller` is `nobody` where no token or session was good."""
 
     at: datetime
@@ -28,7 +28,7 @@ class CallBody(Body):
     answered: str
 
 
-class CallPage(Body):
+class CallPage(ResponseBody):
     """The newest calls, oldest first; `next` leads to those before them."""
 
     items: list[CallBody]

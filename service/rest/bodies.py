@@ -29,13 +29,13 @@ def clean_field(field: TextField, *, must_remain: bool = False) -> AfterValidato
     return AfterValidator(clean)
 
 
-class Body(BaseModel):
+class ResponseBody(BaseModel):
     """What goes out; null is "not reported"."""
 
     model_config = ConfigDict(frozen=True)
 
 
-class ReasonBody(Body):
+class ReasonBody(ResponseBody):
     """One fact behind an outlook."""
 
     code: str
@@ -43,7 +43,7 @@ class ReasonBody(Body):
     counter: str | None
 
 
-class LifeBody(Body):
+class LifeBody(ResponseBody):
     """Days until 10, 50 and 90 of 100 such disks have come to their end; null: beyond ten years."""
 
     p10: float | None
@@ -51,14 +51,14 @@ class LifeBody(Body):
     p90: float | None
 
 
-class PointBody(Body):
+class PointBody(ResponseBody):
     """Probability to be alive after `day` days."""
 
     day: int
     p: float
 
 
-class OutlookBody(Body):
+class OutlookBody(ResponseBody):
     """A device's newest forecast. A rule's has no probability but a `rule_score`: evidence in [0, 1], no chance.
 
     `advice` is the prescription for programs. `endurance`: days until a flash drive's rated life is used up by the
@@ -82,7 +82,7 @@ class OutlookBody(Body):
     survival: list[PointBody] | None = None
 
 
-class LifeChangeBody(Body):
+class LifeChangeBody(ResponseBody):
     """A change in the life of a disk. `why`: of a retired disk. `subject`: what the evidence is about (a drain's id, a
     host, a person, another disk, an OSD). `successor`: the disk that stands in its slot now.
     """
@@ -100,7 +100,7 @@ class LifeChangeBody(Body):
     successor: str | None
 
 
-class UnreadableBody(Body):
+class UnreadableBody(ResponseBody):
     """Since when and why a disk cannot be read: a program decides by `cause`, `why` is for people."""
 
     since: datetime
@@ -110,7 +110,7 @@ class UnreadableBody(Body):
     why: str
 
 
-class OutlookPage(Body):
+class OutlookPage(ResponseBody):
     """A page of outlooks in order of device id."""
 
     items: list[OutlookBody]

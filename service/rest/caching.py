@@ -13,7 +13,7 @@ from fastapi import Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.problems import HttpProblem, declared
 
 Item = TypeVar("Item")
 Key = TypeVar("Key", str, int)
@@ -33,7 +33,7 @@ def polled(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {200: {"headers": told}, UNCHANGED: unchanged, **declared(*statuses)}
 
 
-class Answer:
+class CachedContent:
     """Content that is sent again and again: tagged and packed once."""
 
     def __init__(self, content: bytes) -> None:
@@ -74,9 +74,9 @@ def answer(request: Request, body: BaseModel) -> Response:
     return written(body).to(request)
 
 
-def written(body: BaseModel) -> Answer:
+def written(body: BaseModel) -> CachedContent:
     """`body` as an answer that may be given again."""
-    return Answer(body.model_dump_json(by_alias=True).encode())
+    return CachedContent(body.model_dump_json(by_alias=True).encode())
 
 
 def page_of(
@@ -130,4 +130,6 @@ def opened(cursor: str, kind: type[Key]) -> Key:
     try:
         return msgspec.json.decode(base64.b64decode(cursor, altchars=b"-_", validate=True), type=kind)
     except (ValueError, msgspec.MsgspecError):
-        raise Problem(422, "The cursor is not one of this list; take `next` of the page before.") from None
+        raise HttpProblem(
+            422, "The cursor is not one of this list; take `next` of the page before."
+        ) from None

@@ -16,17 +16,17 @@ from predrain.service.notifications.cause import Severity
 from predrain.service.notifications.notifier import lift, silence, silences_of
 from predrain.service.notifications.silence import Silence
 from predrain.service.rest import caching
-from predrain.service.rest.bodies import Body, clean_field
+from predrain.service.rest.bodies import ResponseBody, clean_field
 from predrain.service.rest.guarding import Actor, Reader
 from predrain.service.rest.once import Once
 from predrain.service.rest.outlooks import Cursor, Limit
-from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.problems import HttpProblem, declared
 from predrain.service.rest.within import TheHouse
 
 router = APIRouter(tags=["causes"])
 
 
-class CausePointBody(Body):
+class CausePointBody(ResponseBody):
     """One disk, host, drain or part of a cause. `silenced`: by which silence, if any."""
 
     name: str
@@ -35,7 +35,7 @@ class CausePointBody(Body):
     silenced: str | None
 
 
-class CauseBody(Body):
+class CauseBody(ResponseBody):
     """Something that stands now: what, why, how sure, what predrain does about it, what to do."""
 
     key: str
@@ -48,14 +48,14 @@ class CauseBody(Body):
     model: str | None
 
 
-class CausePage(Body):
+class CausePage(ResponseBody):
     """A page of what stands, urgent things first."""
 
     items: list[CauseBody]
     next: str | None
 
 
-class SilenceBody(Body):
+class SilenceBody(ResponseBody):
     """What is not told until then. Patterns are the shell's; an empty one covers all."""
 
     id: str
@@ -68,7 +68,7 @@ class SilenceBody(Body):
     name: str
 
 
-class SilencePage(Body):
+class SilencePage(ResponseBody):
     """A page of the silences that stand, those that end first first."""
 
     items: list[SilenceBody]
@@ -142,7 +142,7 @@ def silences(
 def add_silence(house: TheHouse, caller: Actor, once: Once, wanted: SilenceRequest) -> Response:
     """Do not tell of what this covers until it ends. Nothing else changes: drains go on."""
     if not (wanted.cause or wanted.host or wanted.model or wanted.name):
-        raise Problem(
+        raise HttpProblem(
             422, "Say what to silence: cause, host, model or name; one for everything is not taken."
         )
     now = house.clock.now()
@@ -172,7 +172,7 @@ def lift_silence(house: TheHouse, _: Actor, once: Once, id: str) -> Response:  #
 
     def end() -> None:
         if not lift(house.store, id):
-            raise Problem(404, f"There is no silence {id}.", listed_at="/api/v1/silences")
+            raise HttpProblem(404, f"There is no silence {id}.", listed_at="/api/v1/silences")
 
     return once.answer(end, 204)
 

@@ -19,13 +19,13 @@ from predrain.data.outlook import Status
 from predrain.data.outside_text import REASON
 from predrain.data.reading import Counters, Logs, Protocol, Reading, Role, Smart
 from predrain.service.application import House
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 from predrain.service.rest import caching
 from predrain.service.rest.bodies import (
-    Body,
     LifeChangeBody,
     OutlookBody,
     PointBody,
+    ResponseBody,
     UnreadableBody,
     clean_field,
     curve_body,
@@ -36,10 +36,10 @@ from predrain.service.rest.bodies import (
 )
 from predrain.service.rest.client_latency import felt
 from predrain.service.rest.guarding import Actor, Reader
-from predrain.service.rest.listing import Listing, MadeOf, differing
+from predrain.service.rest.listing import IncrementalList, MadeOf, differing
 from predrain.service.rest.once import Once
 from predrain.service.rest.outlooks import Cursor, Limit
-from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.problems import HttpProblem, declared
 from predrain.service.rest.within import TheHouse, in_turn, kept
 
 router = APIRouter(tags=["devices"])
@@ -52,7 +52,7 @@ Id = Annotated[
 """A path where it stands in one: Ceph hands a SAS drive's serial number on as it is, be there a slash in it."""
 
 
-class DeviceBody(Body):
+class DeviceBody(ResponseBody):
     """A disk in a list. `host`, `taken_at`: of its newest reading; unknown for a disk that was never read.
 
     `severity`: null for a disk that failed or is retired. `status`: the same, with `unknown` in place of null.
@@ -71,14 +71,14 @@ class DeviceBody(Body):
     taken_at: datetime | None
 
 
-class DevicePage(Body):
+class DevicePage(ResponseBody):
     """A page of devices in order of their ids."""
 
     items: list[DeviceBody]
     next: str | None
 
 
-class IdentityBody(Body):
+class IdentityBody(ResponseBody):
     """Who the drive says it is."""
 
     vendor: str | None
@@ -91,7 +91,7 @@ class IdentityBody(Body):
     rotation_rpm: int | None
 
 
-class DeviceDrainBody(Body):
+class DeviceDrainBody(ResponseBody):
     """A drain that this device had."""
 
     id: str
@@ -99,7 +99,7 @@ class DeviceDrainBody(Body):
     created_at: datetime
 
 
-class OutcomeBody(Body):
+class OutcomeBody(ResponseBody):
     """A statement about the device's end."""
 
     at: datetime
@@ -108,7 +108,7 @@ class OutcomeBody(Body):
     note: str
 
 
-class SeatBody(Body):
+class SeatBody(ResponseBody):
     """An OSD that lies on the disk, and what it keeps there."""
 
     osd: OsdId
@@ -141,7 +141,7 @@ class OutcomeRequest(BaseModel):
     note: Annotated[str, Field(max_length=REASON.limit), clean_field(REASON)] = ""
 
 
-class SeriesBody(Body):
+class SeriesBody(ResponseBody):
     """A counter or probability over time: (milliseconds since 1970, value)."""
 
     name: str
@@ -149,7 +149,7 @@ class SeriesBody(Body):
     points: list[tuple[int, float | None]]
 
 
-class HistoryBody(Body):
+class HistoryBody(ResponseBody):
     """Series that were ever reported, counters that moved first; null is a reading without that value."""
 
     device: str
@@ -158,14 +158,14 @@ class HistoryBody(Body):
     series: list[SeriesBody]
 
 
-def _listing(house: House) -> Listing[str]:
-    return Listing(house, _touched, lambda *made_of: DeviceBody(**_row(*made_of)), str)
+def _listing(house: House) -> IncrementalList[str]:
+    return IncrementalList(house, _touched, lambda *made_of: DeviceBody(**_row(*made_of)), str)
 
 
 @router.get("/devices", response_model=DevicePage, responses=caching.polled(401, 422))
 async def devices(
     request: Request,
-    listing: Annotated[Listing[str], Depends(kept("devices", _listing))],
+    listing: Annotated[IncrementalList[str], Depends(kept("devices", _listing))],
     _: Reader,
     limit: Limit = 1000,
     cursor: Cursor = None,
@@ -290,15 +290,15 @@ def _moved_first(series: list[SeriesBody]) -> list[SeriesBody]:
     return sorted(series, key=rank)
 
 
-def known_device(sight: Sight, name: DeviceId) -> tuple[OsdId, ...]:
+def known_device(sight: FleetSnapshot, name: DeviceId) -> tuple[OsdId, ...]:
     """The OSDs on a device. Raises Problem where nothing of it is on record."""
     osds = sight.osds_of().get(name, ())
     if name not in sight.lives:
-        raise Problem(404, f"No device {name} was ever read here.", listed_at="/api/v1/devices")
+        raise HttpProblem(404, f"No device {name} was ever read here.", listed_at="/api/v1/devices")
     return osds
 
 
-def _touched(sight: Sight, before: Sight | None) -> Mapping[str, MadeOf | None]:
+def _touched(sight: FleetSnapshot, before: FleetSnapshot | None) -> Mapping[str, MadeOf | None]:
     osds = sight.osds_of()
     if before is None or before.view is not sight.view:
         touched = (
@@ -315,7 +315,7 @@ def _touched(sight: Sight, before: Sight | None) -> Mapping[str, MadeOf | None]:
 
 
 def _parts(
-    sight: Sight, name: DeviceId, osds: tuple[OsdId, ...]
+    sight: FleetSnapshot, name: DeviceId, osds: tuple[OsdId, ...]
 ) -> tuple[DeviceId, Reading | None, DiskLife, tuple[OsdId, ...], str | None, str | None]:
     """What `_row` is made of; host and model as the cluster names them."""
     seat = sight.view.osds[osds[0]] if sight.view and osds else None

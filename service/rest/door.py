@@ -61,11 +61,11 @@ class Door:
             return
         await self.app(scope, receive, sending)
 
-    def _refusal(self, scope: AsgiScope) -> problems.Problem | None:
+    def _refusal(self, scope: AsgiScope) -> problems.HttpProblem | None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         name = host_name(headers.get(b"host", b"").decode("latin-1"))
         if name not in self.hosts:
-            return problems.Problem(
+            return problems.HttpProblem(
                 400,
                 f"The Host header names {name or 'nothing'!r}, which this service does not answer to; use "
                 "http://127.0.0.1, or add the name to allowed_hosts of [service].",
@@ -73,25 +73,25 @@ class Door:
         if wait := self.buckets.take(scope["client"][0] if scope.get("client") else None):
             return too_many("one address", "address_requests_per_second", wait)
         if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
-            return problems.Problem(
+            return problems.HttpProblem(
                 415, "Packed bodies are not taken, since a small one may be a huge one; send it as it is."
             )
         told = headers.get(b"content-length", b"0")
         if not told.isdigit() or len(told) > LONGEST_LENGTH or int(told) > self.body_limit:
-            return problems.Problem(413, _too_large(self.body_limit))
+            return problems.HttpProblem(413, _too_large(self.body_limit))
         return None
 
 
-def too_many(whose: str, key: str, wait: float) -> problems.Problem:
+def too_many(whose: str, key: str, wait: float) -> problems.HttpProblem:
     """429: requests of one caller or address, bounded by `key` of [access]; `wait` seconds from now there is room."""
-    return problems.Problem(
+    return problems.HttpProblem(
         429,
         f"These are too many requests of {whose}: wait {wait:.1f} s, or raise {key} of [access].",
         headers={"Retry-After": str(math.ceil(wait))},
     )
 
 
-def _answer(problem: problems.Problem) -> ASGIApp:
+def _answer(problem: problems.HttpProblem) -> ASGIApp:
     return problems.answer(problem.status, problem.detail, headers=problem.headers)
 
 

@@ -8,11 +8,11 @@ from datetime import datetime
 
 from predrain.data.drain import Drain
 from predrain.data.way_out import OpenWayOut, WayOut
-from predrain.service.drains.drain_requests import Judged
-from predrain.service.rest.bodies import Body
+from predrain.service.drains.drain_requests import GuardAnswer
+from predrain.service.rest.bodies import ResponseBody
 
 
-class GuardBody(Body):
+class GuardBody(ResponseBody):
     """One guard's answer now."""
 
     code: str
@@ -24,14 +24,14 @@ class GuardBody(Body):
     """A person insists: it refuses, and holds nothing."""
 
 
-class WayOutBody(Body):
+class WayOutBody(ResponseBody):
     """A way out of a drain that cannot end, and what it means. `make_room` is done by hand, all others have a route."""
 
     way: WayOut
     sentence: str
 
 
-class InsistenceBody(Body):
+class InsistenceBody(ResponseBody):
     """Guards that a person overruled for this drain, until then at most or until its step ends."""
 
     guards: list[str]
@@ -40,7 +40,7 @@ class InsistenceBody(Body):
     until: datetime
 
 
-def guard_bodies(judged: Iterable[Judged]) -> list[GuardBody]:
+def guard_bodies(judged: Iterable[GuardAnswer]) -> list[GuardBody]:
     """Guards' answers as they are answered."""
     return [GuardBody(**asdict(one)) for one in judged]
 

@@ -22,7 +22,7 @@ from predrain.service.drains.lasting import back, left
 from predrain.service.drains.timeline import holds
 from predrain.service.rest import caching
 from predrain.service.rest.acting import ActingBody, RequesterBody, acting_body, requester_body
-from predrain.service.rest.bodies import Body, clean_field
+from predrain.service.rest.bodies import ResponseBody, clean_field
 from predrain.service.rest.drain_holds import (
     GuardBody,
     InsistenceBody,
@@ -36,7 +36,7 @@ from predrain.service.rest.guarding import Actor, Reader
 from predrain.service.rest.once import Once
 from predrain.service.rest.outlooks import Cursor, Limit
 from predrain.service.rest.plans import PlanBody, WholePlanBody, plan_body, whole_plan_body
-from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.problems import HttpProblem, declared
 from predrain.service.rest.within import TheHouse
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["drains"])
 
 
-class ProgressBody(Body):
+class ProgressBody(ResponseBody):
     """How far the data is."""
 
     planned_pgs: int
@@ -58,7 +58,7 @@ class ProgressBody(Body):
     """Whose copy on the old disk is gone without having been moved."""
 
 
-class DrainBody(Body):
+class DrainBody(ResponseBody):
     """One drain. `etag` is what an approval sends as If-Match."""
 
     id: str
@@ -88,7 +88,7 @@ class DrainBody(Body):
     """From its first step to its end, of one that is over; null for one that never began."""
 
 
-class DrainPage(Body):
+class DrainPage(ResponseBody):
     """All drains, newest first."""
 
     items: list[DrainBody]
@@ -102,7 +102,7 @@ class RequestedDrainBody(DrainBody):
     acting: ActingBody
 
 
-class HoldBody(Body):
+class HoldBody(ResponseBody):
     """From when to when (null: still) it held, and why."""
 
     from_: datetime = Field(serialization_alias="from")
@@ -110,7 +110,7 @@ class HoldBody(Body):
     why: str
 
 
-class TimelineBody(Body):
+class TimelineBody(ResponseBody):
     """Curves on one axis of milliseconds since 1970."""
 
     t: list[int]
@@ -131,7 +131,7 @@ class WholeDrainBody(RequestedDrainBody):
     timeline: TimelineBody
 
 
-class JournalLineBody(Body):
+class JournalLineBody(ResponseBody):
     """What was seen, decided and answered."""
 
     at: datetime
@@ -142,14 +142,14 @@ class JournalLineBody(Body):
     caller: str
 
 
-class JournalBody(Body):
+class JournalBody(ResponseBody):
     """Lines of a drain's journal, oldest first; `next` leads to those before them."""
 
     items: list[JournalLineBody]
     next: str | None
 
 
-class TaskBody(Body):
+class TaskBody(ResponseBody):
     """One thing to do, and the command that does it, where there is one."""
 
     what: str
@@ -231,7 +231,7 @@ def plan(request: Request, house: TheHouse, _: Reader, id: str) -> Response:  # 
     """The plan with every move, in order."""
     found = _find_drain(house, id).plan
     if found is None:
-        raise Problem(404, f"Drain {id} has no plan yet; it is made when the cluster was looked at.")
+        raise HttpProblem(404, f"Drain {id} has no plan yet; it is made when the cluster was looked at.")
     return caching.answer(request, whole_plan_body(found, house.fleet.view))
 
 
@@ -276,14 +276,16 @@ def approve(
     """Let it begin, if its plan is that whose `etag` is sent as If-Match (numbers may move by 5 %)."""
     _find_drain(house, id)
     if if_match is None:
-        raise Problem(428, "Send If-Match with the drain's etag, so that what was shown is what is approved.")
+        raise HttpProblem(
+            428, "Send If-Match with the drain's etag, so that what was shown is what is approved."
+        )
     try:
         return answer_wish(
             house, once, id, lambda control, now: control.approve(id, if_match, caller.name, now)
         )
     except PlanMoved as moved:
         shown = DrainBody(**_row(house, moved.drain)).model_dump(mode="json", by_alias=True)
-        raise Problem(412, str(moved), changes=list(moved.changes), drain=shown) from moved
+        raise HttpProblem(412, str(moved), changes=list(moved.changes), drain=shown) from moved
 
 
 WISHED: dict[str, Any] = {
@@ -344,7 +346,7 @@ def _find_drain(house: House, id_: str) -> Drain:
     """The drain of that id. Raises Problem."""
     found = house.store.drain(id_)
     if found is None:
-        raise Problem(404, f"There is no drain {id_}.", listed_at="/api/v1/drains")
+        raise HttpProblem(404, f"There is no drain {id_}.", listed_at="/api/v1/drains")
     return found
 
 

@@ -9,9 +9,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from predrain.data.outside_text import HOST, is_clean
 from predrain.data.refusal import Refusal
-from predrain.service.rest.bodies import Body
+from predrain.service.rest.bodies import ResponseBody
 from predrain.service.rest.guarding import access_of
-from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.problems import HttpProblem, declared
 
 router = APIRouter(tags=["enrolment"])
 
@@ -31,7 +31,7 @@ class EnrolmentRequest(BaseModel):
     host: Annotated[str, Field(min_length=1, max_length=HOST.limit), AfterValidator(_host_name)]
 
 
-class EnrolmentBody(Body):
+class EnrolmentBody(ResponseBody):
     """The host's own token: scope `ingest`, for its own readings and latencies alone. It is told once."""
 
     token: str
@@ -46,6 +46,6 @@ def enrol(request: Request, wanted: EnrolmentRequest) -> EnrolmentBody:
         token = book.exchange(wanted.token, wanted.host)
         enrolled = book.credential(token)
     except Refusal as refusal:
-        raise Problem(401, f"{str(refusal)[:1].upper()}{str(refusal)[1:]}.") from refusal
+        raise HttpProblem(401, f"{str(refusal)[:1].upper()}{str(refusal)[1:]}.") from refusal
     request.state.caller = enrolled.caller() if enrolled is not None else None
     return EnrolmentBody(token=token, host=wanted.host)

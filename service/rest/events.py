@@ -11,9 +11,9 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from predrain.data.clock import Clock
-from predrain.service.changes import SOONEST_SECONDS, Changes, Kind
+from predrain.service.changes import SOONEST_SECONDS, ChangeKind, Changes
 from predrain.service.rest import problems
-from predrain.service.rest.bodies import Body
+from predrain.service.rest.bodies import ResponseBody
 from predrain.service.rest.guarding import Reader, reads_still
 from predrain.service.rest.within import TheHouse
 
@@ -23,7 +23,7 @@ LOOKS = 8
 """Of a listener in the time between two changes that it may hear of."""
 
 
-class ChangedBody(Body):
+class ChangedBody(ResponseBody):
     """Which nouns changed since the event before."""
 
     kinds: list[str]
@@ -52,7 +52,7 @@ async def events(
 async def _changes(changes: Changes, seen: int, clock: Clock) -> AsyncIterator[ServerSentEvent]:
     quiet = changes.pace
     while not changes.closed:
-        number, kinds = changes.since(seen) if quiet >= changes.pace else (seen, frozenset[Kind]())
+        number, kinds = changes.since(seen) if quiet >= changes.pace else (seen, frozenset[ChangeKind]())
         if kinds:
             seen, quiet = number, 0.0
             body = ChangedBody(kinds=sorted(kinds), at=clock.now().isoformat().replace("+00:00", "Z"))

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from predrain.data.outlook import Status
 from predrain.service.application import House
 from predrain.service.rest import caching
-from predrain.service.rest.bodies import Body
+from predrain.service.rest.bodies import ResponseBody
 from predrain.service.rest.guarding import Reader
 from predrain.service.rest.within import TheHouse
 from predrain.service.scoring import succession
@@ -27,14 +27,14 @@ TOLD = 3
 """Features of a family that are named, those that moved most first."""
 
 
-class BundleBody(Body):
+class BundleBody(ResponseBody):
     """A bundle that scores. `fingerprint` tells two of one name apart."""
 
     name: str
     fingerprint: str
 
 
-class ShiftBody(Body):
+class ShiftBody(ResponseBody):
     """One feature, or the score: stability index, distance of distributions, change of the share that is not
     reported, and the medians then and now."""
 
@@ -46,7 +46,7 @@ class ShiftBody(Body):
     now: float | None
 
 
-class DriftBody(Body):
+class DriftBody(ResponseBody):
     """A family against its training. `judged` is false below 100 drives, or where the bundle has no reference."""
 
     family: str
@@ -58,7 +58,7 @@ class DriftBody(Body):
     most: list[ShiftBody]
 
 
-class CalibrationBody(Body):
+class CalibrationBody(ResponseBody):
     """Failures expected and seen; `ratio` is expected over observed with its 95 % interval."""
 
     family: str
@@ -72,7 +72,7 @@ class CalibrationBody(Body):
     """`fits`, `off`, `doubtful` (differs by more than chance, on too few failures for an alert) or `too_few`."""
 
 
-class StandingBody(Body):
+class StandingBody(ResponseBody):
     """One bundle on what has happened, by its own thresholds."""
 
     bundle: str
@@ -85,7 +85,7 @@ class StandingBody(Body):
     lead_days: float | None
 
 
-class ComparisonBody(Body):
+class ComparisonBody(ResponseBody):
     """Champion first, then the challenger, on the same disks and days. Below 30 failures `enough` is false."""
 
     standings: list[StandingBody]
@@ -109,7 +109,7 @@ class ComparisonBody(Body):
     sentence: str
 
 
-class ThresholdBody(Body):
+class ThresholdBody(ResponseBody):
     """What a status means here: the chance to fail within 30 days from which the forecast calls a disk so, and the
     share of healthy disks that reach it in a month."""
 
@@ -120,7 +120,7 @@ class ThresholdBody(Body):
     """Months of this fleet's own disks that the threshold rests on; 0: on those that the bundle was trained on."""
 
 
-class ConcernBody(Body):
+class ConcernBody(ResponseBody):
     """An alert about the forecast itself, one a cause."""
 
     cause: str
@@ -130,7 +130,7 @@ class ConcernBody(Body):
     cure: str
 
 
-class ForecastHealthBody(Body):
+class ForecastHealthBody(ResponseBody):
     """`looked_at`: when drift, calibration and comparison were made; null before the first look."""
 
     bundle: BundleBody | None

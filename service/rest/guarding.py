@@ -13,7 +13,7 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
 from predrain.data.outside_text import CALLER, clean_identifier
-from predrain.service.access.book import Book, Ended, Kind
+from predrain.service.access.book import Book, CredentialEnded, CredentialKind
 from predrain.service.access.limits import Buckets
 from predrain.service.access.sessions import Session, Sessions
 from predrain.service.requester import PERSON_HEADER, Requester, Surface
@@ -35,11 +35,11 @@ IDENTITY_STATE = "identity"
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class RequestIdentity:
     """Who sent a request (None: nobody), or why the credential that came with it is no good."""
 
     caller: Caller | None
-    problem: problems.Problem | None = None
+    problem: problems.HttpProblem | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def identify(request: Request) -> Caller | None:
         return holder(request, given.strip() if kind.lower() == "bearer" else "")
     try:
         session = session_of(request)
-    except Ended as ended:
+    except CredentialEnded as ended:
         raise _unknown(f"{str(ended)[:1].upper()}{str(ended)[1:]}.") from ended
     if session is None:
         return None
@@ -102,7 +102,7 @@ def identify(request: Request) -> Caller | None:
     if request.method not in SAFE:
         from_our_page(request)
         if not hmac.compare_digest(request.headers.get(WORD_HEADER, "").encode(), session.word.encode()):
-            raise problems.Problem(
+            raise problems.HttpProblem(
                 403, f"A signed-in browser must send {WORD_HEADER} with what it asks; reload the page."
             )
     return session.caller
@@ -115,7 +115,7 @@ def from_our_page(request: Request) -> None:
     if origin is not None:
         foreign = foreign or origin.partition("://")[2].lower() != request.headers.get("host", "").lower()
     if foreign:
-        raise problems.Problem(
+        raise problems.HttpProblem(
             403,
             f"The request came from a page of {origin or 'another site'}; nothing was done. Use our own page.",
         )
@@ -142,7 +142,9 @@ def needing(scope: Scope) -> Callable[[Request], Awaitable[Caller]]:
             raise too_many("one caller", "requests_per_second", wait)
         if not found.may(scope):
             held = ", ".join(sorted(found.scopes))
-            raise problems.Problem(403, f"This needs scope {scope}; the token of {found.name} has {held}.")
+            raise problems.HttpProblem(
+                403, f"This needs scope {scope}; the token of {found.name} has {held}."
+            )
         return found
 
     return caller
@@ -150,7 +152,7 @@ def needing(scope: Scope) -> Callable[[Request], Awaitable[Caller]]:
 
 async def _identified(request: Request) -> Caller | None:
     """As `identify`, from what was found out before the route where that is known."""
-    known: Identity | None = getattr(request.state, IDENTITY_STATE, None)
+    known: RequestIdentity | None = getattr(request.state, IDENTITY_STATE, None)
     if known is None:
         named = "authorization" in request.headers or "cookie" in request.headers
         return await run_in_threadpool(identify, request) if named else None
@@ -165,10 +167,10 @@ def holder(request: Request, token: str) -> Caller:
     found = access.tokens.caller(token)
     try:
         kept = access.book.credential(token) if found is None else None
-    except Ended as ended:
+    except CredentialEnded as ended:
         raise _unknown(f"{str(ended)[:1].upper()}{str(ended)[1:]}.") from ended
     # A session's secret is a cookie's and nothing else; a one-time token is good for one route only.
-    if kept is not None and kept.kind is Kind.TOKEN:
+    if kept is not None and kept.kind is CredentialKind.TOKEN:
         found = kept.caller()
     elif found is not None and found.name == TOKEN_FILE:
         found = replace(found, name=_name_person(request) or found.name)
@@ -193,7 +195,7 @@ def reads_still(request: Request) -> bool:
     """Whether who sent this may look now: a stream may outlive the session or token that it began with."""
     try:
         found = identify(request)
-    except problems.Problem:
+    except problems.HttpProblem:
         return False
     return found.may(Scope.READ) if found is not None else may_read_unnamed(request)
 
@@ -206,8 +208,8 @@ def _from_this_machine(request: Request) -> bool:
     return near and name in LOOPBACK_NAMES and not is_forwarded(key for key, _ in request.headers.raw)
 
 
-def _unknown(detail: str) -> problems.Problem:
-    return problems.Problem(401, detail, headers={"WWW-Authenticate": 'Bearer realm="predrain"'})
+def _unknown(detail: str) -> problems.HttpProblem:
+    return problems.HttpProblem(401, detail, headers={"WWW-Authenticate": 'Bearer realm="predrain"'})
 
 
 Reader = Annotated[Caller, Depends(needing(Scope.READ))]

@@ -13,7 +13,7 @@ from predrain.data.outside_text import HALT_WHY
 from predrain.service.application import House
 from predrain.service.halt import HALTS, HaltPlace, describe_halt
 from predrain.service.rest import caching, problems
-from predrain.service.rest.bodies import Body, clean_field
+from predrain.service.rest.bodies import ResponseBody, clean_field
 from predrain.service.rest.guarding import Actor, Reader
 from predrain.service.rest.halt_lane import ANSWER_SECONDS, run_blocking, run_within
 from predrain.service.rest.once import Once
@@ -30,7 +30,7 @@ UNWRITTEN = (
 )
 
 
-class HaltBody(Body):
+class HaltBody(ResponseBody):
     """Why everything is halted; null when it is not. `by` and `since`: null where it was halted past this service.
     `unreached`: what the last halt of this service, or its lifting, did not reach, as a sentence; null for nothing.
     `kept`: where the halt is kept; what only the service's memory has, ends with its process."""

@@ -7,26 +7,26 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from predrain.actions.cluster.port import Answer
+from predrain.actions.cluster.port import CommandResult
 from predrain.data.outside_text import CLUSTER_WORDS, HALT_WHY, clean_text
 from predrain.service.application import House
-from predrain.service.drains.mgr_executor import Hand, HandCluster, NobodyWaits
-from predrain.service.rest.bodies import Body, clean_field
+from predrain.service.drains.mgr_executor import HandCluster, MgrExecutor, NobodyWaits
+from predrain.service.rest.bodies import ResponseBody, clean_field
 from predrain.service.rest.guarding import Handler
-from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.problems import HttpProblem, declared
 from predrain.service.rest.within import TheHouse
 
 router = APIRouter(tags=["hand"])
 
 
-class StepBody(Body):
+class StepBody(ResponseBody):
     """A step as JSON text, and HMAC-SHA256 over that text in hex."""
 
     step: str
     signature: str
 
 
-class StepPage(Body):
+class StepPage(ResponseBody):
     """Steps that wait, oldest first."""
 
     items: list[StepBody]
@@ -43,7 +43,7 @@ class AnswerRequest(BaseModel):
     refused: bool = False
 
 
-class TakenBody(Body):
+class TakenBody(ResponseBody):
     """The answer has reached who waits for it."""
 
     id: str
@@ -73,16 +73,16 @@ def answer(
 ) -> TakenBody:
     """What became of a step."""
     try:
-        _hand(house).answered(id, Answer(said.ok, said.text, said.epoch))
+        _hand(house).answered(id, CommandResult(said.ok, said.text, said.epoch))
     except NobodyWaits as nobody:
-        raise Problem(404, str(nobody)) from nobody
+        raise HttpProblem(404, str(nobody)) from nobody
     return TakenBody(id=id)
 
 
-def _hand(house: House) -> Hand:
+def _hand(house: House) -> MgrExecutor:
     cluster = house.control.live.cluster if house.has_cluster else None
     if not isinstance(cluster, HandCluster):
-        raise Problem(
+        raise HttpProblem(
             409,
             "This service does not drain by the mgr's hand; set hand_key of [ceph], or the module's mode to mirror.",
         )

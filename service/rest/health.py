@@ -5,15 +5,15 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from predrain.service.rest.bodies import Body
+from predrain.service.rest.bodies import ResponseBody
 from predrain.service.rest.metrics import told
-from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.problems import HttpProblem, declared
 from predrain.service.rest.within import TheHouse
 
 router = APIRouter(tags=["health"])
 
 
-class HealthBody(Body):
+class HealthBody(ResponseBody):
     """What holds and what does not, by part."""
 
     status: str
@@ -34,7 +34,7 @@ def readyz(house: TheHouse) -> HealthBody:
         parts.setdefault("worker", "loading the forecaster")
     if parts:
         broken = "; ".join(f"{part}: {why}" for part, why in sorted(parts.items()))
-        raise Problem(503, f"Not ready: {broken}", parts=parts)
+        raise HttpProblem(503, f"Not ready: {broken}", parts=parts)
     return HealthBody(status="ready", parts={"halted": house.halted() or "no"})
 
 

@@ -12,16 +12,16 @@ from starlette.responses import Response
 
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.outside_text import PATTERN
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 from predrain.service.history.event import CurrentPlaces, HistoryEvent
 from predrain.service.history.kinds import HistoryGroup, HistoryKind, group_of
 from predrain.service.history.query import HistoryCursor, HistoryQuery, read_history
 from predrain.service.history.sentences import describe_event, link_event
 from predrain.service.rest import caching
-from predrain.service.rest.bodies import Body
+from predrain.service.rest.bodies import ResponseBody
 from predrain.service.rest.guarding import Reader
 from predrain.service.rest.outlooks import Cursor
-from predrain.service.rest.problems import Problem
+from predrain.service.rest.problems import HttpProblem
 from predrain.service.rest.within import TheHouse
 
 router = APIRouter(tags=["history"])
@@ -31,7 +31,7 @@ Limit = Annotated[int, Query(ge=1, le=1_000, description="How many a page.")]
 Text = Annotated[str | None, Query(min_length=1, max_length=PATTERN.limit)]
 
 
-class HistoryEventBody(Body):
+class HistoryEventBody(ResponseBody):
     """One event. `href`: where the page tells more; what an event does not concern, or is not known, is null."""
 
     at: datetime
@@ -45,7 +45,7 @@ class HistoryEventBody(Body):
     href: str
 
 
-class HistoryPageBody(Body):
+class HistoryPageBody(ResponseBody):
     """Events, newest first. `next` leads to older ones; a page with few events, or none, may have a `next`, where many
     events had to be left out.
     """
@@ -103,10 +103,12 @@ def _after(cursor: str) -> HistoryCursor:
     try:
         return HistoryCursor(datetime.fromisoformat(at).astimezone(UTC), tuple(key))
     except ValueError:
-        raise Problem(422, "The cursor is not one of this list; take `next` of the page before.") from None
+        raise HttpProblem(
+            422, "The cursor is not one of this list; take `next` of the page before."
+        ) from None
 
 
-def _places(sight: Sight) -> CurrentPlaces:
+def _places(sight: FleetSnapshot) -> CurrentPlaces:
     """Where disks and OSDs are; of a disk that has ended where it stood last."""
     osds = sight.view.osds.values() if sight.view is not None else ()
     lives = {device: life.change for device, life in sight.lives.items()}

@@ -18,11 +18,11 @@ import msgspec
 from pydantic import BaseModel
 
 from predrain.service.application import House
-from predrain.service.fleet import Sight
-from predrain.service.rest.caching import Answer, Key, cursor_after, opened
+from predrain.service.fleet import FleetSnapshot
+from predrain.service.rest.caching import CachedContent, Key, cursor_after, opened
 
 MadeOf = tuple[Any, ...]
-Touched = Callable[[Sight, Sight | None], Mapping[Key, MadeOf | None]]
+Touched = Callable[[FleetSnapshot, FleetSnapshot | None], Mapping[Key, MadeOf | None]]
 """Of a sight and the one before (None: the first time): everything that a row is made of, for at least all rows that
 may be other than before; None for a row that is there no longer. What it is made of is never changed."""
 KEPT = 64
@@ -47,7 +47,7 @@ class _Page(NamedTuple):
     group: str | None
 
 
-class Listing(Generic[Key]):
+class IncrementalList(Generic[Key]):
     """One list of one service. Thread-safe: who asks first after a change brings it up to date, the others wait."""
 
     def __init__(
@@ -68,31 +68,31 @@ class Listing(Generic[Key]):
         self._gone: dict[Key, int] = {}
         self._start, self._turn, self._forgotten = secrets.token_hex(4), 0, 0
         self._seen = -1
-        self._before: Sight | None = None
-        self._answers: dict[Hashable, Answer] = {}
+        self._before: FleetSnapshot | None = None
+        self._answers: dict[Hashable, CachedContent] = {}
         self._many: set[int] = set()
         """Turns since which most rows changed."""
         self._lock = threading.Lock()
         house.changes.prepare(self._prepare)
 
-    def ready(self, limit: int, cursor: str | None, group: str | None = None) -> Answer | None:
+    def ready(self, limit: int, cursor: str | None, group: str | None = None) -> CachedContent | None:
         """The answer of `page` where nothing has to be done for it; waits for nobody."""
         return self._answers.get(_Page(limit, cursor, group)) if self._current() else None
 
-    def followed_ready(self, limit: int, cursor: str | None, since: str | None) -> Answer | None:
+    def followed_ready(self, limit: int, cursor: str | None, since: str | None) -> CachedContent | None:
         """The same of `followed`."""
         if not self._current():
             return None
         turn = self._turn_of(since) if since and not cursor else None
         return self._answers.get((limit, cursor) if turn is None or turn in self._many else turn)
 
-    def page(self, limit: int, cursor: str | None, group: str | None = None) -> Answer:
+    def page(self, limit: int, cursor: str | None, group: str | None = None) -> CachedContent:
         """`items` (at most `limit`, of one group or of all, in the order of their keys) and `next`."""
         with self._lock:
             self._renew(self._house.changes.number)
             return self._kept(_Page(limit, cursor, group), lambda: self._paged(limit, cursor, group))
 
-    def followed(self, limit: int, cursor: str | None, since: str | None) -> Answer:
+    def followed(self, limit: int, cursor: str | None, since: str | None) -> CachedContent:
         """As `page`, and besides `at`, which says as of which change that is.
 
         since: `at` of an earlier answer: then `items` are the rows that are new or other since, `gone` the keys of
@@ -139,7 +139,7 @@ class Listing(Generic[Key]):
         if news or moved:
             self._turn = turn
             self._many.clear()
-            fresh: dict[Hashable, Answer] = {}
+            fresh: dict[Hashable, CachedContent] = {}
             try:
                 fresh.update(self._again(given))
             finally:  # until then what stands is given, and never again, even where a row cannot be written
@@ -147,18 +147,18 @@ class Listing(Generic[Key]):
         # Last: from now on answers are taken without the lock.
         self._before, self._seen = sight, number
 
-    def _again(self, given: Sequence[Hashable]) -> dict[Hashable, Answer]:
+    def _again(self, given: Sequence[Hashable]) -> dict[Hashable, CachedContent]:
         pages = [name for name in given if isinstance(name, _Page)]
         if len(pages) < len(given):
             # Of those who follow everyone needs other rows, but only such as changed.
             self._write_out([row for row in self._rows.values() if row.turn == self._turn])
-        return {name: Answer(self._paged(*name)) for name in pages}
+        return {name: CachedContent(self._paged(*name)) for name in pages}
 
-    def _kept(self, name: Hashable, make: Callable[[], bytes]) -> Answer:
+    def _kept(self, name: Hashable, make: Callable[[], bytes]) -> CachedContent:
         if name not in self._answers:
             if len(self._answers) >= KEPT:
                 self._answers.clear()
-            self._answers[name] = Answer(make())
+            self._answers[name] = CachedContent(make())
         return self._answers[name]
 
     def _paged(self, limit: int, cursor: str | None, group: str | None, end: bytes = b"") -> bytes:

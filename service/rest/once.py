@@ -24,7 +24,7 @@ from starlette.responses import Response
 from predrain.data.refusal import Refusal
 from predrain.service.application import House
 from predrain.service.rest.guarding import Actor
-from predrain.service.rest.problems import Problem
+from predrain.service.rest.problems import HttpProblem
 from predrain.service.rest.within import kept
 
 ROOM = "answers"
@@ -44,7 +44,7 @@ class _Answer(msgspec.Struct, frozen=True):
 _ANSWER = msgspec.json.Decoder(_Answer)
 
 
-class Answers:
+class RepeatedRequests:
     """What was answered to requests that had a key. Thread-safe."""
 
     def __init__(self, house: House) -> None:
@@ -63,7 +63,7 @@ class Answers:
             before = found.get(name)
             if before is not None and now - before.at < KEPT_FOR:
                 if before.asked != asked:
-                    raise Problem(
+                    raise HttpProblem(
                         422,
                         "This Idempotency-Key came with another request before; take a new one for this one.",
                     )
@@ -99,7 +99,7 @@ class Answers:
 class Asked:
     """One request that acts, with the name that its sender gave it, if any."""
 
-    answers: Answers
+    answers: RepeatedRequests
     name: str | None
     asked: str
 
@@ -117,7 +117,7 @@ class Asked:
 async def _asked(
     request: Request,
     caller: Actor,
-    answers: Annotated[Answers, Depends(kept("answers", Answers))],
+    answers: Annotated[RepeatedRequests, Depends(kept("answers", RepeatedRequests))],
     idempotency_key: Annotated[
         str | None,
         Header(
@@ -139,8 +139,8 @@ def _digest(*parts: str) -> str:
     return hashlib.blake2b(msgspec.json.encode(parts), digest_size=16).hexdigest()
 
 
-def _under_way() -> Problem:
-    return Problem(
+def _under_way() -> HttpProblem:
+    return HttpProblem(
         409,
         "A request with this Idempotency-Key is being carried out; ask again when it is answered.",
         headers={"Retry-After": "1"},

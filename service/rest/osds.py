@@ -18,12 +18,12 @@ from predrain.data.life_cycle import DiskLife, LifeState
 from predrain.data.outlook import Advice, Outlook, Status
 from predrain.data.reading import Reading
 from predrain.service.application import House
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 from predrain.service.fleet_counts import BACKGROUND
 from predrain.service.rest import caching
-from predrain.service.rest.bodies import Body, UnreadableBody, smart_of, unreadable_body
+from predrain.service.rest.bodies import ResponseBody, UnreadableBody, smart_of, unreadable_body
 from predrain.service.rest.guarding import Reader
-from predrain.service.rest.listing import Listing, MadeOf, differing
+from predrain.service.rest.listing import IncrementalList, MadeOf, differing
 from predrain.service.rest.outlooks import Cursor
 from predrain.service.rest.within import in_turn, kept
 
@@ -32,7 +32,7 @@ SLOW_RULE = "rule:slow"
 MOST = 10_000
 
 
-class OsdDrainBody(Body):
+class OsdDrainBody(ResponseBody):
     """The drain that concerns an OSD now."""
 
     id: str
@@ -44,7 +44,7 @@ class OsdDrainBody(Body):
     held_by: list[str]
 
 
-class OsdBody(Body):
+class OsdBody(ResponseBody):
     """One OSD, the disk that stands in it, and its forecast. `slot` counts a host's OSDs from 0 in order of their ids.
 
     `state`: of the disk; null where no disk is known. `status` is its `severity`, and `unknown` where none is asked:
@@ -85,7 +85,7 @@ class OsdBody(Body):
     drain: OsdDrainBody | None
 
 
-class OsdPage(Body):
+class OsdPage(ResponseBody):
     """A page of OSDs in order of their ids, as of the change `at`; `whole` is false where only what changed is told."""
 
     items: list[OsdBody]
@@ -96,14 +96,14 @@ class OsdPage(Body):
     """OSDs that are there no longer since `since`."""
 
 
-def _listing(house: House) -> Listing[int]:
-    return Listing(house, _touched, row, int)
+def _listing(house: House) -> IncrementalList[int]:
+    return IncrementalList(house, _touched, row, int)
 
 
 @router.get("/osds", response_model=OsdPage, responses=caching.polled(401, 422))
 async def osds(
     request: Request,
-    listing: Annotated[Listing[int], Depends(kept("osds", _listing))],
+    listing: Annotated[IncrementalList[int], Depends(kept("osds", _listing))],
     _: Reader,
     limit: Annotated[int, Query(ge=1, le=MOST, description="How many a page.")] = MOST,
     cursor: Cursor = None,
@@ -120,7 +120,7 @@ async def osds(
     )
 
 
-def _touched(sight: Sight, before: Sight | None) -> Mapping[int, MadeOf | None]:
+def _touched(sight: FleetSnapshot, before: FleetSnapshot | None) -> Mapping[int, MadeOf | None]:
     view = sight.view
     if view is None:
         return {}
@@ -140,7 +140,7 @@ def _touched(sight: Sight, before: Sight | None) -> Mapping[int, MadeOf | None]:
     return {id_: made_of(sight, view, id_, drains.get(id_)) if id_ in view.osds else None for id_ in touched}
 
 
-def made_of(sight: Sight, view: ClusterView, id_: OsdId, drain: Drain | None) -> MadeOf:
+def made_of(sight: FleetSnapshot, view: ClusterView, id_: OsdId, drain: Drain | None) -> MadeOf:
     """What the row of an OSD is made of."""
     osd = view.osds[id_]
     return (

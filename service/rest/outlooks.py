@@ -16,14 +16,14 @@ from predrain.data.ids import OsdId
 from predrain.data.life_cycle import DiskLife, LifeState
 from predrain.data.outlook import Status
 from predrain.service.application import House
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 from predrain.service.lifecycle.sentences import describe_life
 from predrain.service.outlook_announcements import Alert
 from predrain.service.probability_text import sure
 from predrain.service.rest import caching
-from predrain.service.rest.bodies import Body, OutlookPage, outlook_body
+from predrain.service.rest.bodies import OutlookPage, ResponseBody, outlook_body
 from predrain.service.rest.guarding import Reader
-from predrain.service.rest.listing import Listing, MadeOf, differing
+from predrain.service.rest.listing import IncrementalList, MadeOf, differing
 from predrain.service.rest.within import TheHouse, in_turn, kept
 
 router = APIRouter(tags=["outlooks"])
@@ -33,7 +33,7 @@ USUAL = 200
 Cursor = Annotated[str | None, Query(max_length=512, description="`next` of the page before.")]
 
 
-class AlertBody(Body):
+class AlertBody(ResponseBody):
     """One announcement: what, why, how sure, and what predrain does about it. `status`: the severity that it announced;
     `severity` and `state`: how the disk stands now."""
 
@@ -48,15 +48,15 @@ class AlertBody(Body):
     doing: str
 
 
-class AlertPage(Body):
+class AlertPage(ResponseBody):
     """Alerts, newest first."""
 
     items: list[AlertBody]
     next: str | None
 
 
-def _listing(house: House) -> Listing[str]:
-    return Listing(
+def _listing(house: House) -> IncrementalList[str]:
+    return IncrementalList(
         house,
         _touched,
         outlook_body,
@@ -68,7 +68,7 @@ def _listing(house: House) -> Listing[str]:
 @router.get("/outlooks", response_model=OutlookPage, responses=caching.polled(401, 422))
 async def outlooks(
     request: Request,
-    listing: Annotated[Listing[str], Depends(kept("outlooks", _listing))],
+    listing: Annotated[IncrementalList[str], Depends(kept("outlooks", _listing))],
     _: Reader,
     status: Status | None = None,
     limit: Limit = 1000,
@@ -98,7 +98,7 @@ async def alerts(
     return await run_in_threadpool(lambda: _alerts(house, house.sight(), limit, cursor).to(request))
 
 
-def _alerts(house: House, sight: Sight, limit: int, cursor: str | None) -> caching.Answer:
+def _alerts(house: House, sight: FleetSnapshot, limit: int, cursor: str | None) -> caching.CachedContent:
     osds, drains = sight.osds_of(), sight.drain_of()
     shown, following = caching.older(house.announcements.newest(), limit, cursor, _name)
     items = []
@@ -109,7 +109,7 @@ def _alerts(house: House, sight: Sight, limit: int, cursor: str | None) -> cachi
     return caching.written(AlertPage(items=items, next=following))
 
 
-def _touched(sight: Sight, before: Sight | None) -> Mapping[str, MadeOf | None]:
+def _touched(sight: FleetSnapshot, before: FleetSnapshot | None) -> Mapping[str, MadeOf | None]:
     found = differing(sight.outlooks, before.outlooks if before else {})
     found |= differing(sight.lives, before.lives if before else {})
     return {

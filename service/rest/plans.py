@@ -7,10 +7,10 @@ from collections import defaultdict
 from predrain.actions.cluster.view import ClusterView
 from predrain.data.drain import Mechanic, Plan
 from predrain.data.ids import OsdId
-from predrain.service.rest.bodies import Body
+from predrain.service.rest.bodies import ResponseBody
 
 
-class TargetBody(Body):
+class TargetBody(ResponseBody):
     """What one rack takes."""
 
     rack: str | None
@@ -19,7 +19,7 @@ class TargetBody(Body):
     osds: int
 
 
-class PlanBody(Body):
+class PlanBody(ResponseBody):
     """What a drain does, where the data goes, and what stands against it."""
 
     mechanic: Mechanic
@@ -35,7 +35,7 @@ class PlanBody(Body):
     targets: list[TargetBody]
 
 
-class MoveBody(Body):
+class MoveBody(ResponseBody):
     """One shard's way."""
 
     pg: str
@@ -44,7 +44,7 @@ class MoveBody(Body):
     bytes: int
 
 
-class ReceiverBody(Body):
+class ReceiverBody(ResponseBody):
     """What one OSD takes, and how full it is before and after; null where its sizes are not known."""
 
     osd: OsdId
@@ -54,14 +54,14 @@ class ReceiverBody(Body):
     after: float | None
 
 
-class BoundBody(Body):
+class BoundBody(ResponseBody):
     """Something that takes at least so long; the longest is the plan's bottleneck."""
 
     name: str
     hours: float
 
 
-class LineBody(Body):
+class LineBody(ResponseBody):
     """One PG's `up` as it is and as it will be, and the bytes that travel for it."""
 
     pg: str

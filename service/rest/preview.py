@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from predrain.service.rest import caching
-from predrain.service.rest.bodies import Body
+from predrain.service.rest.bodies import ResponseBody
 from predrain.service.rest.guarding import Reader
 from predrain.service.rest.within import TheHouse
 
@@ -23,7 +23,7 @@ NOT_HERE = (
 NO_SCOREBOOK = "No scorebook is kept here, so what was forecast cannot be replayed."
 
 
-class PreviewRowBody(Body):
+class PreviewRowBody(ResponseBody):
     """One base cost of a failure and what it would have given. `here`: it is the one that is set. `cost_bytes`: bytes
     moved, and each byte rebuilt times the cost that is set."""
 
@@ -40,7 +40,7 @@ class PreviewRowBody(Body):
     cost_bytes: float
 
 
-class PolicyPreviewBody(Body):
+class PolicyPreviewBody(ResponseBody):
     """The settings beside each other over the same days and disks. `running`: it is being made, and `rows` are those of
     before, if any. `trouble`: why there is none."""
 

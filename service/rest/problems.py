@@ -51,7 +51,7 @@ class ProblemBody(BaseModel):
     detail: str
 
 
-class Problem(Exception):
+class HttpProblem(Exception):
     """Raise it anywhere below a route; it becomes the answer."""
 
     def __init__(
@@ -102,8 +102,8 @@ def _faults(error: RequestValidationError) -> tuple[list[dict[str, str]], int]:
 def install(app: FastAPI) -> None:
     """Give `app` its handlers: nothing leaves it as a traceback or as another kind of error."""
 
-    @app.exception_handler(Problem)
-    def _problem(_: Request, error: Problem) -> Response:
+    @app.exception_handler(HttpProblem)
+    def _problem(_: Request, error: HttpProblem) -> Response:
         return answer(error.status, error.detail, headers=error.headers, **error.members)
 
     @app.exception_handler(HTTPException)

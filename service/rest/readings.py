@@ -20,9 +20,9 @@ from predrain.data.unreadable import UnreadableCause
 from predrain.data.wire import Ahead
 from predrain.data.wire import decode as decode_envelope
 from predrain.service.application import House
-from predrain.service.rest.bodies import Body
+from predrain.service.rest.bodies import ResponseBody
 from predrain.service.rest.guarding import Ingester
-from predrain.service.rest.problems import Problem, declared, shorten_text
+from predrain.service.rest.problems import HttpProblem, declared, shorten_text
 from predrain.service.rest.within import TheHouse
 from predrain.service.tokens import Caller, ForeignHost
 
@@ -38,7 +38,7 @@ ENROLLED_ANEW = 300.0
 """Seconds after which a host that came with another's token may have one of its own."""
 
 
-class RefusedBody(Body):
+class RefusedBody(ResponseBody):
     """A reading that was not accepted, by its place in the request, with the reason and the cure."""
 
     index: int
@@ -58,7 +58,7 @@ class RefusedBody(Body):
         return cls(index=index, reason=reason, retry_after=again)
 
 
-class IngestedBody(Body):
+class IngestedBody(ResponseBody):
     """How many were accepted; the others each with a reason."""
 
     accepted: int
@@ -154,7 +154,7 @@ def items_of(body: bytes, what: str) -> list[msgspec.Raw]:
     try:
         return msgspec.json.decode(body, type=list[msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Problem(422, f"The body is no JSON array of {what}: {error}.") from error
+        raise HttpProblem(422, f"The body is no JSON array of {what}: {error}.") from error
 
 
 def _reading(house: House, item: bytes, host: str | None) -> Reading:

@@ -24,7 +24,7 @@ WINDOW_SECONDS = 60.0
 """After the first request that is counted: one line a caller tells of all that came in that time."""
 
 
-class Recording:
+class AuditMiddleware:
     """ASGI middleware below `prefix`, and at `entrance`, where a browser comes back from a provider.
 
     Deliveries (readings, latencies, the hand's answers) come by the thousand and act on nothing: of those only what is

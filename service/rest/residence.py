@@ -12,11 +12,11 @@ from predrain.data.ids import DeviceId, HostName
 from predrain.data.residence import UNKNOWN_HOST, Residence, ResidenceState, Settler, decide_residence
 from predrain.service.application import House
 from predrain.service.rest import caching
-from predrain.service.rest.bodies import Body
+from predrain.service.rest.bodies import ResponseBody
 from predrain.service.rest.devices import Id, known_device
 from predrain.service.rest.guarding import Actor, Reader
 from predrain.service.rest.once import Once
-from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.problems import HttpProblem, declared
 from predrain.service.rest.within import TheHouse
 from predrain.service.scoring.residents import note_answer
 
@@ -31,7 +31,7 @@ class HomeRequest(BaseModel):
     host: str = Field(min_length=1, max_length=256)
 
 
-class ResidenceBody(Body):
+class ResidenceBody(ResponseBody):
     """Which host a disk lives in. `rivals`: other hosts that name it; what they send is kept apart under `DEVICE on
     HOST`. `hosts`: hosts of which a person may say that they have the disk; none where only one host names it, or where
     others do in the cluster's device list alone. `by`: what settled it; None where it is not settled. `since`: since
@@ -72,7 +72,7 @@ def name_home(
     hosts = _find_answers(house.fleet.residences().get(device))
     if named.host not in hosts:
         told = f"Hosts that name it: {', '.join(hosts)}." if hosts else "Only one host names it."
-        raise Problem(422, f"No reading of {device} came from {named.host[:64]}. {told}")
+        raise HttpProblem(422, f"No reading of {device} came from {named.host[:64]}. {told}")
 
     def answer() -> ResidenceBody:
         note_answer(house.store, device, HostName(named.host))

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from predrain.service.access.book import Ended
-from predrain.service.rest.bodies import Body
+from predrain.service.access.book import CredentialEnded
+from predrain.service.rest.bodies import ResponseBody
 from predrain.service.rest.guarding import (
     Access,
     access_of,
@@ -19,7 +19,7 @@ from predrain.service.rest.guarding import (
     may_read_unnamed,
     session_of,
 )
-from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.problems import HttpProblem, declared
 from predrain.service.tokens import Caller, Scope
 
 router = APIRouter(tags=["session"])
@@ -27,7 +27,7 @@ SIGN_IN = "/sign-in"
 """Where a browser goes that signs in at a provider."""
 
 
-class SessionBody(Body):
+class SessionBody(ResponseBody):
     """Who is signed in; `name` is null for nobody. `word` goes into X-Predrain-Word with whatever changes something.
 
     `reads`: whether this browser may look. `sign_in`: where people sign in elsewhere, if they can.
@@ -55,7 +55,7 @@ def session(request: Request) -> SessionBody:
     access = access_of(request)
     try:
         found = session_of(request)
-    except Ended:
+    except CredentialEnded:
         found = None
     if found is None:
         return _body(access, may_read_unnamed(request))
@@ -84,7 +84,7 @@ def sign_out(request: Request) -> Response:
     """Sign out: the cookie opens nothing from now on."""
     caller = identify(request)
     if caller is None or session_of(request) is None:
-        raise Problem(401, "Nobody is signed in here.")
+        raise HttpProblem(401, "Nobody is signed in here.")
     access = access_of(request)
     access.sessions.sign_out(caller)
     answer = Response(status_code=204, headers={"Clear-Site-Data": '"cache"'})
@@ -97,7 +97,7 @@ def entered(request: Request, caller: Caller, answer: Response) -> Response:
     access = access_of(request)
     try:
         before = session_of(request)
-    except Ended:
+    except CredentialEnded:
         before = None
     if before is not None:
         access.sessions.sign_out(before.caller)

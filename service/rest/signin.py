@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from predrain.data.refusal import Refusal
 from predrain.service.rest.guarding import access_of
-from predrain.service.rest.problems import Problem
+from predrain.service.rest.problems import HttpProblem
 from predrain.service.rest.session import SIGN_IN, entered
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def sign_in(request: Request, back: str = "/") -> Response:
     try:
         where, kept = provider.begin(back)
     except Refusal as refusal:
-        raise Problem(503, f"Nobody can sign in now: {refusal}.") from refusal
+        raise HttpProblem(503, f"Nobody can sign in now: {refusal}.") from refusal
     answer = RedirectResponse(where, 303, {"Cache-Control": "no-store"})
     _keep(request, answer, kept, MINUTES * 60)
     return answer
@@ -42,7 +42,7 @@ def returned(request: Request, state: str = "", code: str = "", error: str = "")
 
     provider = _provider(request)
     if error or not code:
-        raise Problem(
+        raise HttpProblem(
             403, f"The provider lets nobody in: {error[:200] or 'it sent no code'}. Go to / and try again."
         )
     try:
@@ -50,7 +50,7 @@ def returned(request: Request, state: str = "", code: str = "", error: str = "")
     except Refusal as refusal:
         if isinstance(refusal, MayNothing):
             request.state.caller = refusal.caller
-        raise Problem(403, f"Nobody was signed in: {refusal}.") from refusal
+        raise HttpProblem(403, f"Nobody was signed in: {refusal}.") from refusal
     request.state.caller = caller
     answer = entered(request, caller, RedirectResponse(back, 303, {"Cache-Control": "no-store"}))
     _keep(request, answer, "", 0)
@@ -60,7 +60,7 @@ def returned(request: Request, state: str = "", code: str = "", error: str = "")
 def _provider(request: Request) -> Provider:
     found = access_of(request).provider
     if found is None:
-        raise Problem(404, "People sign in with tokens here; [oidc] names no provider.")
+        raise HttpProblem(404, "People sign in with tokens here; [oidc] names no provider.")
     return found
 
 

@@ -11,18 +11,18 @@ from starlette.responses import Response
 from predrain.data.ids import OsdId
 from predrain.data.life_cycle import LifeState
 from predrain.data.outlook import Status
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 from predrain.service.lifecycle.slots import SlotStay, read_stays
 from predrain.service.rest import caching
-from predrain.service.rest.bodies import Body, LifeChangeBody, life_change_body
+from predrain.service.rest.bodies import LifeChangeBody, ResponseBody, life_change_body
 from predrain.service.rest.guarding import Reader
-from predrain.service.rest.problems import Problem, declared
+from predrain.service.rest.problems import HttpProblem, declared
 from predrain.service.rest.within import TheHouse
 
 router = APIRouter(tags=["slots"])
 
 
-class SlotDiskBody(Body):
+class SlotDiskBody(ResponseBody):
     """One disk that stands or stood in a slot. `until`: null while it stands there. `since`: null where the record does
     not reach back so far. `changes`: those of its life in that slot, newest first. `state` and `severity`: now.
     """
@@ -35,7 +35,7 @@ class SlotDiskBody(Body):
     changes: list[LifeChangeBody]
 
 
-class SlotBody(Body):
+class SlotBody(ResponseBody):
     """The slot of an OSD. `device`: the disk that stands there; null: none does, or none is known. `disks`: that one
     first, then those of before, the last one first.
     """
@@ -55,14 +55,14 @@ def slot(
     stays = read_stays(house.store, sight, id_)
     known = sight.view.osds.get(id_) if sight.view is not None else None
     if not stays and known is None:
-        raise Problem(404, f"No osd.{osd} was ever known here.", listed_at="/api/v1/osds")
+        raise HttpProblem(404, f"No osd.{osd} was ever known here.", listed_at="/api/v1/osds")
     host = known.host if known is not None else stays[0].changes[-1].host
     device = next((stay.device for stay in stays if stay.until is None), None)
     disks = [_disk_body(sight, stay) for stay in stays]
     return caching.answer(request, SlotBody(osd=osd, host=host, device=device, disks=disks))
 
 
-def _disk_body(sight: Sight, stay: SlotStay) -> SlotDiskBody:
+def _disk_body(sight: FleetSnapshot, stay: SlotStay) -> SlotDiskBody:
     life = sight.lives.get(stay.device)
     return SlotDiskBody(
         device=stay.device,

@@ -13,18 +13,18 @@ from predrain.actions.controller.leadership import passes
 from predrain.actions.core.policy import Mode
 from predrain.service.application import House
 from predrain.service.demo_status import DemoStatus
-from predrain.service.fleet import Sight
-from predrain.service.fleet_counts import Tally, tally
+from predrain.service.fleet import FleetSnapshot
+from predrain.service.fleet_counts import FleetTally, tally
 from predrain.service.rest import caching
 from predrain.service.rest.acting import ActingBody, acting_body
-from predrain.service.rest.bodies import Body
+from predrain.service.rest.bodies import ResponseBody
 from predrain.service.rest.guarding import Reader
 from predrain.service.rest.within import TheHouse, TheSight, kept, made_once
 
 router = APIRouter(tags=["status"])
 
 
-class ForecastBody(Body):
+class ForecastBody(ResponseBody):
     """How many of the disks that are there are expected to fail within 30 days; `silent`: without a symptom."""
 
     bundle: str | None
@@ -32,14 +32,14 @@ class ForecastBody(Body):
     expected_silent_30d: float | None
 
 
-class ReadingsBody(Body):
+class ReadingsBody(ResponseBody):
     """Disks read within two intervals, of all that are there."""
 
     fresh: int
     total: int
 
 
-class DemoRowBody(Body):
+class DemoRowBody(ResponseBody):
     """One line of the demo's last table."""
 
     what: str
@@ -47,13 +47,13 @@ class DemoRowBody(Body):
     without: str | float | None
 
 
-class DemoTableBody(Body):
+class DemoTableBody(ResponseBody):
     """The same seed with and without predrain."""
 
     rows: list[DemoRowBody]
 
 
-class DemoBody(Body):
+class DemoBody(ResponseBody):
     """How far the demo is."""
 
     day: int
@@ -64,7 +64,7 @@ class DemoBody(Body):
     table: DemoTableBody | None
 
 
-class StatusBody(Body):
+class StatusBody(ResponseBody):
     """`controller` is `running` or `holding: WHY`; unknown figures are null. `halt_passes`: nobody halted, the cluster
     does not answer, and what halts ends when it does."""
 
@@ -91,9 +91,9 @@ class Counting:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._counted: tuple[Sight, datetime, Tally] | None = None
+        self._counted: tuple[FleetSnapshot, datetime, FleetTally] | None = None
 
-    def ready(self, sight: Sight, asked: datetime) -> Tally | None:
+    def ready(self, sight: FleetSnapshot, asked: datetime) -> FleetTally | None:
         """The sums of this sight in the second in which they were asked for, or any that were begun after that."""
         if self._counted is None:
             return None
@@ -101,7 +101,7 @@ class Counting:
         same = of is sight and int(begun.timestamp()) == int(asked.timestamp())
         return counted if same or begun > asked else None
 
-    def count(self) -> Tally:
+    def count(self) -> FleetTally:
         """As of now."""
         begun, sight = self._house.clock.now(), self._house.sight()
         counted = tally(sight, begun, self._house.stale_after)
@@ -114,7 +114,7 @@ async def _counted(
     house: TheHouse,
     sight: TheSight,
     counting: Annotated[Counting, Depends(kept("counting", Counting))],
-) -> Tally:
+) -> FleetTally:
     asked = house.clock.now()
     return await made_once(request, "the sums", lambda: counting.ready(sight, asked), counting.count)
 
@@ -125,13 +125,13 @@ def status(
     house: TheHouse,
     _: Reader,
     sight: TheSight,
-    counted: Annotated[Tally, Depends(_counted)],
+    counted: Annotated[FleetTally, Depends(_counted)],
 ) -> Response:
     """Cluster, forecast, freshness, and whether drains may act."""
     return caching.answer(request, _body(house, sight, counted))
 
 
-def _body(house: House, sight: Sight, counted: Tally) -> StatusBody:
+def _body(house: House, sight: FleetSnapshot, counted: FleetTally) -> StatusBody:
     now, view = house.clock.now(), house.fleet.view  # a look that changed nothing is still a look
     return StatusBody(
         cluster=house.settings.service.cluster_name,
@@ -157,7 +157,7 @@ def _body(house: House, sight: Sight, counted: Tally) -> StatusBody:
     )
 
 
-def _newest(sight: Sight) -> datetime | None:
+def _newest(sight: FleetSnapshot) -> datetime | None:
     return max((outlook.as_of for outlook in sight.outlooks.values()), default=None)
 
 

@@ -11,9 +11,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from predrain.service.application import SIGHT, House
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 from predrain.service.rest.admission import ThreadPlace
-from predrain.service.rest.caching import Answer
+from predrain.service.rest.caching import CachedContent
 from predrain.service.rest.caller_classes import PLACE_STATE
 
 Made = TypeVar("Made")
@@ -61,7 +61,7 @@ async def made_once(
 
 
 async def in_turn(
-    request: Request, name: str, ready: Callable[[], Answer | None], make: Callable[[], Answer]
+    request: Request, name: str, ready: Callable[[], CachedContent | None], make: Callable[[], CachedContent]
 ) -> Response:
     """The response to the answer that stands, else to the one that `make` makes."""
 
@@ -72,11 +72,11 @@ async def in_turn(
     return await made_once(request, name, standing, lambda: make().to(request))
 
 
-async def _sight(request: Request) -> Sight:
+async def _sight(request: Request) -> FleetSnapshot:
     house: House = request.app.state.house
     return await made_once(request, "the sight", lambda: house.made(SIGHT), house.sight)
 
 
 TheHouse = Annotated[House, Depends(_house)]
-TheSight = Annotated[Sight, Depends(_sight)]
+TheSight = Annotated[FleetSnapshot, Depends(_sight)]
 """Everything known now. Whoever asks while it is put together waits for it outside of the threads."""

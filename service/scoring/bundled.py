@@ -15,7 +15,7 @@ from predrain.data.ids import DeviceId
 from predrain.data.lifespan import Lifespans
 from predrain.data.outlook import Outlook
 from predrain.data.reading import Reading
-from predrain.data.scorebook import Forecasts
+from predrain.data.scorebook import ScorebookForecasts
 from predrain.data.store import documents
 from predrain.data.wire import Misshapen
 from predrain.features.packing import pack, unpack
@@ -104,7 +104,7 @@ class BundledForecaster:
         """The chances within 30 days from which a disk is called a warning, and bad."""
         return self._bundle.facts.thresholds
 
-    def count_experience(self, book: Forecasts, lives: Lifespans, day: int) -> FleetExperience:
+    def count_experience(self, book: ScorebookForecasts, lives: Lifespans, day: int) -> FleetExperience:
         """What this fleet teaches up to `day`: deaths by model, and what its healthy disks reached."""
         return learn_from_fleet(book, lives, self._loaded.facts.thresholds, day)
 

@@ -16,7 +16,7 @@ T = TypeVar("T", Reading, LatencyBatch)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class DeadLetterCounts:
     """What waits in the dead-letter topic, oldest first in each of its partitions."""
 
     letters: tuple[DeadLetter, ...]
@@ -26,7 +26,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class DeadLetterReplay:
     """What a replay did."""
 
     sent: int
@@ -49,10 +49,10 @@ def opened(record: Delivered, kind: type[T]) -> T:
     return value
 
 
-def standing(log: Log) -> Standing:
+def standing(log: Log) -> DeadLetterCounts:
     """What was not replayed. Raises what the log raises."""
     letters, sealed = _sorted(log.read(Topic.DEAD_LETTERS, REPLAYING, BATCH))
-    return Standing(
+    return DeadLetterCounts(
         tuple(letter for letter, _ in letters),
         tuple(
             f"offset {record.offset} of partition {record.partition} of the dead letters cannot be opened: {why}"
@@ -61,7 +61,7 @@ def standing(log: Log) -> Standing:
     )
 
 
-def replay(log: Log) -> Replayed:
+def replay(log: Log) -> DeadLetterReplay:
     """Append the record of every letter that is there now to its topic again, and move past it; what cannot be sent is
     put behind the others. What comes back meanwhile waits for the next replay.
 
@@ -83,7 +83,7 @@ def replay(log: Log) -> Replayed:
         log.append(Topic.DEAD_LETTERS, [Record(one.key, one.value) for one in staying])
         kept, closed = kept + len(cut), closed + len(sealed)
         log.commit(Topic.DEAD_LETTERS, REPLAYING, due)
-    return Replayed(sent, kept, closed)
+    return DeadLetterReplay(sent, kept, closed)
 
 
 def _until(records: Sequence[Delivered], ends: Mapping[int, int]) -> tuple[Delivered, ...]:

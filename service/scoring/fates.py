@@ -50,7 +50,7 @@ def lives_of(store: Store, first: date) -> Lifespans:
     import numpy as np
 
     from predrain.data.history import EPOCH
-    from predrain.data.lifespan import Lifespans, Source, without_batches
+    from predrain.data.lifespan import HistorySource, Lifespans, without_batches
 
     read = {
         device: (_day(reading.taken_at) - EPOCH).days
@@ -67,7 +67,7 @@ def lives_of(store: Store, first: date) -> Lifespans:
     )
     words = [Word(one.device, _day(one.at), one.fate) for one in outcomes_of(store)]
     models = np.array([device.rpartition("_")[0] for device in devices], dtype=object)
-    return without_batches(settled([Source((), spans)], words)[0].lifespans, models)
+    return without_batches(settled([HistorySource((), spans)], words)[0].lifespans, models)
 
 
 def _day(at: datetime) -> date:

@@ -14,7 +14,7 @@ from predrain.data.reading import Reading
 
 if TYPE_CHECKING:
     from predrain.data.lifespan import Lifespans
-    from predrain.data.scorebook import Forecasts
+    from predrain.data.scorebook import ScorebookForecasts
     from predrain.models.calibrate import Thresholds
     from predrain.models.drift import FamilyDrift
     from predrain.models.experience import FleetExperience
@@ -77,7 +77,7 @@ class Forecaster(Protocol[State]):
         """The chances within 30 days from which a disk is called a warning, and bad."""
         ...
 
-    def count_experience(self, book: Forecasts, lives: Lifespans, day: int) -> FleetExperience:
+    def count_experience(self, book: ScorebookForecasts, lives: Lifespans, day: int) -> FleetExperience:
         """What this fleet teaches up to `day` (days since 1970-01-01). book: this bundle's forecasts. lives: by device
         id, as far as they are known."""
         ...

@@ -34,12 +34,12 @@ from predrain.data.residence import (
     place_reading,
 )
 from predrain.data.store.port import Store
-from predrain.data.wire import Refused
-from predrain.data.wire.shape import Shape
+from predrain.data.wire import NotAccepted
+from predrain.data.wire.shape import JsonShape
 
 RESIDENCES, LISTED, ANSWERED = "residences", "residence-listed", "residence-answered"
 """Rooms of the store's notes, by device: what is known, hosts in the cluster's list, the host that a person named."""
-_RESIDENCE: Final = Shape(Residence)
+_RESIDENCE: Final = JsonShape(Residence)
 _HOSTS: Final = msgspec.json.Decoder(list[HostName])
 
 
@@ -48,7 +48,7 @@ class RoutedReadings:
     """Readings under the names of the histories that they belong to, up to the reading that makes a disk move."""
 
     readings: list[Reading] = field(default_factory=list[Reading])
-    refused: list[tuple[int, Refused]] = field(default_factory=list[tuple[int, Refused]])
+    refused: list[tuple[int, NotAccepted]] = field(default_factory=list[tuple[int, NotAccepted]])
     """By the place of the reading in what was routed."""
     residences: dict[DeviceId, Residence] = field(default_factory=dict[DeviceId, Residence])
     """What is known of the disks after these readings."""
@@ -217,10 +217,10 @@ class Residents:
                     pass
                 case Placement.BACKDATED:
                     told = f"{reading.host} sent a reading of {device} of a time before the disk moved there"
-                    routed.refused.append((place, Refused(f"{told}: set that host's clock (NTP)")))
+                    routed.refused.append((place, NotAccepted(f"{told}: set that host's clock (NTP)")))
                 case Placement.CROWDED:
                     told = f"{reading.host} names {device}, as {MOST_CLAIMS + 1} other hosts do"
-                    routed.refused.append((place, Refused(f"{told}: look at which of them has the disk")))
+                    routed.refused.append((place, NotAccepted(f"{told}: look at which of them has the disk")))
             routed.done = place + 1
         return routed
 

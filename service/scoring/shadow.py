@@ -15,7 +15,7 @@ from predrain.data.ids import DeviceId
 from predrain.data.outlook import Outlook
 from predrain.data.reading import Reading, Smart
 from predrain.data.refusal import Refusal
-from predrain.data.scorebook import Line, Scorebook
+from predrain.data.scorebook import Scorebook, ScorebookLine
 from predrain.service.scoring.forecasting import Forecaster, Patient, Seen
 
 EPOCH = date(1970, 1, 1)
@@ -57,10 +57,10 @@ class Shadow:
             self.trouble = str(refusal)
 
 
-def make_lines(outlooks: Sequence[Outlook], models: Mapping[DeviceId, str]) -> list[Line]:
+def make_lines(outlooks: Sequence[Outlook], models: Mapping[DeviceId, str]) -> list[ScorebookLine]:
     """A line for each outlook that gives chances. models: of the devices, as their readings name them."""
     return [
-        Line(
+        ScorebookLine(
             one.device,
             (one.as_of.astimezone(UTC).date() - EPOCH).days,
             models.get(one.device, ""),

@@ -24,7 +24,7 @@ COMPARED = timedelta(days=180)
 """How far back forecasts are held against what happened."""
 
 
-class Cause(StrEnum):
+class ForecastFault(StrEnum):
     """What may be wrong with a forecast; each is alerted once, whatever the number of families."""
 
     DRIFT = "drift"
@@ -36,7 +36,7 @@ class Cause(StrEnum):
 class Concern:
     """An alert about the forecast itself."""
 
-    cause: Cause
+    cause: ForecastFault
     since: datetime
     families: tuple[str, ...]
     sentence: str
@@ -126,7 +126,7 @@ def concerns_of(health: Health) -> list[Concern]:
         names = ", ".join(shift.name for shift in worst.drifted[:3]) or "what is forecast of them"
         found.append(
             Concern(
-                Cause.DRIFT,
+                ForecastFault.DRIFT,
                 health.at,
                 tuple(one.family for one in moved),
                 f"Drives of {_listed([one.family for one in moved])} no longer look like those that the bundle was "
@@ -140,7 +140,7 @@ def concerns_of(health: Health) -> list[Concern]:
         worst_off = max(off, key=lambda one: max(one.expected, one.observed))
         found.append(
             Concern(
-                Cause.CALIBRATION,
+                ForecastFault.CALIBRATION,
                 health.at,
                 tuple(one.family for one in off),
                 f"Chances of {_listed([one.family for one in off])} are off (most drives: {worst_off.family}, "
@@ -152,7 +152,11 @@ def concerns_of(health: Health) -> list[Concern]:
     if comparison is not None and comparison.better:
         found.append(
             Concern(
-                Cause.CHALLENGER, health.at, (), comparison.sentence(), "Consider `predrain models promote`."
+                ForecastFault.CHALLENGER,
+                health.at,
+                (),
+                comparison.sentence(),
+                "Consider `predrain models promote`.",
             )
         )
     return found

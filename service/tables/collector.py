@@ -91,7 +91,7 @@ class CollectorTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
-class KafkaTable(msgspec.Struct, frozen=True):
+class CollectorKafkaTable(msgspec.Struct, frozen=True):
     """Keys of `[kafka]` that say where brokers are and who we are there; `service.tables.kafka` has the others."""
 
     bootstrap: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ class CollectorSettings:
     """All that a collector is told."""
 
     collector: CollectorTable
-    kafka: KafkaTable
+    kafka: CollectorKafkaTable
     state: Path
 
 
@@ -142,7 +142,7 @@ def load(file: Path | None = None, environment: Mapping[str, str] | None = None)
     service = _table(_ServiceTable, "service", written, given, source)
     return CollectorSettings(
         _table(CollectorTable, "collector", written, given, source),
-        _table(KafkaTable, "kafka", written, given, source),
+        _table(CollectorKafkaTable, "kafka", written, given, source),
         service.state or default_state(given),
     )
 

@@ -13,7 +13,7 @@ from predrain.data.log.port import Topic
 from predrain.service.tables.secret import secret
 
 if TYPE_CHECKING:
-    from predrain.data.log.kafka import Broker, Shape
+    from predrain.data.log.kafka import Broker, TopicShape
 
 
 class KafkaTable(BaseModel):
@@ -116,14 +116,14 @@ class KafkaTable(BaseModel):
             timeout_seconds=self.timeout_seconds,
         )
 
-    def shapes(self) -> Mapping[Topic, Shape]:
+    def shapes(self) -> Mapping[Topic, TopicShape]:
         """How each topic is made."""
-        from predrain.data.log.kafka import Shape
+        from predrain.data.log.kafka import TopicShape
 
-        history = Shape(1, timedelta(days=self.history_days))
+        history = TopicShape(1, timedelta(days=self.history_days))
         return {
-            Topic.READINGS: Shape(self.readings_partitions, timedelta(days=self.readings_days)),
-            Topic.LATENCY: Shape(self.latency_partitions, timedelta(days=self.latency_days)),
+            Topic.READINGS: TopicShape(self.readings_partitions, timedelta(days=self.readings_days)),
+            Topic.LATENCY: TopicShape(self.latency_partitions, timedelta(days=self.latency_days)),
             Topic.OUTLOOKS: history,
             Topic.ACTIONS: history,
             Topic.DEAD_LETTERS: history,

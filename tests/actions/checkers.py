@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from predrain.actions.cluster.port import (
-    Answer,
     ClusterUnreachable,
     Command,
+    CommandResult,
     RemoveUpmap,
     SetFlag,
     SetOption,
@@ -83,7 +83,7 @@ class Watched:
         self._seen = self.cluster.view()
         return self._seen
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         """Send the command, and compare what was with what is."""
         if self.halted() and not self._gives_back(command):
             raise UnsafeStep(f"{command} was sent while everything is halted")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.port import Command, CommandResult
 from predrain.actions.cluster.view import ClusterView
 from tests.actions.made_keep import KeepInMemory
 from tests.actions.run import Run
@@ -42,8 +42,8 @@ class FusedCluster:
     def view(self) -> ClusterView:
         return self.run.watched.view()
 
-    def apply(self, command: Command) -> Answer:
-        answer: Answer = self.fuse.burn(self.run.watched.apply, command)
+    def apply(self, command: Command) -> CommandResult:
+        answer: CommandResult = self.fuse.burn(self.run.watched.apply, command)
         return answer
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from predrain.actions.cluster.channel import Argument, Locker, Reply
+from predrain.actions.cluster.channel import Argument, DaemonReply, Locker
 from predrain.actions.cluster.port import ClusterUnreachable
 
 
@@ -34,61 +34,61 @@ class MonInMemory:
         *,
         given: bytes = b"",
         seconds: float | None = None,
-    ) -> Reply:
+    ) -> DaemonReply:
         assert to == "mon"
         assert seconds is None
         self._count()
         key = str((arguments or {})["key"])
         if self.refuses:
-            return Reply(-errno.EACCES, b"", "access denied")
+            return DaemonReply(-errno.EACCES, b"", "access denied")
         match prefix:
             case "config-key get":
                 found = self.keys.get(key)
-                return Reply(-errno.ENOENT, b"", "") if found is None else Reply(0, found, "")
+                return DaemonReply(-errno.ENOENT, b"", "") if found is None else DaemonReply(0, found, "")
             case "config-key exists":
-                return Reply(0 if key in self.keys else -errno.ENOENT, b"", "")
+                return DaemonReply(0 if key in self.keys else -errno.ENOENT, b"", "")
             case "config-key set":
                 if len(given) > 65_536:
-                    return Reply(-errno.EFBIG, b"", "error: entry size limited to 65536 bytes")
+                    return DaemonReply(-errno.EFBIG, b"", "error: entry size limited to 65536 bytes")
                 self.keys[key] = given
                 self.writes += 1
-                return Reply(0, b"", f"set {key}")
+                return DaemonReply(0, b"", f"set {key}")
             case "config-key rm":
                 self.keys.pop(key, None)
                 self.writes += 1
-                return Reply(0, b"", "key deleted")
+                return DaemonReply(0, b"", "key deleted")
             case "config-key dump":
                 shown = {name: value.decode() for name, value in self.keys.items() if name.startswith(key)}
-                return Reply(0, json.dumps(shown).encode(), "")
+                return DaemonReply(0, json.dumps(shown).encode(), "")
         raise AssertionError(prefix)
 
-    def ask_all(self, asked: tuple[tuple[str, str, Mapping[str, Argument]], ...]) -> tuple[Reply, ...]:
+    def ask_all(self, asked: tuple[tuple[str, str, Mapping[str, Argument]], ...]) -> tuple[DaemonReply, ...]:
         return tuple(self.ask(*one) for one in asked)
 
-    def lock(self, pool: str, name: str, cookie: str, seconds: float, *, renew: bool = False) -> Reply:
+    def lock(self, pool: str, name: str, cookie: str, seconds: float, *, renew: bool = False) -> DaemonReply:
         assert name
         self._count()
         if pool not in self.pools:
-            return Reply(-errno.ENOENT, b"", "no such pool")
+            return DaemonReply(-errno.ENOENT, b"", "no such pool")
         if self.now() >= self.expires:
             self.owner = None
         if self.owner not in (None, cookie):
-            return Reply(-errno.EBUSY, b"", "")
+            return DaemonReply(-errno.EBUSY, b"", "")
         if renew and self.owner is None:
-            return Reply(-errno.ENOENT, b"", "")
+            return DaemonReply(-errno.ENOENT, b"", "")
         if not renew and self.owner == cookie:
-            return Reply(-errno.EEXIST, b"", "")
+            return DaemonReply(-errno.EEXIST, b"", "")
         self.owner, self.expires = cookie, self.now() + seconds
-        return Reply(0, b"", "")
+        return DaemonReply(0, b"", "")
 
-    def unlock(self, pool: str, name: str, cookie: str) -> Reply:
+    def unlock(self, pool: str, name: str, cookie: str) -> DaemonReply:
         assert name
         assert pool in self.pools
         self._count()
         if self.owner != cookie:
-            return Reply(-errno.ENOENT, b"", "")
+            return DaemonReply(-errno.ENOENT, b"", "")
         self.owner = None
-        return Reply(0, b"", "")
+        return DaemonReply(0, b"", "")
 
     def list_lockers(self, pool: str, name: str) -> tuple[Locker, ...]:
         assert name
@@ -97,14 +97,14 @@ class MonInMemory:
             return ()
         return (Locker((8, self.client), self.owner, datetime.fromtimestamp(self.expires, UTC)),)
 
-    def break_lock(self, pool: str, name: str, locker: Locker) -> Reply:
+    def break_lock(self, pool: str, name: str, locker: Locker) -> DaemonReply:
         assert name
         assert pool in self.pools
         self._count()
         if (self.owner, (8, self.client)) != (locker.cookie, locker.client):
-            return Reply(-errno.ENOENT, b"", "")
+            return DaemonReply(-errno.ENOENT, b"", "")
         self.owner = None
-        return Reply(0, b"", "")
+        return DaemonReply(0, b"", "")
 
     def probe(self, pool: str, name: str, size: int) -> float:
         raise AssertionError((pool, name, size))

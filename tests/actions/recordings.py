@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from predrain.actions.cluster.dumps.answers import Answers
-from predrain.actions.cluster.dumps.reader import Reader
-from predrain.actions.cluster.recorded import Recording, read
+from predrain.actions.cluster.dumps.answers import RawAnswers
+from predrain.actions.cluster.dumps.reader import ClusterReader
+from predrain.actions.cluster.recorded import ClusterRecording, read
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.answers import Step
 from predrain.actions.core.pg_survey import survey
@@ -30,7 +30,7 @@ Json = Any
 
 
 @lru_cache
-def sample(name: str) -> Recording:
+def sample(name: str) -> ClusterRecording:
     """One of NAMES."""
     return read(SAMPLES / f"{name}.zip")
 
@@ -38,24 +38,24 @@ def sample(name: str) -> Recording:
 CLEAN = sample("tentacle-clean").answers
 
 
-def view_of(answers: Answers) -> ClusterView:
+def view_of(answers: RawAnswers) -> ClusterView:
     """A first look."""
-    return Reader().view(answers)
+    return ClusterReader().view(answers)
 
 
-def changed(answers: Answers, name: str, change: Callable[[Json], object]) -> Answers:
+def changed(answers: RawAnswers, name: str, change: Callable[[Json], object]) -> RawAnswers:
     """The answers with one of them parsed, changed in place by `change`, and printed again."""
     whole = json.loads(answers.raw[name])
     change(whole)
     return replaced(answers, name, json.dumps(whole).encode())
 
 
-def replaced(answers: Answers, name: str, raw: bytes) -> Answers:
+def replaced(answers: RawAnswers, name: str, raw: bytes) -> RawAnswers:
     """The answers with other bytes in one of them."""
     return replace(answers, raw={**answers.raw, name: raw})
 
 
-def without(answers: Answers, *names: str) -> Answers:
+def without(answers: RawAnswers, *names: str) -> RawAnswers:
     """The answers but these."""
     return replace(answers, raw={name: raw for name, raw in answers.raw.items() if name not in names})
 
@@ -66,7 +66,7 @@ def pg_rows(whole: Json) -> list[Json]:
     return rows
 
 
-def brief(answers: Answers) -> Answers:
+def brief(answers: RawAnswers) -> RawAnswers:
     """What a look at a large cluster gets of the same moment: `pg dump sum` and `pg dump pgs_brief`."""
     whole = json.loads(answers.raw["pg_dump"])
     kept = ("pgid", "state", "up", "acting", "up_primary", "acting_primary")

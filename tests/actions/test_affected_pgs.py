@@ -15,7 +15,7 @@ from predrain.actions.cluster.view import ClusterView
 from predrain.actions.crush import stirred as affected
 from predrain.actions.crush.candidates import find_choice
 from predrain.actions.crush.choose import Chooser, Ints
-from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, ChooseArg, CrushMap, Rule, RuleStep
+from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, ChooseArg, CrushMap, CrushRule, RuleStep
 from predrain.actions.crush.place import place
 from predrain.actions.crush.pool import Pool
 from predrain.actions.crush.raw_sets import compute_raw_sets
@@ -58,7 +58,7 @@ def make_map() -> CrushMap:
     """A map with device classes, two rules of which take one class, and each kind of rule above."""
     crush = class_tree(make_osds(), copies={1: "hdd"}, shards={2: "hdd"})
     others = enumerate({**ONE_STEP, **TWO_STEPS}.items(), start=3)
-    rules = {id_: Rule(id_, name, (TAKE, *steps, EMIT)) for id_, (name, steps) in others}
+    rules = {id_: CrushRule(id_, name, (TAKE, *steps, EMIT)) for id_, (name, steps) in others}
     return replace(crush, rules={**crush.rules, **rules})
 
 

@@ -11,7 +11,7 @@ from typing import get_args
 
 import pytest
 
-from predrain.actions.cluster.channel import Argument, Reply
+from predrain.actions.cluster.channel import Argument, DaemonReply
 from predrain.actions.cluster.config_key_store import PIECE_BYTES, ConfigKeys
 from predrain.actions.cluster.dumps.questions import QUESTIONS
 from predrain.actions.cluster.live import words
@@ -30,7 +30,16 @@ from predrain.actions.cluster.port import (
     WithdrawLife,
 )
 from predrain.actions.cluster.view import PROPOSE_INTERVAL
-from predrain.actions.controller.ceph_caps import GRANTS, Grant, Part, User, caps, granted, hands, rights
+from predrain.actions.controller.ceph_caps import (
+    GRANTS,
+    CapsPart,
+    CephGrant,
+    User,
+    caps,
+    granted,
+    hands,
+    rights,
+)
 from predrain.actions.core.throttle_options import OPTIONS
 from predrain.actions.mechanics.retire import FLAGS
 from predrain.data.ids import DeviceId, OsdId, PgId
@@ -75,19 +84,19 @@ class Noting:
         *,
         given: bytes = b"",
         **_: object,
-    ) -> Reply:
+    ) -> DaemonReply:
         arguments = arguments or {}
         self.sent.append((to, prefix, arguments))
         key = str(arguments["key"])
         if prefix == "config-key set":
             self.kept[key] = given
         if prefix == "config-key dump":
-            return Reply(0, json.dumps(dict.fromkeys(self.kept, "")).encode(), "")
+            return DaemonReply(0, json.dumps(dict.fromkeys(self.kept, "")).encode(), "")
         if prefix == "config-key rm":
             self.kept.pop(key, None)
         elif key not in self.kept:
-            return Reply(-2, b"", "")
-        return Reply(0, self.kept.get(key, b""), "")
+            return DaemonReply(-2, b"", "")
+        return DaemonReply(0, self.kept.get(key, b""), "")
 
 
 def _kept() -> Iterator[Sent]:
@@ -110,7 +119,7 @@ SENT: tuple[Sent, ...] = (
     *_kept(),
     *((q.to, q.prefix, q.arguments) for q in QUESTIONS if q.prefix == "orch upgrade status"),
 )
-OURS = tuple(grant for grant in GRANTS if grant.part is not Part.HAND_OVER)
+OURS = tuple(grant for grant in GRANTS if grant.part is not CapsPart.HAND_OVER)
 
 
 def test_every_kind_of_command_is_among_those_tried() -> None:
@@ -122,8 +131,8 @@ def test_every_command_that_the_engine_sends_is_covered(sent: Sent) -> None:
     assert any(grant.covers(*sent) for grant in GRANTS)
 
 
-@pytest.mark.parametrize("grant", OURS, ids=Grant.text)
-def test_every_right_is_one_that_the_engine_uses(grant: Grant) -> None:
+@pytest.mark.parametrize("grant", OURS, ids=CephGrant.text)
+def test_every_right_is_one_that_the_engine_uses(grant: CephGrant) -> None:
     assert any(grant.covers(*sent) for sent in SENT)
 
 

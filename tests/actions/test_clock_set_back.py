@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from predrain.actions.cluster.channel import Reply
+from predrain.actions.cluster.channel import DaemonReply
 from predrain.actions.cluster.dumps.questions import PG_DUMP
-from predrain.actions.cluster.latency import Latencies, Sample, Source
-from predrain.actions.cluster.port import Answer, Command, Reweight
+from predrain.actions.cluster.latency import LatencyHistory, LatencySample, LatencySource
+from predrain.actions.cluster.port import Command, CommandResult, Reweight
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.answers import Turn
 from predrain.actions.engine.decide import decide
@@ -43,7 +43,7 @@ class Behind:
         view = self.run.watched.view()
         return replace(view, as_of=view.as_of - self.by)
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         self.sent_at.append(self.run.cluster.now)
         return self.run.watched.apply(command)
 
@@ -127,23 +127,25 @@ def test_a_plan_of_the_future_is_made_anew_where_it_alone_holds_the_drain() -> N
 
 
 def test_a_latency_is_neither_frozen_nor_forgotten_when_the_clock_is_set_back() -> None:
-    latencies = Latencies()
+    latencies = LatencyHistory()
     *_, (_, ratio) = looks(1, lambda hour: 8.0 if hour < 0.9 else 16.0, latencies, noise=0.0)
     assert ratio == 2.0
     now = datetime(2026, 1, 1, 1, tzinfo=UTC) - DAY
     assert latencies.seen(now, []) == {ONE: 2.0}
     calm = [now + timedelta(seconds=10 * n) for n in range(1, 10)]
-    found = [latencies.seen(at, [Sample(ONE, at, Source.PROBE, 8.0)], {ONE})[ONE] for at in calm]
+    found = [
+        latencies.seen(at, [LatencySample(ONE, at, LatencySource.PROBE, 8.0)], {ONE})[ONE] for at in calm
+    ]
     assert found[-1] == 1.0
     assert latencies.seen(calm[-1] + timedelta(seconds=61), []) == {}
 
 
 def test_a_host_whose_clock_runs_ahead_has_no_latency_once_it_says_nothing_more() -> None:
-    latencies = Latencies()
-    *_, (_, ratio) = looks(1, lambda _: 8.0, latencies, source=Source.READ, noise=0.0)
+    latencies = LatencyHistory()
+    *_, (_, ratio) = looks(1, lambda _: 8.0, latencies, source=LatencySource.READ, noise=0.0)
     assert ratio == 1.0
     now = datetime(2026, 1, 1, 1, 2, tzinfo=UTC)
-    ahead = [Sample(ONE, now + DAY + timedelta(seconds=n), Source.READ, 16.0) for n in range(4)]
+    ahead = [LatencySample(ONE, now + DAY + timedelta(seconds=n), LatencySource.READ, 16.0) for n in range(4)]
     assert latencies.seen(now, ahead) == {ONE: 2.0}
     assert latencies.seen(now + timedelta(seconds=61), []) == {}
 
@@ -153,7 +155,7 @@ def test_reservations_that_a_host_told_of_in_the_future_are_not_in_force_and_the
     asks = told_by_host((NOW, 1), channel=channel)
     assert dict(asks.onto(pooled(), NOW).backfills_in_force) == {0: 1}
     assert "osd.0" not in channel.asked
-    channel.reservations = lambda _: Reply(0, b'{"local_reservations": {"max_allowed": 6}}', "")
+    channel.reservations = lambda _: DaemonReply(0, b'{"local_reservations": {"max_allowed": 6}}', "")
     assert dict(asks.onto(pooled(), NOW - DAY).backfills_in_force) == {0: 6}
 
 

@@ -14,7 +14,7 @@ from predrain.actions.cluster.port import Reweight
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.controller.requests import NoSuchDrain, NotNow, NotProposed
 from predrain.actions.core.state_machine import NotInTable
-from predrain.actions.crush.map import Rule, RuleStep
+from predrain.actions.crush.map import CrushRule, RuleStep
 from predrain.actions.engine.proposals import NoSuchTarget
 from predrain.actions.simulator.spec import crush_tree
 from predrain.data.drain import Drain, DrainStands, DrainState, Mechanic
@@ -74,7 +74,7 @@ def test_ec_over_exactly_its_hosts_is_drained_onto_the_siblings_in_the_host() ->
 
 def test_where_the_override_leaves_no_legal_choice_the_crush_weight_is_lowered_instead() -> None:
     few_tries = {
-        1: Rule(
+        1: CrushRule(
             1,
             "few",
             (

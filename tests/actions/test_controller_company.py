@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from predrain.actions.cluster.port import Balancer, Reweight, SetOption
-from predrain.actions.core.capacity import Room
+from predrain.actions.core.capacity import OsdCapacity
 from predrain.actions.core.in_flight import Allowance
 from predrain.actions.core.policy import Mode, Policy
 from predrain.actions.guards import AUTOMATIC
 from predrain.actions.mechanics import override
-from predrain.actions.mechanics.batch import Batch
+from predrain.actions.mechanics.batch import CommandBatch
 from predrain.data.drain import DrainState
 from predrain.data.ids import OsdId, PgId
 from predrain.data.outlook import Status
@@ -381,9 +381,9 @@ def test_an_override_goes_no_further_than_a_pg_that_another_drain_stirs_in_the_s
     view = run.cluster.view()
     hanging = {id_ for id_, pairs in view.upmap_items.items() if any(old == 0 for old, _ in pairs)}
 
-    def rung(taken: set[PgId]) -> Batch:
+    def rung(taken: set[PgId]) -> CommandBatch:
         look = run.cluster.view()
-        beside = Allowance(3, 8, 2, Room(look, 0.85, {}), {}, taken)
+        beside = Allowance(3, 8, 2, OsdCapacity(look, 0.85, {}), {}, taken)
         return override.finish(look, OsdId(0), beside)
 
     alone = rung(set())

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from predrain.actions.crush.choose import CannotPlace
 from predrain.actions.crush.dump import UnreadableCrushDump, crush_of_dump
 from predrain.actions.crush.hashing import hash3
-from predrain.actions.crush.map import ITEM_NONE, Bucket, CrushMap, Rule, RuleStep
+from predrain.actions.crush.map import ITEM_NONE, Bucket, CrushMap, CrushRule, RuleStep
 from predrain.actions.crush.place import place
 from predrain.actions.crush.pool import Pool
 from predrain.actions.crush.stirred import stirred
@@ -90,7 +90,7 @@ def test_every_recorded_state_of_every_release_is_reproduced(
     assert real.computed() == real.up
 
 
-def tree(racks: int, hosts: int, osds: int, rule: Rule, weight: int = 0x10000) -> CrushMap:
+def tree(racks: int, hosts: int, osds: int, rule: CrushRule, weight: int = 0x10000) -> CrushMap:
     """`crushtool --build` of racks x hosts x osds: buckets are numbered from the leaves up, then the root."""
     buckets: dict[int, Bucket] = {}
     host_ids = [-1 - host for host in range(racks * hosts)]
@@ -104,11 +104,13 @@ def tree(racks: int, hosts: int, osds: int, rule: Rule, weight: int = 0x10000) -
     root = rack_ids[-1] - 1
     buckets[root] = Bucket(root, "root", "root", tuple(rack_ids), (weight * osds * hosts,) * racks)
     take = RuleStep("take", item=root)
-    return CrushMap(buckets, {rule.id: Rule(rule.id, rule.name, (*rule.steps[:-2], take, *rule.steps[-2:]))})
+    return CrushMap(
+        buckets, {rule.id: CrushRule(rule.id, rule.name, (*rule.steps[:-2], take, *rule.steps[-2:]))}
+    )
 
 
-FIRSTN = Rule(0, "replicated", (RuleStep("chooseleaf_firstn", type="host"), RuleStep("emit")))
-INDEP = Rule(
+FIRSTN = CrushRule(0, "replicated", (RuleStep("chooseleaf_firstn", type="host"), RuleStep("emit")))
+INDEP = CrushRule(
     0,
     "ec",
     (
@@ -262,7 +264,7 @@ def test_a_bucket_of_another_algorithm_is_refused_by_name_with_its_cure(algorith
     ],
 )
 def test_a_rule_with_multi_step_retries_is_refused_by_name(steps: tuple[RuleStep, ...]) -> None:
-    crush = CrushMap(SMALL.buckets, {0: Rule(0, "wide", steps)})
+    crush = CrushMap(SMALL.buckets, {0: CrushRule(0, "wide", steps)})
     with pytest.raises(CannotPlace, match=r"Rule wide has multi-step retries \(MSR\), .*osd pool set POOL"):
         place(crush, pool(3, 1, erasure=False), ALL_IN, {})
 

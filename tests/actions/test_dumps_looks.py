@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.dumps import Answers, NotUnderstood, Reader
+from predrain.actions.cluster.dumps import ClusterReader, NotUnderstood, RawAnswers
 from predrain.actions.cluster.dumps.questions import (
     PG_BRIEF,
     PG_DUMP,
@@ -25,20 +25,20 @@ AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LOOK = timedelta(seconds=10)
 
 
-def begun(answers: Answers = CLEAN, brief_above: int = 0) -> Reader:
+def begun(answers: RawAnswers = CLEAN, brief_above: int = 0) -> ClusterReader:
     """A reader of a large cluster after its first look, in which everything was asked."""
-    reader = Reader(brief_above)
+    reader = ClusterReader(brief_above)
     assert {one.name for one in reader.due(AT)} == {one.name for one in QUESTIONS}
     reader.view(replace(answers, at=AT))
     return reader
 
 
-def names(reader: Reader, at: datetime) -> set[str]:
+def names(reader: ClusterReader, at: datetime) -> set[str]:
     return {question.name for question in reader.due(at)}
 
 
 def test_a_pg_and_an_osd_of_which_the_same_is_said_stay_the_same_objects() -> None:
-    reader = Reader()
+    reader = ClusterReader()
     first = reader.view(CLEAN)
     second = reader.view(changed(CLEAN, "pg_dump", lambda dump: pg_rows(dump)[0].update(reported_epoch=99)))
     differing = [id_ for id_, pg in second.pgs.items() if first.pgs[id_] is not pg]
@@ -53,13 +53,15 @@ def test_epochs_in_quotes_as_the_first_pacifics_print_them_are_read() -> None:
         for row in pg_rows(dump):
             row["reported_epoch"] = str(row["reported_epoch"])
 
-    assert Reader().view(changed(CLEAN, "pg_dump", quote)).pgs == Reader().view(CLEAN).pgs
+    assert ClusterReader().view(changed(CLEAN, "pg_dump", quote)).pgs == ClusterReader().view(CLEAN).pgs
 
 
 def test_brief_rows_after_whole_ones_give_the_view_that_whole_rows_would() -> None:
     answers = sample("reef-degraded").answers
     reader = begun(answers)
-    assert reader.view(replace(brief(answers), at=AT + LOOK)) == Reader().view(replace(answers, at=AT + LOOK))
+    assert reader.view(replace(brief(answers), at=AT + LOOK)) == ClusterReader().view(
+        replace(answers, at=AT + LOOK)
+    )
 
 
 def test_a_small_cluster_is_asked_for_every_pg_whole_and_a_large_one_briefly() -> None:
@@ -91,7 +93,7 @@ def test_a_pg_that_was_never_seen_whole_makes_the_statistics_unknown_until_it_is
     def forget(dump: Any) -> None:
         dump["pg_map"]["pg_stats"] = pg_rows(dump)[1:]
 
-    reader = Reader(0)
+    reader = ClusterReader(0)
     reader.view(changed(CLEAN, "pg_dump", forget))
     for _ in range(2):
         assert not reader.view(brief(CLEAN)).statistics_known
@@ -141,7 +143,7 @@ def test_a_pin_on_a_pg_that_was_never_seen_makes_every_pg_be_seen() -> None:
 
 
 def test_the_stamps_of_a_mgr_whose_clock_runs_ahead_are_not_taken_for_fresh() -> None:
-    reader = Reader()
+    reader = ClusterReader()
     stamp = reader.view(replace(CLEAN, at=AT)).as_of
     behind = reader.view(replace(CLEAN, at=stamp - timedelta(seconds=90)))
     assert behind.as_of == stamp - timedelta(seconds=90)
@@ -158,7 +160,7 @@ def test_the_running_scheduler_is_asked_of_one_osd_after_another() -> None:
         question = next(one for one in reader.due(at) if one.prefix == "config show")
         assert question.arguments["who"] == f"osd.{minute}"
         told.append(
-            reader.view(Answers(at, {**CLEAN.raw, question.name: answer, "config_show": b"[]"})).scheduler
+            reader.view(RawAnswers(at, {**CLEAN.raw, question.name: answer, "config_show": b"[]"})).scheduler
         )
     assert told == ["wpq", "wpq", "mixed"]
 
@@ -179,4 +181,4 @@ def test_after_an_answer_that_was_refused_the_next_good_ones_give_the_whole_view
         reader.view(changed(CLEAN, "pg_dump", lambda dump: pg_rows(dump).append(pg_rows(dump)[0])))
     assert not reader.view(brief(CLEAN)).statistics_known, "bytes may have been lost with what was refused"
     assert PG_DUMP.name in names(reader, AT + LOOK)
-    assert reader.view(CLEAN) == Reader().view(CLEAN)
+    assert reader.view(CLEAN) == ClusterReader().view(CLEAN)

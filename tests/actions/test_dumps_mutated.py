@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.dumps import Answers, NotUnderstood, Reader
+from predrain.actions.cluster.dumps import ClusterReader, NotUnderstood, RawAnswers
 from predrain.actions.core.pg_survey import survey
 from predrain.data.ids import OsdId
 from tests.actions.recordings import CLEAN, NAMES, brief, replaced, sample, steps
@@ -29,7 +29,7 @@ class Mutation:
     """A recorded cluster of which one answer was changed, and how."""
 
     told: str
-    answers: Answers = field(repr=False)
+    answers: RawAnswers = field(repr=False)
 
 
 @st.composite
@@ -82,7 +82,7 @@ def _spoil(draw: st.DrawFn, whole: Any) -> str:
 def test_any_mutation_of_a_recorded_cluster_at_a_later_look_gives_a_view_or_one_sentence(
     mutation: Mutation,
 ) -> None:
-    reader = Reader()
+    reader = ClusterReader()
     reader.view(CLEAN)
     try:
         view = reader.view(mutation.answers)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.dumps.answers import Answers
+from predrain.actions.cluster.dumps.answers import RawAnswers
 from predrain.actions.cluster.dumps.decoding import NotUnderstood
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.pg_survey import survey
@@ -21,7 +21,7 @@ from tests.actions.made import a_context, a_drain
 from tests.actions.recordings import CLEAN, NAMES, changed, pg_rows, replaced, sample, steps, view_of, without
 
 
-def refused(answers: Answers) -> str:
+def refused(answers: RawAnswers) -> str:
     with pytest.raises(NotUnderstood) as caught:
         view_of(answers)
     sentence = str(caught.value)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from predrain.actions.cluster.port import Answer, Command, SetFlag, SetOption
+from predrain.actions.cluster.port import Command, CommandResult, SetFlag, SetOption
 from predrain.actions.cluster.view import PROPOSE_INTERVAL, ClusterView
 from predrain.actions.controller.controller import Controller
 from predrain.actions.controller.fast_maps import RECORD, SLOW_ANSWER_SECONDS, find_cost
@@ -88,7 +88,7 @@ def test_the_ledger_and_the_cluster_know_the_value_before_it_is_set() -> None:
         kept = keep(run)
         seen: list[tuple[str, str, str]] = []
 
-        def note(command: Command) -> Answer:
+        def note(command: Command) -> CommandResult:
             if isinstance(command, SetOption) and command.value == "0.25":
                 drain = next(iter(run.store.drains()))
                 seen.append((drain.saved[FAST_MAPS], drain.ours[FAST_MAPS], kept.signed.read(RECORD) or ""))
@@ -111,10 +111,10 @@ class Noted:
     def view(self) -> ClusterView:
         return self._run.watched.view()
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         assert callable(self._apply)
         answer = self._apply(command)
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, CommandResult)
         return answer
 
 
@@ -200,10 +200,10 @@ def test_a_key_without_the_right_tries_once_and_the_drain_goes_on() -> None:
     with running() as run:
         tried: list[Command] = []
 
-        def refuse(command: Command) -> Answer:
+        def refuse(command: Command) -> CommandResult:
             if isinstance(command, SetOption) and command.section == "mon":
                 tried.append(command)
-                return Answer(False, "access denied")
+                return CommandResult(False, "access denied")
             return run.watched.apply(command)
 
         run.controller = Controller(Noted(run, refuse), run.store, run.policy, keep=KeepInMemory().signed)
@@ -263,7 +263,7 @@ def test_monitors_that_are_slow_to_answer_end_it() -> None:
     with running() as run:
         late = {"seconds": 0.0}
 
-        def answer(command: Command) -> Answer:
+        def answer(command: Command) -> CommandResult:
             pace.note_answer(late["seconds"])
             return run.watched.apply(command)
 
@@ -337,10 +337,10 @@ def test_a_mon_that_does_not_take_it_back_is_asked_each_look_at_first_and_then_o
         refuses = {"now": False}
         tried: list[Command] = []
 
-        def refuse(command: Command) -> Answer:
+        def refuse(command: Command) -> CommandResult:
             if refuses["now"] and isinstance(command, SetOption) and command.section == "mon":
                 tried.append(command)
-                return Answer(False, "access denied")
+                return CommandResult(False, "access denied")
             return run.watched.apply(command)
 
         run.controller = Controller(Noted(run, refuse), run.store, run.policy, keep=KeepInMemory().signed)
@@ -372,10 +372,10 @@ def test_an_operators_hand_seen_by_a_held_drain_keeps_the_others_off_too() -> No
 def test_an_interval_that_did_not_show_is_tried_three_times() -> None:
     with running() as run:
 
-        def swallow(command: Command) -> Answer:
+        def swallow(command: Command) -> CommandResult:
             if isinstance(command, SetOption) and command.section == "mon":
                 run.watched.commands.append(command)
-                return Answer(True, "")
+                return CommandResult(True, "")
             return run.watched.apply(command)
 
         run.controller = Controller(Noted(run, swallow), run.store, run.policy, keep=KeepInMemory().signed)

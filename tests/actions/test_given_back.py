@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from predrain.actions.cluster.port import Answer, ClusterUnreachable, Command, SetOption
+from predrain.actions.cluster.port import ClusterUnreachable, Command, CommandResult, SetOption
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.policy import Policy
 from predrain.data.drain import Drain, DrainState
@@ -161,12 +161,12 @@ class Deaf:
     def view(self) -> ClusterView:
         return self.run.watched.view()
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         if not isinstance(command, SetOption) or not self.turns:
             return self.run.watched.apply(command)
         self.turns -= 1
         if self.answers:
-            return Answer(False, "no quorum")
+            return CommandResult(False, "no quorum")
         raise ClusterUnreachable("no quorum")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.cluster.channel import Argument, Reply
+from predrain.actions.cluster.channel import Argument, DaemonReply
 from predrain.actions.cluster.port import DeviceLight
 from predrain.actions.controller.hand_over import Orchestrator, hand_over, orchestrator
 from predrain.data.drain import DrainState, Intent
@@ -89,7 +89,7 @@ def test_a_shared_device_is_pulled_after_all_of_its_osds() -> None:
 class Orch(MonInMemory):
     """A mgr that answers `orch status`."""
 
-    reply = Reply(0, b"", "")
+    reply = DaemonReply(0, b"", "")
 
     def ask(
         self,
@@ -99,7 +99,7 @@ class Orch(MonInMemory):
         *,
         given: bytes = b"",
         seconds: float | None = None,
-    ) -> Reply:
+    ) -> DaemonReply:
         assert (to, prefix, dict(arguments or {}), given, seconds) == (
             "mgr",
             "orch status",
@@ -113,16 +113,16 @@ class Orch(MonInMemory):
 @pytest.mark.parametrize(
     ("reply", "by"),
     [
-        (Reply(0, b'{"available": true, "backend": "cephadm"}', ""), Orchestrator.CEPHADM),
-        (Reply(0, b'{"available": true, "backend": "rook"}', ""), Orchestrator.ROOK),
-        (Reply(0, b'{"available": false, "backend": "cephadm"}', ""), Orchestrator.NONE),
-        (Reply(0, b'{"available": true, "backend": "test_orchestrator"}', ""), Orchestrator.NONE),
-        (Reply(0, b"no JSON", ""), Orchestrator.NONE),
-        (Reply(0, b"[]", ""), Orchestrator.NONE),
-        (Reply(-2, b"", "No orchestrator configured"), Orchestrator.NONE),
+        (DaemonReply(0, b'{"available": true, "backend": "cephadm"}', ""), Orchestrator.CEPHADM),
+        (DaemonReply(0, b'{"available": true, "backend": "rook"}', ""), Orchestrator.ROOK),
+        (DaemonReply(0, b'{"available": false, "backend": "cephadm"}', ""), Orchestrator.NONE),
+        (DaemonReply(0, b'{"available": true, "backend": "test_orchestrator"}', ""), Orchestrator.NONE),
+        (DaemonReply(0, b"no JSON", ""), Orchestrator.NONE),
+        (DaemonReply(0, b"[]", ""), Orchestrator.NONE),
+        (DaemonReply(-2, b"", "No orchestrator configured"), Orchestrator.NONE),
     ],
 )
-def test_the_orchestrator_is_the_one_that_says_so(reply: Reply, by: Orchestrator) -> None:
+def test_the_orchestrator_is_the_one_that_says_so(reply: DaemonReply, by: Orchestrator) -> None:
     mgr = Orch()
     mgr.reply = reply
     assert orchestrator(mgr) is by

@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.latency import Latencies, Sample, Source
+from predrain.actions.cluster.latency import LatencyHistory, LatencySample, LatencySource
 from predrain.data.ids import OsdId
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -21,18 +21,18 @@ Level = Callable[[float], float]
 def looks(
     hours: float,
     level: Level,
-    latencies: Latencies | None = None,
+    latencies: LatencyHistory | None = None,
     *,
-    source: Source = Source.PROBE,
+    source: LatencySource = LatencySource.PROBE,
     busy: Callable[[float], bool] = lambda _: False,
     noise: float = 0.1,
     seed: int = 1,
 ) -> Iterator[tuple[float, float | None]]:
     """(hour, ratio of osd.1) at each look, every ten seconds."""
-    chance, kept = Random(seed), latencies or Latencies()
+    chance, kept = Random(seed), latencies or LatencyHistory()
     for step in range(int(hours * 360)):
         now, hour = BEGIN + timedelta(seconds=10 * step), step / 360
-        sample = Sample(ONE, now, source, level(hour) * chance.lognormvariate(0, noise))
+        sample = LatencySample(ONE, now, source, level(hour) * chance.lognormvariate(0, noise))
         yield hour, kept.seen(now, [sample], {ONE} if busy(hour) else set()).get(ONE)
 
 
@@ -84,62 +84,66 @@ def test_too_few_samples_are_no_signal() -> None:
 
 
 def test_after_a_restart_of_this_process_there_is_no_signal_until_there_is_a_usual_again() -> None:
-    calm, busy_again = Latencies(), Latencies()
+    calm, busy_again = LatencyHistory(), LatencyHistory()
     assert list(looks(1, lambda _: 8.0, calm))[-1][1] is not None
     assert {ratio for _, ratio in looks(1, lambda _: 8.0, busy_again, busy=lambda _: True)} == {None}
 
 
 def test_an_osd_that_is_silent_for_a_minute_has_no_signal_and_its_usual_is_kept() -> None:
-    latencies = Latencies()
+    latencies = LatencyHistory()
     for _ in looks(1, lambda _: 8.0, latencies, noise=0.0):
         pass
     later = BEGIN + timedelta(hours=1, minutes=5)
     assert latencies.seen(later, []) == {}
-    back = [Sample(ONE, later + timedelta(seconds=5 * n), Source.PROBE, 20.0) for n in range(1, 4)]
+    back = [
+        LatencySample(ONE, later + timedelta(seconds=5 * n), LatencySource.PROBE, 20.0) for n in range(1, 4)
+    ]
     assert latencies.seen(back[-1].at, back) == {ONE: 2.5}
 
 
 def test_an_osd_that_left_the_map_is_forgotten() -> None:
-    latencies = Latencies()
+    latencies = LatencyHistory()
     for _ in looks(1, lambda _: 8.0, latencies):
         pass
     latencies.forget([])
     assert latencies.seen(BEGIN + timedelta(hours=1), []) == {}
 
 
-def fed(latencies: Latencies, source: Source, before: float, now: float, osd: OsdId = ONE) -> None:
+def fed(
+    latencies: LatencyHistory, source: LatencySource, before: float, now: float, osd: OsdId = ONE
+) -> None:
     """Half an hour at `before`, then a minute at `now`, in milliseconds."""
     for step in range(186):
         at = BEGIN + timedelta(seconds=10 * step)
-        latencies.seen(at, [Sample(osd, at, source, before if step < 180 else now)])
+        latencies.seen(at, [LatencySample(osd, at, source, before if step < 180 else now)])
 
 
 END = BEGIN + timedelta(seconds=1850)
 
 
 def test_what_the_host_counted_is_believed_before_the_probe_and_the_probe_before_osd_perf() -> None:
-    latencies = Latencies()
-    fed(latencies, Source.PERF, 10.0, 40.0)
+    latencies = LatencyHistory()
+    fed(latencies, LatencySource.PERF, 10.0, 40.0)
     assert latencies.seen(END, []) == {ONE: 4.0}
-    fed(latencies, Source.PROBE, 10.0, 30.0)
+    fed(latencies, LatencySource.PROBE, 10.0, 30.0)
     assert latencies.seen(END, []) == {ONE: 3.0}
-    fed(latencies, Source.READ, 10.0, 11.0)
-    fed(latencies, Source.WRITE, 10.0, 20.0)
+    fed(latencies, LatencySource.READ, 10.0, 11.0)
+    fed(latencies, LatencySource.WRITE, 10.0, 20.0)
     assert latencies.seen(END, []) == {ONE: 2.0}
 
 
 def test_whole_milliseconds_of_a_fast_osd_are_no_signal() -> None:
-    latencies = Latencies()
-    fed(latencies, Source.PERF, 2.0, 3.0)
+    latencies = LatencyHistory()
+    fed(latencies, LatencySource.PERF, 2.0, 3.0)
     assert latencies.seen(END, []) == {}
 
 
 def test_the_slowest_probe_of_the_last_minute_is_kept_though_medians_pass_over_it() -> None:
-    latencies = Latencies()
+    latencies = LatencyHistory()
     for hour, _ in looks(1, lambda _: 8.0, latencies, noise=0.0):
         assert hour < 1
     at = BEGIN + timedelta(hours=1)
-    latencies.seen(at, [Sample(ONE, at, Source.PROBE, 1900.0)])
+    latencies.seen(at, [LatencySample(ONE, at, LatencySource.PROBE, 1900.0)])
     assert latencies.slowest_ms(at) == {ONE: 1900.0}
     assert latencies.slowest_ms(at + timedelta(seconds=61)) == {}
 
@@ -148,7 +152,7 @@ def test_the_slowest_probe_of_the_last_minute_is_kept_though_medians_pass_over_i
     st.lists(
         st.tuples(
             st.integers(0, 3),
-            st.sampled_from(Source),
+            st.sampled_from(LatencySource),
             st.floats(-1, 1e9, allow_nan=False),
             st.floats(-100, 400),
             st.booleans(),
@@ -157,10 +161,12 @@ def test_the_slowest_probe_of_the_last_minute_is_kept_though_medians_pass_over_i
     )
 )
 def test_whatever_comes_in_a_ratio_is_finite_and_above_0(
-    rows: list[tuple[int, Source, float, float, bool]],
+    rows: list[tuple[int, LatencySource, float, float, bool]],
 ) -> None:
-    latencies, now = Latencies(), BEGIN
+    latencies, now = LatencyHistory(), BEGIN
     for osd, source, ms, later, moving in rows:
         now += timedelta(seconds=later)
-        found = latencies.seen(now, [Sample(OsdId(osd), now, source, ms)], {OsdId(osd)} if moving else set())
+        found = latencies.seen(
+            now, [LatencySample(OsdId(osd), now, source, ms)], {OsdId(osd)} if moving else set()
+        )
         assert all(0 < ratio < float("inf") for ratio in found.values())

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from predrain.actions.cluster.port import Answer, ClusterUnreachable, Command, CrushReweight, SetFlag
+from predrain.actions.cluster.port import ClusterUnreachable, Command, CommandResult, CrushReweight, SetFlag
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.claimed_settings import pinned
 from predrain.actions.core.flags import stale_flags
@@ -204,7 +204,7 @@ class Dies:
     def view(self) -> ClusterView:
         return self.run.watched.view()
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         self.rung = self.rung or command == SetFlag("norebalance", on=True)
         if self.rung and self.left == 0:
             raise ClusterUnreachable("cut off")
@@ -221,7 +221,7 @@ class Slow:
     def view(self) -> ClusterView:
         return self.run.watched.view()
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         if isinstance(command, SetFlag) and not self.begun.is_set():
             answer = self.run.watched.apply(command)
             self.begun.set()

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from predrain.actions.core.policy import Policy
-from predrain.actions.crush.map import ITEM_NONE, Rule, RuleStep
+from predrain.actions.crush.map import ITEM_NONE, CrushRule, RuleStep
 from predrain.actions.mechanics.void import find_kept_pairs, void
 from predrain.actions.placement.failure_domains import domains, find_upmap_check
 from predrain.data.drain import Drain, DrainState
@@ -88,7 +88,7 @@ def test_the_mon_keeps_an_upmap_that_leaves_the_racks_uneven_and_predrain_sends_
     way = (RuleStep("choose_indep", num=3, type="rack"), RuleStep("chooseleaf_indep", num=2, type="host"))
     tree = crush_tree(osds)
     root = next(bucket.id for bucket in tree.buckets.values() if bucket.type == "root")
-    rule = Rule(1, "two in each of three racks", (RuleStep("take", item=root), *way, RuleStep("emit")))
+    rule = CrushRule(1, "two in each of three racks", (RuleStep("take", item=root), *way, RuleStep("emit")))
     crush, pool = replace(tree, rules={1: rule}), spec.pools[0].pool
     racks = [bucket for bucket in tree.buckets.values() if bucket.type == "rack"]
     hosts = [[tree.buckets[host].items[0] for host in rack.items] for rack in racks]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from predrain.actions.cluster.view import ClusterView, Osd, Pg
-from predrain.actions.crush.map import Bucket, CrushMap, Rule, RuleStep
+from predrain.actions.crush.map import Bucket, CrushMap, CrushRule, RuleStep
 from predrain.actions.crush.place import place
 from predrain.actions.crush.pool import Pool
 from predrain.actions.engine.plan import plan
@@ -23,16 +23,16 @@ from predrain.data.drain import Drain, Mechanic, Move, Plan
 from predrain.data.ids import DeviceId, OsdId
 from tests.actions.made import NOW, POLICY, a_context, a_drain, a_plan, changed_osd
 
-HOST = Rule(
+HOST = CrushRule(
     0, "by host", (RuleStep("take", item=-1), RuleStep("chooseleaf_firstn", type="host"), RuleStep("emit"))
 )
-EC_HOST = Rule(
+EC_HOST = CrushRule(
     0, "ec", (RuleStep("take", item=-1), RuleStep("chooseleaf_indep", type="host"), RuleStep("emit"))
 )
-BY_OSD = Rule(
+BY_OSD = CrushRule(
     0, "by osd", (RuleStep("take", item=-1), RuleStep("choose_firstn", type="osd"), RuleStep("emit"))
 )
-TWO_RACKS = Rule(
+TWO_RACKS = CrushRule(
     0,
     "two racks, two hosts each",
     (
@@ -45,7 +45,7 @@ TWO_RACKS = Rule(
 
 
 def view_of(
-    rule: Rule = HOST,
+    rule: CrushRule = HOST,
     size: int = 3,
     hosts: int = 6,
     per_host: int = 2,
@@ -107,7 +107,7 @@ def check_legal(view: ClusterView, made: Plan) -> None:
     ids=["hosts", "erasure code", "racks then hosts", "by osd"],
 )
 def test_full_targets_give_way_to_legal_ones_under_every_rule(
-    rule: Rule, size: int, racks: int, erasure: bool
+    rule: CrushRule, size: int, racks: int, erasure: bool
 ) -> None:
     view = view_of(rule, size, hosts=9, racks=racks, erasure=erasure)
     natural = a_plan(view, drained())
@@ -122,7 +122,7 @@ def test_full_targets_give_way_to_legal_ones_under_every_rule(
 
 
 def test_where_the_mon_keeps_no_upmap_under_the_rule_the_plan_refuses_and_says_so() -> None:
-    pairs_of_osds = Rule(
+    pairs_of_osds = CrushRule(
         0,
         "two racks, a host each, two OSDs of it",
         (
@@ -157,7 +157,7 @@ def test_a_full_target_gives_way_to_another_host_of_its_site_where_a_rule_takes_
         (RuleStep("take", item=site), RuleStep("chooseleaf_firstn", num=2, type="host"), RuleStep("emit"))
         for site in sites
     ]
-    rule = Rule(0, "two sites, two hosts each", (*of_each[0], *of_each[1]))
+    rule = CrushRule(0, "two sites, two hosts each", (*of_each[0], *of_each[1]))
     view = view_of(rule, 4, hosts=8, per_host=1, racks=2, crush=replace(plain, rules={0: rule}))
     full = a_plan(view, drained()).moves[0].target
     view = filled(view, full, 0.849)
@@ -183,7 +183,7 @@ def with_classes() -> ClusterView:
     buckets[-200] = Bucket(
         -200, "default~hdd", "root", shadows, tuple(sum(buckets[s].weights) for s in shadows)
     )
-    rule = Rule(
+    rule = CrushRule(
         0,
         "disks",
         (RuleStep("take", item=-200), RuleStep("chooseleaf_firstn", type="host"), RuleStep("emit")),

@@ -12,7 +12,7 @@ from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.capacity import room
 from predrain.actions.core.in_flight import Allowance, allowance
 from predrain.actions.mechanics import override, retire, weight
-from predrain.actions.mechanics.batch import Batch
+from predrain.actions.mechanics.batch import CommandBatch
 from predrain.actions.placement.failure_domains import domains
 from predrain.actions.placement.what_if import placed, weighed
 from predrain.data.drain import Intent
@@ -46,7 +46,7 @@ def _allow(view: ClusterView) -> Allowance:
     ids=["override", "weight"],
 )
 def test_a_rung_counts_only_the_pgs_that_its_own_command_changes(
-    unreported: ClusterView, rung: Callable[[ClusterView], Batch]
+    unreported: ClusterView, rung: Callable[[ClusterView], CommandBatch]
 ) -> None:
     batch = rung(unreported)
     (command,) = batch.commands

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.answers import Propose, Refusal, Turn
+from predrain.actions.core.answers import ProposalRefusal, Propose, Turn
 from predrain.actions.core.cost_assessment import with_weighed_disks
 from predrain.actions.core.drain_cost import ChanceCurve
 from predrain.actions.core.forecast_confirmation import ForecastPoint
@@ -83,7 +83,7 @@ def test_a_disk_that_a_rule_calls_bad_while_its_newest_reading_is_not_is_refused
 ) -> None:
     view = calm_view()
     (answer,) = proposals(view, POLICY, a_context(view, outlooks={device(0): held_outlook(status)}))
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, ProposalRefusal)
     assert [(one.code, one.numbers) for one in answer.refusals] == [
         ("trust", {"status": status.value, "severity": "bad"})
     ]
@@ -97,7 +97,7 @@ def weighed(outlook: Outlook, view: ClusterView | None = None, policy: Policy = 
 
 def test_a_bad_disk_whose_drain_does_not_pay_is_refused_with_what_moving_and_waiting_cost() -> None:
     (answer,) = proposals(calm_view(), POLICY, weighed(bad_outlook(0, **CALM)))
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, ProposalRefusal)
     assert "now costs" in answer.refusals[0].sentence
     assert "A drain does not pay yet." in answer.refusals[0].sentence
 
@@ -122,13 +122,13 @@ def test_what_a_failure_costs_decides_which_disks_are_proposed() -> None:
 def test_an_empty_disk_is_never_proposed_by_its_forecast() -> None:
     view = changed_osd(calm_view(), 0, used_bytes=0)
     (answer,) = proposals(view, POLICY, weighed(bad_outlook(0), view))
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, ProposalRefusal)
 
 
 def test_one_reading_is_never_enough_however_strong() -> None:
     sure = bad_outlook(0, p_fail_7d=1.0, p_fail_14d=1.0, p_fail_30d=1.0, readings=1, span_hours=0.0)
     (answer,) = proposals(calm_view(), POLICY, weighed(sure))
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, ProposalRefusal)
     again = replace(sure, readings=2, span_hours=0.1)
     assert isinstance(proposals(calm_view(), POLICY, weighed(again))[0], Propose)
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.channel import Argument, Reply
-from predrain.actions.cluster.dumps import Reader
+from predrain.actions.cluster.channel import Argument, DaemonReply
+from predrain.actions.cluster.dumps import ClusterReader
 from predrain.actions.cluster.dumps.questions import QUESTIONS
 from predrain.actions.cluster.port import Reweight, SetUpmap
 from predrain.actions.cluster.recorded import (
+    ClusterRecording,
     RecordedCluster,
-    Recording,
     UnreadableRecording,
     read,
     record,
@@ -33,17 +33,17 @@ AT = datetime(2026, 11, 21, 6, tzinfo=UTC)
 class Answering:
     """A channel that answers a look from a recording; it can do nothing else."""
 
-    recording: Recording
+    recording: ClusterRecording
     asked: list[str] = field(default_factory=list)
 
     def ask(
         self, to: str, prefix: str, arguments: Mapping[str, Argument] | None = None, **_: object
-    ) -> Reply:
+    ) -> DaemonReply:
         self.asked.append(f"{to}: {prefix}")
         if prefix == "osd getmap":
-            return Reply(0, self.recording.osdmap or b"", "")
+            return DaemonReply(0, self.recording.osdmap or b"", "")
         if prefix == "config show":
-            return Reply(0, b"mclock_scheduler\n", "")
+            return DaemonReply(0, b"mclock_scheduler\n", "")
         raw = (
             brief(self.recording.answers).raw
             if arguments and arguments.get("dumpcontents") == ["sum"]
@@ -51,10 +51,10 @@ class Answering:
         )
         name = "pg_sum" if raw else prefix.replace(" ", "_")
         found = {**self.recording.answers.raw, **raw}.get(name)
-        return Reply(-2, b"", "ENOENT") if found is None else Reply(0, found, "")
+        return DaemonReply(-2, b"", "ENOENT") if found is None else DaemonReply(0, found, "")
 
 
-def channel(recording: Recording) -> Answering:
+def channel(recording: ClusterRecording) -> Answering:
     return Answering(recording)
 
 
@@ -65,7 +65,7 @@ def test_what_was_recorded_reads_back_to_the_same_view(tmp_path: Path) -> None:
     back = read(tmp_path / "a.zip")
     assert back.answers.at == AT
     assert back.osdmap == live.osdmap
-    view, expected = RecordedCluster(back).view(), Reader().view(live.answers)
+    view, expected = RecordedCluster(back).view(), ClusterReader().view(live.answers)
     assert view.pgs == expected.pgs
     assert view.osds == expected.osds
     assert view.settings == expected.settings
@@ -86,7 +86,7 @@ def test_passwords_in_the_mon_s_config_are_left_out(tmp_path: Path) -> None:
         {"section": "mgr", "name": "mgr/dashboard/PASSWORD", "value": "hunter2", "mask": ""},
         {"section": "osd", "name": "osd_max_backfills", "value": "4", "mask": ""},
     ]
-    live = Recording(type(CLEAN)(AT, {**CLEAN.raw, "config_dump": json.dumps(rows).encode()}))
+    live = ClusterRecording(type(CLEAN)(AT, {**CLEAN.raw, "config_dump": json.dumps(rows).encode()}))
     write(record(channel(live), AT), tmp_path / "a.zip")  # type: ignore[arg-type]
     with zipfile.ZipFile(tmp_path / "a.zip") as file:
         assert all(b"hunter2" not in file.read(name) for name in file.namelist())

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from predrain.actions.cluster.channel import Argument, Reply
-from predrain.actions.cluster.latency import Source
+from predrain.actions.cluster.channel import Argument, DaemonReply
+from predrain.actions.cluster.latency import LatencySource
 from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.actions.cluster.probing import PROBES, Probes
 from predrain.actions.cluster.senses import Senses, backfills_allowed, busy, from_perf, from_summary
@@ -44,7 +44,7 @@ class OsdsInMemory:
     """A channel to OSDs that answer as told. `trouble` is called before each answer."""
 
     trouble: Callable[[str], None] = lambda _: None
-    reservations: Callable[[str], Reply] = lambda _: Reply(
+    reservations: Callable[[str], DaemonReply] = lambda _: DaemonReply(
         0, b'{"local_reservations": {"max_allowed": 1, "queues": []}}', ""
     )
     perf: Mapping[int, int] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class OsdsInMemory:
         *,
         given: bytes = b"",
         seconds: float | None = None,
-    ) -> Reply:
+    ) -> DaemonReply:
         assert (arguments, given) == ({"format": "json"}, b"")
         self.asked.append(to)
         self.trouble(to)
@@ -68,7 +68,7 @@ class OsdsInMemory:
                 {"id": osd, "perf_stats": {"commit_latency_ms": ms, "apply_latency_ms": 0}}
                 for osd, ms in self.perf.items()
             ]
-            return Reply(0, json.dumps({"osdstats": {"osd_perf_infos": rows}}).encode(), "")
+            return DaemonReply(0, json.dumps({"osdstats": {"osd_perf_infos": rows}}).encode(), "")
         assert prefix == "dump_recovery_reservations"
         assert seconds is not None
         return self.reservations(to)
@@ -139,7 +139,7 @@ def test_reservations_of_the_osds_at_work_are_read() -> None:
 
 
 def test_a_key_that_may_not_is_refused_once_in_ten_minutes() -> None:
-    channel = OsdsInMemory(reservations=lambda _: Reply(-13, b"", "EACCES"))
+    channel = OsdsInMemory(reservations=lambda _: DaemonReply(-13, b"", "EACCES"))
     asks = senses(channel)
     for look in range(3):
         assert not asks.onto(pooled(), NOW + timedelta(seconds=10 * look)).backfills_in_force
@@ -165,14 +165,14 @@ def test_what_was_read_two_minutes_ago_is_not_in_force_any_more() -> None:
     channel = OsdsInMemory()
     asks = senses(channel, ALL[:2])
     asks.onto(pooled(), NOW)
-    channel.reservations = lambda _: Reply(-110, b"", "timed out")
+    channel.reservations = lambda _: DaemonReply(-110, b"", "timed out")
     assert not asks.onto(pooled(), NOW + timedelta(seconds=10)).backfills_in_force
 
 
 def test_answers_that_make_no_sense_are_unknown() -> None:
     for raw in (b"", b"{}", b'{"local_reservations": {"max_allowed": "many"}}', b"\xff" * 9, b"[" * 5000):
         assert backfills_allowed(raw) is None
-    channel = OsdsInMemory(reservations=lambda _: Reply(0, b"inf", ""))
+    channel = OsdsInMemory(reservations=lambda _: DaemonReply(0, b"inf", ""))
     assert not senses(channel).onto(pooled(), NOW).backfills_in_force
 
 
@@ -192,9 +192,9 @@ def a_summary(at: datetime, ms: float | None, operations: int = 500) -> LatencyS
 def test_a_summary_of_few_operations_says_nothing() -> None:
     assert from_summary(a_summary(NOW, 9.0, operations=3)) == ()
     read, write = from_summary(a_summary(NOW, 9.0))
-    assert (read.source, read.ms, read.at) == (Source.READ, 9.0, NOW + timedelta(seconds=15))
-    assert (write.source, write.ms) == (Source.WRITE, 2.0)
-    assert [sample.source for sample in from_summary(a_summary(NOW, None))] == [Source.WRITE]
+    assert (read.source, read.ms, read.at) == (LatencySource.READ, 9.0, NOW + timedelta(seconds=15))
+    assert (write.source, write.ms) == (LatencySource.WRITE, 2.0)
+    assert [sample.source for sample in from_summary(a_summary(NOW, None))] == [LatencySource.WRITE]
 
 
 def test_what_hosts_counted_gives_a_usual_hour_at_the_first_look() -> None:
@@ -243,7 +243,7 @@ def told_by_host(*backfills: tuple[datetime, int | None], channel: OsdsInMemory)
 
 
 def test_reservations_that_a_host_told_of_late_are_in_force_and_the_osd_is_not_asked() -> None:
-    channel = OsdsInMemory(reservations=lambda _: Reply(-13, b"", "EACCES"))
+    channel = OsdsInMemory(reservations=lambda _: DaemonReply(-13, b"", "EACCES"))
     asks = told_by_host((NOW - timedelta(seconds=90), 6), (NOW - timedelta(seconds=30), 1), channel=channel)
     assert dict(asks.onto(pooled(), NOW).backfills_in_force) == {0: 1}
     assert not [to for to in channel.asked if to.startswith("osd.")]
@@ -251,7 +251,7 @@ def test_reservations_that_a_host_told_of_late_are_in_force_and_the_osd_is_not_a
 
 
 def test_what_a_host_told_more_than_two_minutes_ago_is_asked_of_the_osd() -> None:
-    channel = OsdsInMemory(reservations=lambda _: Reply(-13, b"", "EACCES"))
+    channel = OsdsInMemory(reservations=lambda _: DaemonReply(-13, b"", "EACCES"))
     asks = told_by_host((NOW - timedelta(seconds=121), 1), channel=channel)
     assert not asks.onto(pooled(), NOW).backfills_in_force
     assert "osd.0" in channel.asked
@@ -266,14 +266,14 @@ def test_an_osd_that_said_otherwise_since_its_host_told_wins() -> None:
     asks = Senses(channel, POOL, lambda: [OsdId(0)], lambda *_: told)  # type: ignore[arg-type]
     assert dict(asks.onto(pooled(), NOW).backfills_in_force) == {0: 1}
     told.append(replace(a_summary(NOW - timedelta(seconds=60), 9.0), backfills_max=6))
-    channel.reservations = lambda _: Reply(0, b'{"local_reservations": {"max_allowed": 2}}', "")
+    channel.reservations = lambda _: DaemonReply(0, b'{"local_reservations": {"max_allowed": 2}}', "")
     assert dict(asks.onto(pooled(), NOW + timedelta(seconds=10)).backfills_in_force) == {0: 2}
     told.append(replace(a_summary(NOW, 9.0), backfills_max=6))
     assert dict(asks.onto(pooled(), NOW + timedelta(seconds=20)).backfills_in_force) == {0: 6}
 
 
 def test_a_host_that_does_not_know_or_speaks_of_the_future_leaves_reservations_unverified() -> None:
-    channel = OsdsInMemory(reservations=lambda _: Reply(-13, b"", "EACCES"))
+    channel = OsdsInMemory(reservations=lambda _: DaemonReply(-13, b"", "EACCES"))
     asks = told_by_host((NOW, None), (NOW + timedelta(seconds=60), 1), channel=channel)
     assert not asks.onto(pooled(), NOW).backfills_in_force
 

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from predrain.actions.cluster.channel import Channel, Reply
+from predrain.actions.cluster.channel import CommandChannel, DaemonReply
 from predrain.actions.cluster.live import LiveCluster
 from predrain.actions.cluster.port import CrushReweight, RemoveUpmap, Reweight, SetUpmap
 from predrain.actions.cluster.view import ClusterView
@@ -187,16 +187,20 @@ class Mon:
     def __init__(self, *refuses: str) -> None:
         self.refuses, self.together = refuses, list[tuple[str, ...]]()
 
-    def ask(self, to: str, prefix: str, *_: object, **__: object) -> Reply:
+    def ask(self, to: str, prefix: str, *_: object, **__: object) -> DaemonReply:
         del to
-        return Reply(0, b'{"epoch": 41}', "") if prefix == "osd stat" else self._reply(prefix)
+        return DaemonReply(0, b'{"epoch": 41}', "") if prefix == "osd stat" else self._reply(prefix)
 
-    def ask_all(self, asked: tuple[tuple[str, str, object], ...]) -> tuple[Reply, ...]:
+    def ask_all(self, asked: tuple[tuple[str, str, object], ...]) -> tuple[DaemonReply, ...]:
         self.together.append(tuple(prefix for _, prefix, _ in asked))
         return tuple(self._reply(prefix) for _, prefix, _ in asked)
 
-    def _reply(self, prefix: str) -> Reply:
-        return Reply(-13, b"", "access denied") if prefix in self.refuses else Reply(0, b"", f"{prefix} done")
+    def _reply(self, prefix: str) -> DaemonReply:
+        return (
+            DaemonReply(-13, b"", "access denied")
+            if prefix in self.refuses
+            else DaemonReply(0, b"", f"{prefix} done")
+        )
 
 
 PIN = SetUpmap(PG, ((0, 3),), (0, 1, 2))
@@ -204,7 +208,7 @@ PIN = SetUpmap(PG, ((0, 3),), (0, 1, 2))
 
 def test_pg_temp_and_its_pin_go_out_together() -> None:
     mon = Mon()
-    answer = LiveCluster(cast("Channel", mon), lambda: NOW).apply(PIN)
+    answer = LiveCluster(cast("CommandChannel", mon), lambda: NOW).apply(PIN)
     assert mon.together == [("osd pg-temp", "osd pg-upmap-items")]
     assert (answer.ok, answer.epoch) == (True, 41)
 
@@ -212,16 +216,16 @@ def test_pg_temp_and_its_pin_go_out_together() -> None:
 def test_a_weight_goes_out_with_every_pg_temp_of_its_rung() -> None:
     mon = Mon()
     rung = Reweight(OsdId(0), 0.5, ((PG, (0, 1, 2)), (PgId("1.1"), (0, 3, 4))))
-    assert LiveCluster(cast("Channel", mon), lambda: NOW).apply(rung).ok
+    assert LiveCluster(cast("CommandChannel", mon), lambda: NOW).apply(rung).ok
     assert mon.together == [("osd pg-temp", "osd pg-temp", "osd reweight")]
 
 
 def test_a_key_that_may_not_set_pg_temp_pins_all_the_same_and_says_so() -> None:
-    answer = LiveCluster(cast("Channel", Mon("osd pg-temp")), lambda: NOW).apply(PIN)
+    answer = LiveCluster(cast("CommandChannel", Mon("osd pg-temp")), lambda: NOW).apply(PIN)
     assert answer.ok
     assert "access denied" in answer.text
 
 
 def test_a_refused_pin_is_refused_whatever_became_of_pg_temp() -> None:
-    answer = LiveCluster(cast("Channel", Mon("osd pg-upmap-items")), lambda: NOW).apply(PIN)
+    answer = LiveCluster(cast("CommandChannel", Mon("osd pg-upmap-items")), lambda: NOW).apply(PIN)
     assert not answer.ok

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.crush.map import Rule, RuleStep
+from predrain.actions.crush.map import CrushRule, RuleStep
 from predrain.actions.crush.pool import Pool
 from predrain.actions.placement.failure_domains import domains
 from predrain.actions.simulator import SimulatedCluster
@@ -38,7 +38,7 @@ def spec(rule: str = "choose", hosts: int = 4, per_host: int = 4) -> ClusterSpec
     before = made.crush.rules[1]
     take = next(step for step in before.steps if step.op == "take")
     tries = (RuleStep("set_chooseleaf_tries", 5), RuleStep("set_choose_tries", 100))
-    pairs = Rule(1, "pairs", (*tries, take, *_SHARDS[rule], RuleStep("emit")))
+    pairs = CrushRule(1, "pairs", (*tries, take, *_SHARDS[rule], RuleStep("emit")))
     return replace(made, crush=replace(made.crush, rules={**made.crush.rules, 1: pairs}))
 
 
@@ -112,7 +112,7 @@ def test_a_full_target_gives_way_to_another_disk_of_the_same_host_only() -> None
 def copies_over(size: int, *steps: RuleStep) -> tuple[ClusterView, Pool]:
     made = wide_spec(used=0.1)
     take = made.crush.rules[0].steps[0]
-    rule = Rule(0, "copies", (take, *steps, RuleStep("emit")))
+    rule = CrushRule(0, "copies", (take, *steps, RuleStep("emit")))
     pool = replace(made.pools[0], pool=replace(made.pools[0].pool, size=size))
     spec = replace(made, pools=(pool,), crush=replace(made.crush, rules={0: rule}))
     view = SimulatedCluster(spec, 1).view()

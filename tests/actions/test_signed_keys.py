@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.ceph_mgr.predrain.signing import Fault, NotVerified, sign_text, verify_text
+from predrain.actions.ceph_mgr.predrain.signing import NotVerified, SignatureFault, sign_text, verify_text
 from predrain.actions.cluster.port import ClusterUnreachable
 from predrain.actions.cluster.signed_keys import (
     ListChanged,
@@ -73,17 +73,17 @@ def test_a_text_that_is_copied_to_another_name_is_refused(name: str, other: str,
         return
     with pytest.raises(NotVerified) as raised:
         verify_text(SIGNING_KEY, other, sign_text(SIGNING_KEY, name, text))
-    assert raised.value.fault is Fault.WRONG
+    assert raised.value.fault is SignatureFault.WRONG
 
 
 @given(NAMES, TEXTS)
 def test_a_text_of_another_key_is_told_apart_from_one_without_a_signature(name: str, text: str) -> None:
     with pytest.raises(NotVerified) as raised:
         verify_text(SIGNING_KEY, name, sign_text(OTHER_KEY, name, text))
-    assert raised.value.fault is Fault.OTHER_KEY
+    assert raised.value.fault is SignatureFault.OTHER_KEY
     with pytest.raises(NotVerified) as raised:
         verify_text(SIGNING_KEY, name, text)
-    assert raised.value.fault is Fault.UNSIGNED
+    assert raised.value.fault is SignatureFault.UNSIGNED
 
 
 # -- the keep --------------------------------------------------------------------------------------------------
@@ -148,9 +148,9 @@ def test_a_person_signs_exactly_the_list_that_was_shown_and_never_a_request() ->
 
 
 @pytest.mark.parametrize("stored", [True, False], ids=["a drain of the store", "a drain that no store knows"])
-@pytest.mark.parametrize("fault", list(Fault))
+@pytest.mark.parametrize("fault", list(SignatureFault))
 def test_a_forged_drain_of_a_higher_revision_moves_nothing_until_it_is_removed(
-    run: Kept, fault: Fault, *, stored: bool
+    run: Kept, fault: SignatureFault, *, stored: bool
 ) -> None:
     if stored:
         drain = run.drain("osd.0")
@@ -166,9 +166,9 @@ def test_a_forged_drain_of_a_higher_revision_moves_nothing_until_it_is_removed(
     name = name_of(forged)
     good = run.keep.texts.get(name)
     run.keep.texts[name] = {
-        Fault.UNSIGNED: written(forged),
-        Fault.OTHER_KEY: sign_text(OTHER_KEY, name, written(forged)),
-        Fault.WRONG: sign_text(SIGNING_KEY, "drain/osd.77", written(forged)),
+        SignatureFault.UNSIGNED: written(forged),
+        SignatureFault.OTHER_KEY: sign_text(OTHER_KEY, name, written(forged)),
+        SignatureFault.WRONG: sign_text(SIGNING_KEY, "drain/osd.77", written(forged)),
     }[fault]
     put, sent = run.keep.texts[name], len(run.watched.commands)
     run.started()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from predrain.actions.cluster.port import SetUpmap
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.crush.map import Rule, RuleStep
+from predrain.actions.crush.map import CrushRule, RuleStep
 from predrain.actions.crush.pool import Pool
 from predrain.actions.placement.failure_domains import domains
 from predrain.actions.simulator import SimulatedCluster
@@ -30,7 +30,7 @@ def with_more_rules(spec: ClusterSpec) -> ClusterSpec:
     rack = next(bucket.id for bucket in spec.crush.buckets.values() if bucket.type == "rack")
     steps = {BY_RACK: (-1, "rack"), BELOW_A_RACK: (rack, "osd")}
     rules = {
-        rule: Rule(
+        rule: CrushRule(
             rule,
             f"rule{rule}",
             (

@@ -15,7 +15,7 @@ from predrain.actions.cluster.dumps.osd_dump import OsdDump, osd_dump
 from predrain.actions.cluster.view import ClusterView, StretchMode
 from predrain.actions.core.policy import Policy
 from predrain.actions.crush.dump import crush_of_dump
-from predrain.actions.crush.map import CrushMap, Rule, RuleStep
+from predrain.actions.crush.map import CrushMap, CrushRule, RuleStep
 from predrain.actions.crush.place import place
 from predrain.actions.crush.pool import Pool
 from predrain.actions.guards import Pass, Refuse, judge
@@ -102,7 +102,7 @@ def test_three_copies_at_one_site_are_not_legal_though_the_mon_would_pin_them(ru
 def test_a_rule_that_takes_one_root_twice_may_put_the_copies_of_both_there() -> None:
     root = next(bucket.id for bucket in crush().buckets.values() if bucket.name == "default")
     half = (RuleStep("take", item=root), RuleStep("chooseleaf_firstn", num=2, type="host"), RuleStep("emit"))
-    twice = replace(crush(), rules={0: Rule(0, "twice", (*half, *half))})
+    twice = replace(crush(), rules={0: CrushRule(0, "twice", (*half, *half))})
     pool = replace(pools_by_rule()["each_site"], rule=0)
     assert domains(twice, pool).legal((0, 1, 2, 3))
 
@@ -118,9 +118,9 @@ def test_hosts_of_two_osds_each_within_two_racks_hold_as_many_as_the_rule_choose
         RuleStep("emit"),
     )
     pool = replace(spec.pools[0].pool, size=4)
-    region = domains(replace(spec.crush, rules={0: Rule(0, "pairs", steps)}), pool)
+    region = domains(replace(spec.crush, rules={0: CrushRule(0, "pairs", steps)}), pool)
     found = place(
-        replace(spec.crush, rules={0: Rule(0, "pairs", steps)}),
+        replace(spec.crush, rules={0: CrushRule(0, "pairs", steps)}),
         {1: pool},
         {osd.id: 1.0 for osd in spec.osds},
         {},
@@ -161,7 +161,9 @@ def stretched_spec() -> ClusterSpec:
         RuleStep("emit"),
     )
     pool = replace(spec.pools[0], pool=replace(spec.pools[0].pool, size=4))
-    return replace(spec, pools=(pool,), crush=replace(spec.crush, rules={0: Rule(0, "sites_first", steps)}))
+    return replace(
+        spec, pools=(pool,), crush=replace(spec.crush, rules={0: CrushRule(0, "sites_first", steps)})
+    )
 
 
 def check_sites(view: ClusterView) -> None:

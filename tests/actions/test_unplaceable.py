@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.cluster.port import Answer, Command, Reweight
+from predrain.actions.cluster.port import Command, CommandResult, Reweight
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.answers import Step
 from predrain.actions.core.policy import Mode, Policy
-from predrain.actions.crush.map import Rule, RuleStep
+from predrain.actions.crush.map import CrushRule, RuleStep
 from predrain.actions.engine.decide import decide
 from predrain.actions.simulator.spec import ClusterSpec, PoolSpec
 from predrain.data.drain import Drain, DrainState, Intent
@@ -38,7 +38,7 @@ def two_pools() -> ClusterSpec:
     rack = next(bucket.id for bucket in spec.crush.buckets.values() if bucket.type == "rack")
     here = (RuleStep("take", item=rack), RuleStep("chooseleaf_firstn", type="host"), RuleStep("emit"))
     local = replace(spec.pools[0].pool, id=2, name="local", size=2, min_size=1, rule=STRANGE)
-    rules = {**spec.crush.rules, STRANGE: Rule(STRANGE, "local", here)}
+    rules = {**spec.crush.rules, STRANGE: CrushRule(STRANGE, "local", here)}
     return replace(
         spec,
         pools=(*spec.pools, PoolSpec(local, spec.pools[0].shard_bytes)),
@@ -61,7 +61,7 @@ class Strange:
         rule = replace(rule, steps=(RuleStep("choose_by_moon"), *rule.steps))
         return replace(view, crush=replace(view.crush, rules={**view.crush.rules, STRANGE: rule}))
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         return self.run.watched.apply(command)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from predrain.actions.cluster.port import Answer, Command, RemoveUpmap, SetUpmap
+from predrain.actions.cluster.port import Command, CommandResult, RemoveUpmap, SetUpmap
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.claimed_settings import Pairs
 from predrain.actions.core.policy import Policy
@@ -91,9 +91,9 @@ class Refuses:
     def view(self) -> ClusterView:
         return self.run.watched.view()
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         if isinstance(command, SetUpmap | RemoveUpmap) and command.pg == self.pg:
-            return Answer(ok=False, text="Error EINVAL: not today")
+            return CommandResult(ok=False, text="Error EINVAL: not today")
         return self.run.watched.apply(command)
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.port import Answer, Command, CrushReweight, Reweight, SetFlag
+from predrain.actions.cluster.port import Command, CommandResult, CrushReweight, Reweight, SetFlag
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.policy import Policy
 from predrain.actions.core.state_machine import NotInTable
@@ -45,7 +45,7 @@ class Altered:
     def view(self) -> ClusterView:
         return self.alter(self.run.watched.view())
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         return self.run.watched.apply(command)
 
 
@@ -237,9 +237,9 @@ class RefusesWeights:
     def view(self) -> ClusterView:
         return self.run.watched.view()
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         if isinstance(command, Reweight | CrushReweight):
-            return Answer(ok=False, text="Error EPERM: not you")
+            return CommandResult(ok=False, text="Error EPERM: not you")
         return self.run.watched.apply(command)
 
 

@@ -15,11 +15,19 @@ from hypothesis import strategies as st
 
 from predrain.actions.cluster.port import CrushReweight, Reweight
 from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.capacity import Room
+from predrain.actions.core.capacity import OsdCapacity
 from predrain.actions.core.in_flight import Allowance
 from predrain.actions.crush.choose import Chooser
 from predrain.actions.crush.dump import UnreadableCrushDump, crush_of_dump
-from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, ChooseArg, ChooseArgs, CrushMap, Rule, RuleStep
+from predrain.actions.crush.map import (
+    COMPAT_SET,
+    ITEM_NONE,
+    ChooseArg,
+    ChooseArgs,
+    CrushMap,
+    CrushRule,
+    RuleStep,
+)
 from predrain.actions.crush.place import place
 from predrain.actions.crush.pool import Pool
 from predrain.actions.crush.reweigh import find_bounds, with_crush_weight, without_osd
@@ -276,7 +284,7 @@ def test_a_host_that_is_emptied_by_crush_weight_is_refused_on_a_map_with_weight_
         RuleStep("emit"),
     )
     spec = ec_spec(hosts=3, per_host=3)
-    spec = replace(spec, crush=crush_tree(spec.osds, {1: Rule(1, "few", steps)}))
+    spec = replace(spec, crush=crush_tree(spec.osds, {1: CrushRule(1, "few", steps)}))
     plain = SimulatedCluster(spec, 1).view()
     assert a_plan(plain, a_drain()).mechanic is Mechanic.CRUSH_LADDER
     view = SimulatedCluster(a_balanced_spec(spec), 1).view()
@@ -286,7 +294,7 @@ def test_a_host_that_is_emptied_by_crush_weight_is_refused_on_a_map_with_weight_
 
 
 def an_allowance(view: ClusterView) -> Allowance:
-    return Allowance(3, 8, 2, Room(view, 0.85, {}), {})
+    return Allowance(3, 8, 2, OsdCapacity(view, 0.85, {}), {})
 
 
 def test_a_crush_weight_does_not_go_down_while_weight_sets_stand() -> None:

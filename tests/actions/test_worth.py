@@ -15,11 +15,11 @@ import pytest
 from predrain.actions.core.policy import Mode, Policy
 from predrain.actions.cost_benefit import (
     HERE,
+    DailyForecasts,
     Fates,
-    Forecasts,
     Layout,
+    NoForecastToReplay,
     Notch,
-    NothingToReplay,
     Worth,
     ladder,
     laid_out,
@@ -49,12 +49,12 @@ def fates(*lives: tuple[int, bool], end: int = DAYS) -> Fates:
     )
 
 
-def bad_on(*days: range, of: int = DAYS) -> Forecasts:
+def bad_on(*days: range, of: int = DAYS) -> DailyForecasts:
     """p_fail_30d of 0.5 on these days of each drive, 0.001 else, and for the one more."""
     p = np.full((len(days) + 1, of), 0.001, dtype=np.float32)
     for place, bad in enumerate(days):
         p[place, bad.start : bad.stop] = 0.5
-    return Forecasts(0, p)
+    return DailyForecasts(0, p)
 
 
 def standing(drives: int, *, used: int = A_DAY, drives_a_host: int = 1) -> Layout:
@@ -65,7 +65,7 @@ def standing(drives: int, *, used: int = A_DAY, drives_a_host: int = 1) -> Layou
 
 
 def judged(
-    forecasts: Forecasts, lives: Fates, layout: Layout | None = None, policy: Policy = POLICY
+    forecasts: DailyForecasts, lives: Fates, layout: Layout | None = None, policy: Policy = POLICY
 ) -> Worth:
     """The worth at NOTCH, with few resamples."""
     where = standing(len(lives.last) - 1) if layout is None else layout
@@ -94,7 +94,7 @@ def test_a_drive_that_turns_bad_a_day_before_it_dies_is_not_believed_in_time() -
 
 
 def test_a_drive_on_which_nothing_was_forecast_is_a_failure_that_was_not_saved() -> None:
-    unknown = Forecasts(0, np.full((2, DAYS), np.nan, dtype=np.float32))
+    unknown = DailyForecasts(0, np.full((2, DAYS), np.nan, dtype=np.float32))
     worth = judged(unknown, fates((20, True)))
     assert (worth.failures, worth.failing_bytes, worth.safe_bytes, worth.drains) == (1, A_DAY, 0, 0)
 
@@ -244,7 +244,7 @@ def test_an_outlook_that_stops_coming_is_soon_too_old_to_act_on() -> None:
 
 def test_a_weekly_score_stands_until_the_next_one_and_no_longer() -> None:
     drive, day = np.array([0, 0]), np.array([10, 24])
-    spread = Forecasts.spread(drive, day, np.array([0.2, np.nan]), drives=1, every=7)
+    spread = DailyForecasts.spread(drive, day, np.array([0.2, np.nan]), drives=1, every=7)
     known = ~np.isnan(spread.p_fail_30d[0])
     assert (spread.first, spread.days) == (10, 21)
     assert known.tolist() == [True] * 7 + [False] * 14
@@ -252,8 +252,8 @@ def test_a_weekly_score_stands_until_the_next_one_and_no_longer() -> None:
 
 def test_scores_without_rows_are_refused_with_the_cure() -> None:
     none = np.empty(0, dtype=np.int64)
-    with pytest.raises(NothingToReplay, match="predrain score"):
-        Forecasts.spread(none, none, np.empty(0), drives=1, every=1)
+    with pytest.raises(NoForecastToReplay, match="predrain score"):
+        DailyForecasts.spread(none, none, np.empty(0), drives=1, every=1)
 
 
 def test_hosts_of_a_made_layout_hold_one_model_and_the_seed_says_which() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predrain.actions.core.policy import Policy
-from predrain.actions.cost_benefit import Fates, Forecasts, Layout, Notch, Replayed, replay, worth_of
+from predrain.actions.cost_benefit import DailyForecasts, Fates, Layout, Notch, ReplayResult, replay, worth_of
 
 DAYS = 40
 HOSTS = 4
@@ -25,7 +25,7 @@ INSTANT = replace(BOUNDLESS, failure_cost=100, move_bytes_per_second=1e12)
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> tuple[Forecasts, Fates, Layout]:
+def worlds(draw: st.DrawFn) -> tuple[DailyForecasts, Fates, Layout]:
     """Up to twelve drives, each with levels that change now and then, and one healthy one that takes what moves."""
     number = draw(st.integers(1, 12))
     levels = st.sampled_from([0.001, 0.06, 0.1, 0.25, 0.5, float("nan")])
@@ -47,13 +47,13 @@ def worlds(draw: st.DrawFn) -> tuple[Forecasts, Fates, Layout]:
     host = np.array([*(draw(st.integers(0, HOSTS - 1)) for _ in range(number)), HOSTS], dtype=np.int64)
     none = np.zeros(number + 1, dtype=np.int64)
     layout = Layout(none, host // 2, host, none + USED, none + 100 * USED)
-    return Forecasts(0, p), fates, layout
+    return DailyForecasts(0, p), fates, layout
 
 
 @settings(deadline=None, max_examples=40)
 @given(worlds())
 def test_safe_bytes_are_a_part_of_the_failing_ones_and_every_drain_has_one_verdict(
-    world: tuple[Forecasts, Fates, Layout],
+    world: tuple[DailyForecasts, Fates, Layout],
 ) -> None:
     worth = worth_of(*world, BOUND, NOTCH, resamples=5)
     assert 0 <= worth.safe_bytes <= worth.failing_bytes == worth.failures * USED
@@ -64,7 +64,7 @@ def test_safe_bytes_are_a_part_of_the_failing_ones_and_every_drain_has_one_verdi
 
 @settings(deadline=None, max_examples=40)
 @given(worlds())
-def test_no_budget_is_ever_exceeded(world: tuple[Forecasts, Fates, Layout]) -> None:
+def test_no_budget_is_ever_exceeded(world: tuple[DailyForecasts, Fates, Layout]) -> None:
     _, fates, layout = world
     done = replay(*world, BOUND, NOTCH)
     for group, most in ((layout.host, 1), (layout.rack, 2), (layout.cluster, 4)):
@@ -75,7 +75,7 @@ def test_no_budget_is_ever_exceeded(world: tuple[Forecasts, Fates, Layout]) -> N
     assert all(drain.ended <= fates.last[drain.drive] + 1 for drain in done.drains)
 
 
-def _within(done: Replayed, drives: set[int], most: int) -> None:
+def _within(done: ReplayResult, drives: set[int], most: int) -> None:
     """No more bytes left the drives than `most` drains at once can move between any beginning and any end."""
     drains = [drain for drain in done.drains if drain.drive in drives]
     a_day = BOUND.move_bytes_per_second * 86_400
@@ -88,13 +88,13 @@ def _within(done: Replayed, drives: set[int], most: int) -> None:
 @settings(deadline=None, max_examples=40)
 @given(worlds())
 def test_a_perfect_oracle_without_a_budget_saves_all_that_has_lead_time(
-    world: tuple[Forecasts, Fates, Layout],
+    world: tuple[DailyForecasts, Fates, Layout],
 ) -> None:
     _, fates, layout = world
     p = np.full((len(fates.last), DAYS), 0.001, dtype=np.float32)
     for drive in np.flatnonzero(fates.died):
         p[drive, max(0, int(fates.last[drive]) - 20) : max(0, int(fates.last[drive]))] = 0.9
-    worth = worth_of(Forecasts(0, p), fates, layout, INSTANT, NOTCH, resamples=5)
+    worth = worth_of(DailyForecasts(0, p), fates, layout, INSTANT, NOTCH, resamples=5)
     seen = fates.died & (fates.last > 0) & (fates.last < DAYS) & (fates.first < fates.last)
     assert worth.safe_bytes == USED * int(seen.sum())
     assert worth.for_nothing == 0
@@ -103,7 +103,7 @@ def test_a_perfect_oracle_without_a_budget_saves_all_that_has_lead_time(
 @settings(deadline=None, max_examples=40)
 @given(worlds(), st.sampled_from([1.5, 3.0]))
 def test_a_dearer_failure_never_saves_less_where_no_budget_binds(
-    world: tuple[Forecasts, Fates, Layout], factor: float
+    world: tuple[DailyForecasts, Fates, Layout], factor: float
 ) -> None:
     fast = replace(BOUNDLESS, suspicion_window=timedelta(days=1))
     cheap = worth_of(*world, fast, NOTCH, resamples=5)
@@ -114,6 +114,6 @@ def test_a_dearer_failure_never_saves_less_where_no_budget_binds(
 
 @settings(deadline=None, max_examples=20)
 @given(worlds())
-def test_the_same_replay_gives_the_same_figures(world: tuple[Forecasts, Fates, Layout]) -> None:
+def test_the_same_replay_gives_the_same_figures(world: tuple[DailyForecasts, Fates, Layout]) -> None:
     once, again = (worth_of(*world, BOUND, NOTCH, resamples=5, seed=1) for _ in range(2))
     assert once == again

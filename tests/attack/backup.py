@@ -16,7 +16,7 @@ from typing import Any
 from predrain.data.clock import SystemClock
 from predrain.data.refusal import Refusal
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.access.book import Book, Kind
+from predrain.service.access.book import Book, CredentialKind
 from predrain.service.backup.signing import signature_of, signing_key
 from predrain.service.state_directory import StateDir
 from predrain.service.tokens import Scope
@@ -68,7 +68,7 @@ def _with_token(members: dict[str, bytes], folder: Path) -> dict[str, bytes]:
     path = folder / "planted.sqlite"
     path.write_bytes(members[STORE])
     store = SqliteStore(path)
-    Book(store, SystemClock()).make(Kind.TOKEN, "mallory", [Scope.ADMIN], "mallory")
+    Book(store, SystemClock()).make(CredentialKind.TOKEN, "mallory", [Scope.ADMIN], "mallory")
     store.close()
     with closing(sqlite3.connect(path)) as file:
         file.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -34,7 +34,7 @@ from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Stat
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.application import House, Ports
-from predrain.service.changes import Kind
+from predrain.service.changes import ChangeKind
 from predrain.service.settings import ServiceTable, Settings
 from tests.bench.figure import Figure, Work
 from tests.bench.stage import quantile
@@ -206,7 +206,7 @@ def _change_forever(
             [replace(readings[one], taken_at=at) for one in chosen],
             [replace(outlooks[one], as_of=at, p_fail_30d=0.3 + turn % 7 / 100) for one in chosen],
         )
-        house.changes.tell(Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.STATUS)
+        house.changes.tell(ChangeKind.OSDS, ChangeKind.OUTLOOKS, ChangeKind.DEVICES, ChangeKind.STATUS)
 
 
 def _told(address: str) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from predrain.actions.cluster.dumps.answers import Answers, Question
-from predrain.actions.cluster.port import Answer, Command, RemoveUpmap, Reweight, SetUpmap
+from predrain.actions.cluster.dumps.answers import RawAnswers, ReadCommand
+from predrain.actions.cluster.port import Command, CommandResult, RemoveUpmap, Reweight, SetUpmap
 from predrain.actions.crush.map import CrushMap
 from predrain.actions.crush.place import place
 from predrain.actions.placement.failure_domains import applied
@@ -65,7 +65,7 @@ class Dumped:
             "device_ls": _printed([_device(osd) for osd in self.spec.osds]),
         }
 
-    def answer(self, questions: Iterable[Question], at: datetime) -> Answers:
+    def answer(self, questions: Iterable[ReadCommand], at: datetime) -> RawAnswers:
         """What the cluster answers to these now."""
         self.version += 5
         for pg in [pg for pg, since in self._moving.items() if since < self.version - 5]:
@@ -77,9 +77,9 @@ class Dumped:
             for question in questions
             if (answer := self._answer(question, at)) is not None
         }
-        return Answers(at, raw)
+        return RawAnswers(at, raw)
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         """Carry out a pin or a reweight; everything else is answered and changes nothing."""
         self.epoch += 1
         match command:
@@ -93,13 +93,13 @@ class Dumped:
                 self.reweights[osd] = weight
             case _:
                 pass
-        return Answer(True, "set", self.epoch)
+        return CommandResult(True, "set", self.epoch)
 
     def _move(self, pg: PgId, up: tuple[int, ...]) -> None:
         self._up[pg], self._moving[pg] = up, self.version
         self._print(pg)
 
-    def _answer(self, question: Question, at: datetime) -> bytes | None:
+    def _answer(self, question: ReadCommand, at: datetime) -> bytes | None:
         kind, _, number = question.name.partition(".")
         match kind:
             case "osd_dump":

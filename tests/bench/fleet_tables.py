@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from predrain.data.reading import Reading, Smart
-from predrain.models.rules.fleet import SHARES, TABLE, Kind
+from predrain.models.rules.fleet import SHARES, TABLE, DriveKind
 from tests.bench import evidence
 from tests.conftest import data_folder
 
@@ -34,10 +34,10 @@ _SECTORS: Final = (
     "command_timeouts",
     "crc_errors",
 )
-COUNTERS: Final[Mapping[Kind, Sequence[str]]] = {
-    Kind.HARD_DISK: _SECTORS,
-    Kind.SATA_SSD: _SECTORS,
-    Kind.NVME: ("media_errors",),
+COUNTERS: Final[Mapping[DriveKind, Sequence[str]]] = {
+    DriveKind.HARD_DISK: _SECTORS,
+    DriveKind.SATA_SSD: _SECTORS,
+    DriveKind.NVME: ("media_errors",),
 }
 LARGEST: Final = 2**32 - 1
 """All ones: no count."""
@@ -55,15 +55,15 @@ def main() -> int:
 
 def make_table(folder: Path) -> dict[str, Any]:
     """What models/tables/fleets.json holds."""
-    return {"source": SOURCE, "kinds": {kind.value: make_standings(folder, kind) for kind in Kind}}
+    return {"source": SOURCE, "kinds": {kind.value: make_standings(folder, kind) for kind in DriveKind}}
 
 
-def make_standings(folder: Path, kind: Kind) -> dict[str, Any]:
+def make_standings(folder: Path, kind: DriveKind) -> dict[str, Any]:
     """The part of the table that is of one kind, by counter."""
     readers = {
-        Kind.HARD_DISK: evidence.hard_disks_in_service,
-        Kind.SATA_SSD: evidence.ssds_in_service,
-        Kind.NVME: evidence.nvme_in_service,
+        DriveKind.HARD_DISK: evidence.hard_disks_in_service,
+        DriveKind.SATA_SSD: evidence.ssds_in_service,
+        DriveKind.NVME: evidence.nvme_in_service,
     }
     counted = _count(readers[kind](folder), COUNTERS[kind])
     return {name: _limits(values) for name, values in sorted(counted.items())}

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from predrain.models.backtest import Plan, backtest, parse_leave_out
+from predrain.models.backtest import BacktestPlan, backtest, parse_leave_out
 from predrain.models.evaluate.table import lines
 from predrain.models.peers import DEFAULT, NAMES
 from predrain.models.report import further_lines
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(setting: Setting, drives: Path, place: Path, options: argparse.Namespace) -> None:
     """Train, score, judge and print one setting."""
     console = Console(width=None if sys.stdout.isatty() else 130)
-    plan = Plan(
+    plan = BacktestPlan(
         splits=(setting.split,),
         judge_days=setting.judge_days,
         peers=tuple(options.baselines),

@@ -53,11 +53,11 @@ def features(paths: Sequence[Path] | None = None) -> Work:
 
 
 def _measured(part: object, *, files: object) -> tuple[int, int]:
-    from predrain.data.history import HistoryFiles, Part
+    from predrain.data.history import HistoryFiles, SerialRange
     from predrain.features.ledger import ledger_of
     from predrain.features.vector import vectors
 
-    assert isinstance(part, Part)
+    assert isinstance(part, SerialRange)
     assert isinstance(files, HistoryFiles)
     history = files.read(part=part)
     ledger = ledger_of(history)

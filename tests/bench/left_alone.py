@@ -23,10 +23,10 @@ from rich.table import Table
 from predrain.data.history import EPOCH
 from predrain.data.lifespan import Lifespans
 from predrain.data.outlook import Status
-from predrain.data.scorebook import Forecasts
+from predrain.data.scorebook import ScorebookForecasts
 from predrain.models.backtest.readings import without_fates
 from predrain.models.bundle import Bundle
-from predrain.models.evaluate import Truth, read_truth
+from predrain.models.evaluate import FailureTruth, read_truth
 from predrain.models.experience import FleetExperience, learn_from_fleet
 from predrain.models.fleet_thresholds import FOLLOWED_DAYS
 from predrain.models.model_card import card_of
@@ -103,7 +103,7 @@ def measure(paths: Sequence[Path], scratch: Path, threads: int) -> tuple[Table, 
     return table, _find_alert(books["frozen"], truth, bundle)
 
 
-def _find_alert(book: Forecasts, truth: Truth, bundle: Bundle) -> str:
+def _find_alert(book: ScorebookForecasts, truth: FailureTruth, bundle: Bundle) -> str:
     """When the chances of a family were first evidently off, looked at every 15 days."""
     assert bundle.reference is not None
     first = (QUARTERS[0][0] - EPOCH).days
@@ -132,7 +132,9 @@ def _told(found: Comparison) -> tuple[str, ...]:
     )
 
 
-def _serve(readings: Path, bundle: Bundle, truth: Truth, book: Forecasts, threads: int) -> Forecasts:
+def _serve(
+    readings: Path, bundle: Bundle, truth: FailureTruth, book: ScorebookForecasts, threads: int
+) -> ScorebookForecasts:
     """Forecasts of a bundle that learns once a month what its fleet showed so far."""
     begin, learned = QUARTERS[0][0], FleetExperience()
     while begin <= QUARTERS[-1][1]:
@@ -155,7 +157,7 @@ def _train(paths: Sequence[Path], until: date, folder: Path, threads: int) -> Bu
     return Bundle.load(folder)
 
 
-def score_weekly(readings: Path, bundle: Bundle, first: date, last: date, threads: int) -> Forecasts:
+def score_weekly(readings: Path, bundle: Bundle, first: date, last: date, threads: int) -> ScorebookForecasts:
     tables = [
         part.table for part in score([readings], bundle, first=first, last=last, every=WEEK, threads=threads)
     ]
@@ -163,7 +165,7 @@ def score_weekly(readings: Path, bundle: Bundle, first: date, last: date, thread
     day = table["date"].to_numpy().astype("datetime64[D]").astype(np.int64)
     statuses = {status.value: status for status in Status}
     return _sorted(
-        Forecasts(
+        ScorebookForecasts(
             device=np.array(table["serial_number"].to_pylist(), dtype=object),
             day=day,
             model=np.array(table["model"].to_pylist(), dtype=object),
@@ -173,17 +175,22 @@ def score_weekly(readings: Path, bundle: Bundle, first: date, last: date, thread
     )
 
 
-def join_books(books: Sequence[Forecasts]) -> Forecasts:
+def join_books(books: Sequence[ScorebookForecasts]) -> ScorebookForecasts:
     return _sorted(
-        Forecasts(*(np.concatenate([getattr(book, name) for book in books]) for name in Forecasts.__slots__))
+        ScorebookForecasts(
+            *(
+                np.concatenate([getattr(book, name) for book in books])
+                for name in ScorebookForecasts.__slots__
+            )
+        )
     )
 
 
-def _sorted(book: Forecasts) -> Forecasts:
+def _sorted(book: ScorebookForecasts) -> ScorebookForecasts:
     return book.only(np.lexsort([book.day, book.device.astype(str)]))
 
 
-def list_lives(truth: Truth, until: int) -> Lifespans:
+def list_lives(truth: FailureTruth, until: int) -> Lifespans:
     """What was known of each drive by the end of day `until`."""
     order = np.argsort(truth.serials.astype(str), kind="stable")
     died = truth.death <= until

@@ -24,10 +24,10 @@ from rich.console import Console
 from rich.table import Table
 
 from predrain.data.history import EPOCH
-from predrain.data.scorebook import Forecasts
+from predrain.data.scorebook import ScorebookForecasts
 from predrain.models.backtest.readings import without_fates
 from predrain.models.bundle import Bundle
-from predrain.models.evaluate import Truth, read_truth
+from predrain.models.evaluate import FailureTruth, read_truth
 from predrain.models.landmarks import crc
 from predrain.models.model_card import card_of
 from predrain.models.train import Foundation, TooLittleHistory, train, write
@@ -96,7 +96,7 @@ def measure(paths: Sequence[Path], scratch: Path, threads: int) -> Table:
         "cost saved",
     )
     for size, fleets in FLEETS:
-        books: dict[str, list[Forecasts]] = {way: [] for way in WAYS}
+        books: dict[str, list[ScorebookForecasts]] = {way: [] for way in WAYS}
         trained = dict.fromkeys(WAYS, fleets)
         for number, mine in enumerate(_draw_fleets(truth, strangers, size, fleets)):
             own = book.only(np.isin(book.device.astype(str), truth.serials[mine].astype(str)))
@@ -117,7 +117,7 @@ def measure(paths: Sequence[Path], scratch: Path, threads: int) -> Table:
 
 
 def _draw_fleets(
-    truth: Truth, strangers: NDArray[np.bool_], size: int, fleets: int
+    truth: FailureTruth, strangers: NDArray[np.bool_], size: int, fleets: int
 ) -> list[NDArray[np.bool_]]:
     """Fleets without a drive in common, of drives that were in service in these 24 months. Each: (drives,)."""
     begin, end = ((day - EPOCH).days for day in (SHIPPED_BY, JUDGED[1]))
@@ -135,7 +135,7 @@ def _train(
     paths: Sequence[Path],
     until: date,
     barred: NDArray[np.bool_],
-    truth: Truth,
+    truth: FailureTruth,
     folder: Path,
     threads: int,
     onto: Foundation | None,
@@ -151,7 +151,7 @@ def _train(
     return Bundle.load(folder)
 
 
-def _judge(book: Forecasts, truth: Truth, trained: int) -> Figures:
+def _judge(book: ScorebookForecasts, truth: FailureTruth, trained: int) -> Figures:
     lives = list_lives(truth, truth.end)
     devices, drive = np.unique(book.device.astype(str), return_inverse=True)
     at = lives.of(devices.astype(object))

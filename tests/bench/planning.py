@@ -17,7 +17,7 @@ from predrain.actions.cluster.view import ClusterView, Osd, Pg
 from predrain.actions.core.pg_survey import survey
 from predrain.actions.core.policy import Policy
 from predrain.actions.core.situation import Context, Memory
-from predrain.actions.crush.map import CrushMap, Rule, RuleStep
+from predrain.actions.crush.map import CrushMap, CrushRule, RuleStep
 from predrain.actions.crush.place import place
 from predrain.actions.crush.pool import Pool
 from predrain.actions.engine.plan import plan
@@ -33,7 +33,7 @@ FULL = 0.6
 MOST = 10
 """Members of a PG in a pool that osdmaptool can make."""
 _RULES = {
-    erasure: Rule(
+    erasure: CrushRule(
         0,
         "hosts",
         (

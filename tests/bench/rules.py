@@ -25,7 +25,7 @@ from rich.table import Table
 from predrain.data.outlook import Status
 from predrain.data.reading import Reading
 from predrain.features.state import observe
-from predrain.models.rules import Verdict, judge, judge_symptoms
+from predrain.models.rules import RuleVerdict, judge, judge_symptoms
 from tests.bench import evidence, floor
 from tests.bench.shares import Share
 from tests.conftest import data_folder
@@ -93,7 +93,7 @@ def _by_group(drives: Iterable[tuple[str, Reading]]) -> list[Share]:
     ] + [Share(group, code, signs[group, code], of[group]) for code in told for group in sorted(of)]
 
 
-def _codes(verdict: Verdict) -> set[str]:
+def _codes(verdict: RuleVerdict) -> set[str]:
     return {reason.code for reason in verdict.reasons} - {"no-sign", "nothing-reported"}
 
 

@@ -22,7 +22,7 @@ from predrain.data.log.sqlite import SqliteLog
 from predrain.data.store.port import Store
 from predrain.data.store.postgres import PostgresStore
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.latency_ingest import Latencies
+from predrain.service.latency_ingest import LatencyIngest
 from predrain.service.outlook_announcements import Announcements
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.scoring.latest import Gist
@@ -128,7 +128,7 @@ def measured(
         for host in range(DISKS // A_HOST):
             batch = scene.batch(host, minute, A_HOST)
             log.append(Topic.LATENCY, [Record(batch.host, sender.seal(batch))])
-    latencies, done = Latencies(log, store, clock, sender), 0
+    latencies, done = LatencyIngest(log, store, clock, sender), 0
     while done < count:
         done += latencies.step().taken
     yield told(logged[0], f"a host's minute, {A_HOST} OSDs", logged[2]() - before[0], count)

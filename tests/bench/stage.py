@@ -43,7 +43,7 @@ class Stage:
 @contextmanager
 def stage(folder: Path, *settings: str) -> Iterator[Stage]:
     """Both servers with empty topics and tables; settings: of PostgreSQL, `name = value`. Raises MissingInput."""
-    from predrain.data.log.kafka import Broker, Shape, ensure_topics
+    from predrain.data.log.kafka import Broker, TopicShape, ensure_topics
     from predrain.data.log.port import Topic
     from predrain.data.store.postgres import migrated
     from tests.system.kafka import jars
@@ -65,7 +65,7 @@ def stage(folder: Path, *settings: str) -> Iterator[Stage]:
             server.start()
             url = server.url(server.database())
             migrated(url)
-            shapes = dict.fromkeys(Topic, Shape(PARTITIONS, timedelta(days=1)))
+            shapes = dict.fromkeys(Topic, TopicShape(PARTITIONS, timedelta(days=1)))
             ensure_topics(Broker((kafka.address(),)), shapes, replicas=1, in_sync=1)
             config = folder / "predrain.toml"
             config.write_text(

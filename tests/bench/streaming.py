@@ -30,7 +30,7 @@ from predrain.data.reading import Smart
 from predrain.data.store.port import Checkpoint
 from predrain.data.store.postgres import PostgresStore
 from predrain.features import pack, replay
-from predrain.service.latency_ingest import Latencies
+from predrain.service.latency_ingest import LatencyIngest
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.scoring.sender import Sender
 from tests.bench import stage as scene
@@ -85,14 +85,14 @@ def soon_raw() -> Work:
 
 
 def kept() -> Work:
-    """`Latencies.step`, one process: read, judged, kept, committed."""
+    """`LatencyIngest.step`, one process: read, judged, kept, committed."""
     with _staged() as at:
         clock = SystemClock()
         with (
             closing(KafkaLog(Broker((at.bootstrap,)))) as log,
             closing(PostgresStore(at.database)) as store,
         ):
-            latencies = Latencies(log, store, clock, Sender("bench", clock))
+            latencies = LatencyIngest(log, store, clock, Sender("bench", clock))
             return _drained(at, lambda: latencies.step(STEP).taken)
 
 

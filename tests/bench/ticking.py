@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from predrain.actions.cluster.dumps.answers import Answers
-from predrain.actions.cluster.dumps.reader import Reader
+from predrain.actions.cluster.dumps.answers import RawAnswers
+from predrain.actions.cluster.dumps.reader import ClusterReader
 from predrain.actions.cluster.dumps.schedule import BRIEF_ABOVE
-from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.port import Command, CommandResult
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.controller.controller import Controller
 from predrain.actions.core.policy import Policy
@@ -38,9 +38,9 @@ class _Cluster:
     """The port over dumps; only what is done with the bytes counts as the tick's time."""
 
     dumped: Dumped
-    reader: Reader
+    reader: ClusterReader
     now: datetime
-    answers: Answers = field(default_factory=lambda: Answers(BEGIN, {}))
+    answers: RawAnswers = field(default_factory=lambda: RawAnswers(BEGIN, {}))
 
     @property
     def read_bytes(self) -> int:
@@ -49,20 +49,20 @@ class _Cluster:
 
     def prepare(self) -> None:
         """Let the cluster print what the next look asks; what it printed last is gone by then."""
-        self.answers = Answers(BEGIN, {})
+        self.answers = RawAnswers(BEGIN, {})
         self.answers = self.dumped.answer(self.reader.due(self.now), self.now)
 
     def view(self) -> ClusterView:
         return self.reader.view(self.answers)
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         self.reader.sent(command, self.now)
         return self.dumped.apply(command)
 
 
 def ticks(spec: Callable[[], ClusterSpec], brief_above: int) -> Work:
     """Ticks of a controller that drains one OSD, after the first look."""
-    cluster = _Cluster(Dumped(spec(), BEGIN), Reader(brief_above), BEGIN)
+    cluster = _Cluster(Dumped(spec(), BEGIN), ClusterReader(brief_above), BEGIN)
     controller = Controller(cluster, SqliteStore(":memory:"), Policy())
     cluster.prepare()
     controller.tick(cluster.now, {})
@@ -102,7 +102,7 @@ def _outlooks(controller: Controller) -> dict[DeviceId, Outlook]:
 
 def plain(spec: Callable[[], ClusterSpec], brief_above: int) -> Work:
     """`json.loads` of the bytes that such a tick reads, and nothing else."""
-    cluster = _Cluster(Dumped(spec(), BEGIN), Reader(brief_above), BEGIN)
+    cluster = _Cluster(Dumped(spec(), BEGIN), ClusterReader(brief_above), BEGIN)
     cluster.prepare()
     cluster.view()
     cluster.now += timedelta(seconds=TICK_SECONDS)

@@ -23,7 +23,7 @@ from predrain.actions.cost_benefit import (
     Fates,
     Layout,
     Notch,
-    Replayed,
+    ReplayResult,
     Rung,
     ladder,
     laid_out,
@@ -77,7 +77,7 @@ def prices(layout: Layout) -> Iterator[tuple[str, Policy]]:
         yield f"failure_cost 3 and 30, seed {seed}", replace(own, failure_cost_of=costs)
 
 
-def saved(done: Replayed, fates: Fates, layout: Layout, policy: Policy, mine: NDArray[np.bool_]) -> float:
+def saved(done: ReplayResult, fates: Fates, layout: Layout, policy: Policy, mine: NDArray[np.bool_]) -> float:
     """Share of the cost of failures that was saved on some of the drives."""
     cost = failure_costs(layout, policy)
     failing = fates.died & (fates.last > done.first) & (fates.last <= done.last) & mine

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
-from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+from predrain.data.log.kafka import Broker, KafkaLog, TopicShape, ensure_topics
 from predrain.data.log.port import Log, Topic
 from predrain.data.log.sqlite import SqliteLog
 from predrain.data.store.port import Store
@@ -127,7 +127,7 @@ def _build_kafka(folder: Path, size: FleetSize, random: Random, closing: ExitSta
     url = database.url(database.database())
     migrated(url)
     broker = Broker((kafka.address(),), prefix=PREFIX)
-    shape = Shape(PARTITIONS, timedelta(days=7))
+    shape = TopicShape(PARTITIONS, timedelta(days=7))
     ensure_topics(broker, dict.fromkeys(Topic, shape), replicas=1, in_sync=1)
     config = folder / "worker.toml"
     config.write_text(

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from predrain.collector.disks.look import look
-from predrain.collector.disks.process import Ended
+from predrain.collector.disks.process import ProcessResult
 from predrain.data.ids import DeviceId
 from predrain.data.reading import Smart
 from predrain.data.smart import SmartDocument
@@ -88,7 +88,7 @@ class Cabinet:
         for path in self._served.iterdir():
             if path.suffix == ".part":
                 continue  # ended before it was printed
-            seen = look(Ended(int(path.suffix[1:]), path.read_bytes()))
+            seen = look(ProcessResult(int(path.suffix[1:]), path.read_bytes()))
             if isinstance(seen, SmartDocument) and seen.device_id is not None:
                 yield seen.device_id, seen.smart
 

@@ -92,7 +92,7 @@ def _begin(folder: Path, now: float) -> float:
 def run_load(folder: Path) -> None:
     """Read and deliver until SIGTERM."""
     from predrain.collector.delivery import Courier
-    from predrain.collector.delivery.shipper import Pace
+    from predrain.collector.delivery.shipper import DeliveryPace
     from predrain.service import collector_process as collecting
     from predrain.service.tables.collector import load
     from tests.chaos.witness import WitnessedSpool, count_accepted
@@ -106,7 +106,7 @@ def run_load(folder: Path) -> None:
     path = collecting._spool_path(settings)
     spool = WitnessedSpool(path, HostName(order.host), random)
     # A host alone takes its time with what is left over; hundreds of them come with as much a second as is read.
-    pace = Pace(backlog_per_second=2 * order.readings_per_second)
+    pace = DeliveryPace(backlog_per_second=2 * order.readings_per_second)
     courier = Courier(spool, collecting._sink(settings)[0], clock, random, pace)
     due = LoadClock(order, _begin(folder, time.time()), count_accepted(path))
 

@@ -14,7 +14,7 @@ from functools import partial
 from random import Random
 
 from predrain.collector.delivery import Courier, Spool
-from predrain.collector.delivery.shipper import Pace
+from predrain.collector.delivery.shipper import DeliveryPace
 from predrain.data.clock import SystemClock
 from predrain.service import collector_process as collecting
 from predrain.service.tables.collector import load
@@ -226,7 +226,7 @@ def run_out(arena: Arena, dealt: Dealt) -> None:
     for host in arena.hosts:
         spool = Spool(host.spool, host.name, random)
         sink, _ = collecting._sink(load(host.settings))
-        courier = Courier(spool, sink, clock, random, Pace(backlog_per_second=1e6))
+        courier = Courier(spool, sink, clock, random, DeliveryPace(backlog_per_second=1e6))
         try:
             left = spool.standing()
             dealt.undelivered += left.readings

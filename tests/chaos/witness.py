@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from predrain.collector.delivery import Room, Spool
+from predrain.collector.delivery import Spool, SpoolLimits
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Reading
 from predrain.data.wire.bodies import READING
@@ -49,7 +49,7 @@ class WitnessedSpool(Spool):
     folder: Path
     """Set before the first one is opened."""
 
-    def __init__(self, path: Path, host: HostName, random: Random, room: Room | None = None) -> None:
+    def __init__(self, path: Path, host: HostName, random: Random, room: SpoolLimits | None = None) -> None:
         super().__init__(path, host, random, room)
         self._witness = (self.folder / _FILE).open("ab", buffering=0)
 

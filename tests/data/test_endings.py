@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from predrain.data.endings import Word, read_words, settled
 from predrain.data.history import EPOCH, UnreadableHistory
-from predrain.data.lifespan import Lifespans, Source
+from predrain.data.lifespan import HistorySource, Lifespans
 from predrain.data.outcome import Fate
 
 START = date(2018, 1, 1)
@@ -21,9 +21,9 @@ END = 180
 """Last day of the history, counted from its first."""
 
 
-def source(first: int = 0, last: int = 100, *, died: bool = False) -> Source:
+def source(first: int = 0, last: int = 100, *, died: bool = False) -> HistorySource:
     """Drive A, and drive Z, which is in service to the end."""
-    return Source(
+    return HistorySource(
         (),
         Lifespans(
             serials=np.array(["A", "Z"], dtype=object),
@@ -38,7 +38,7 @@ def said(day: int, fate: Fate, serial: str = "A") -> Word:
     return Word(serial, START + timedelta(days=day), fate)
 
 
-def end_of(found: Source, place: int = 0) -> tuple[int, bool]:
+def end_of(found: HistorySource, place: int = 0) -> tuple[int, bool]:
     return int(found.lifespans.last[place]) - BEGIN, bool(found.lifespans.died[place])
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Status
-from predrain.data.scorebook import Line, Scorebook, ScorebookUnusable
+from predrain.data.scorebook import Scorebook, ScorebookLine, ScorebookUnusable
 
 
-def line(device: str, day: int, p: float = 0.1, status: Status = Status.GOOD) -> Line:
-    return Line(DeviceId(device), day, "M", status, p / 4, p / 2, p)
+def line(device: str, day: int, p: float = 0.1, status: Status = Status.GOOD) -> ScorebookLine:
+    return ScorebookLine(DeviceId(device), day, "M", status, p / 4, p / 2, p)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from predrain.data.ids import HostName, OsdId
 from predrain.data.reading import LatencyBatch, LatencySummary
 from predrain.data.windows import Windows
-from predrain.data.wire import Poison, Refused, accept_latency, accept_windows, decode, encode
+from predrain.data.wire import NotAccepted, Poison, accept_latency, accept_windows, decode, encode
 from predrain.data.wire.windows import ONE_BY_ONE
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -71,7 +71,7 @@ def test_windows_over_the_wire_are_judged_as_their_summaries_are(summaries: list
     for one in batch.summaries:
         try:
             kept.append(accept_latency(one, NOON))
-        except Refused as why:
+        except NotAccepted as why:
             refused.append(str(why))
     judged = [accept_windows(one, NOON) for one in body.windows]
     assert [one for windows, _ in judged if windows is not None for one in windows.summaries()] == kept

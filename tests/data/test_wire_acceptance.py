@@ -21,7 +21,7 @@ from predrain.data.reading import (
     Smart,
     Unreadable,
 )
-from predrain.data.wire import Refused, accept, accept_latency, doubts
+from predrain.data.wire import NotAccepted, accept, accept_latency, doubts
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SMART = Smart(
@@ -69,7 +69,7 @@ def test_a_time_ahead_of_ours_is_taken_in_at_the_time_of_receipt_and_keeps_its_o
 def test_a_clock_may_run_five_minutes_ahead_and_no_more() -> None:
     accept(replace(READING, taken_at=NOW + timedelta(minutes=5)), NOW)
     with pytest.raises(
-        Refused, match=r"taken_at .* from ceph-1 is 301 s in the future: set that host's clock"
+        NotAccepted, match=r"taken_at .* from ceph-1 is 301 s in the future: set that host's clock"
     ):
         accept(replace(READING, taken_at=NOW + timedelta(seconds=301)), NOW)
 
@@ -96,7 +96,7 @@ def test_a_clock_may_run_five_minutes_ahead_and_no_more() -> None:
 def test_a_reading_that_only_a_broken_sender_makes_is_refused_with_its_number(
     reading: Reading, says: str
 ) -> None:
-    with pytest.raises(Refused, match=says):
+    with pytest.raises(NotAccepted, match=says):
         accept(reading, NOW)
 
 
@@ -169,5 +169,5 @@ def test_a_good_summary_is_kept_as_it_is() -> None:
     ],
 )
 def test_a_summary_that_cannot_be_is_refused_with_its_number(summary: LatencySummary, says: str) -> None:
-    with pytest.raises(Refused, match=says):
+    with pytest.raises(NotAccepted, match=says):
         accept_latency(summary, NOW)

@@ -11,13 +11,15 @@ import pandas as pd
 
 from predrain.data.history import EPOCH, HistoryFiles
 from predrain.models.peers.columns import further
-from predrain.models.peers.rows import Rows
+from predrain.models.peers.rows import DriveDayRows
 
 START = date(2018, 1, 1)
 DAY0 = (START - EPOCH).days
 
 
-def rows_of(tmp_path: Path, readings: Mapping[str, Sequence[object]], day: int, model: str = "M") -> Rows:
+def rows_of(
+    tmp_path: Path, readings: Mapping[str, Sequence[object]], day: int, model: str = "M"
+) -> DriveDayRows:
     """One drive with a row a day from 2018-01-01, asked on `day` (0 is the first).
 
     readings: raw values by SMART id, or any column by its name.
@@ -33,4 +35,4 @@ def rows_of(tmp_path: Path, readings: Mapping[str, Sequence[object]], day: int, 
     frame.to_parquet(tmp_path / "a.parquet")
     history = HistoryFiles([tmp_path / "a.parquet"], threads=1).read()
     columns = further([tmp_path / "a.parquet"], history, threads=1)
-    return Rows.of(history, np.array([0]), np.array([DAY0 + day]), columns)
+    return DriveDayRows.of(history, np.array([0]), np.array([DAY0 + day]), columns)

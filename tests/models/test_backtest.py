@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 
 import predrain.models.backtest.origin as one_origin
 from predrain.data.history import EPOCH
-from predrain.models.backtest import NothingTried, Plan, backtest, fleets_of, origins_of, without_fates
+from predrain.models.backtest import (
+    BacktestPlan,
+    NothingTried,
+    backtest,
+    fleets_of,
+    origins_of,
+    without_fates,
+)
 from predrain.models.backtest.origin import Tried, try_origin
 from predrain.models.bundle import Bundle
 from predrain.models.evaluate import Report, read_truth
@@ -106,7 +113,9 @@ def test_a_daily_history_is_scored_as_it_is_without_its_failure_column(tmp_path:
 
 
 SPLIT = date(2018, 3, 31)
-SMALL = Plan(splits=(SPLIT,), judge_days=90, peers=("any5", "ceph_prophetstor"), resamples=20, threads=1)
+SMALL = BacktestPlan(
+    splits=(SPLIT,), judge_days=90, peers=("any5", "ceph_prophetstor"), resamples=20, threads=1
+)
 
 
 def tried_on(learned_from: list[Path], place: Path) -> Tried:
@@ -223,12 +232,12 @@ def test_the_report_and_its_json_say_the_same_and_what_is_no_evidence(tmp_path: 
 
 def test_a_split_outside_every_history_is_refused_with_their_spans(tmp_path: Path) -> None:
     with pytest.raises(NothingTried, match="daily 2018-01-01 to 2018-06-30"):
-        backtest([DAILY], Plan(splits=(date(2019, 1, 1),)), tmp_path)
+        backtest([DAILY], BacktestPlan(splits=(date(2019, 1, 1),)), tmp_path)
 
 
 def test_a_split_with_too_few_deaths_before_it_is_left_out_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(NothingTried, match="give a history with 20 or more"):
-        backtest([DAILY], Plan(splits=(date(2018, 1, 20),), threads=1), tmp_path)
+        backtest([DAILY], BacktestPlan(splits=(date(2018, 1, 20),), threads=1), tmp_path)
 
 
 def test_an_unknown_peer_is_refused_before_anything_is_trained(
@@ -242,7 +251,9 @@ def test_an_unknown_peer_is_refused_before_anything_is_trained(
 def test_a_recipe_taught_other_drives_fates_forecasts_no_better_than_chance(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = Plan(splits=(date(2014, 12, 31),), judge_days=420, every=14, peers=(), resamples=5, threads=1)
+    plan = BacktestPlan(
+        splits=(date(2014, 12, 31),), judge_days=420, every=14, peers=(), resamples=5, threads=1
+    )
 
     def trial(name: str) -> Report:
         return backtest([CHANGES, TABLE], plan, tmp_path / name).fleets[0].report

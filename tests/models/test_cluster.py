@@ -15,7 +15,7 @@ from predrain.models.bundle import Bundle
 from predrain.models.hazard import hazards, person_periods
 from predrain.models.landmarks import Landmarks, draw
 from predrain.models.scale import Crew, Threads
-from predrain.models.scale.cluster import Cluster, NoCluster
+from predrain.models.scale.cluster import DaskCluster, NoDaskCluster
 from predrain.models.score import score
 from predrain.models.train import PLAIN
 
@@ -30,8 +30,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), pytest.mar
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with Cluster("local:2", rows_a_part=4_000) as crew:
+def cluster() -> Iterator[DaskCluster]:
+    with DaskCluster("local:2", rows_a_part=4_000) as crew:
         yield crew
 
 
@@ -45,19 +45,19 @@ def scores(crew: Crew) -> pa.Table:
     return pa.concat_tables(part.table for part in score([DAILY], Bundle.load(), crew=crew, **asked))
 
 
-def test_a_cluster_draws_the_landmarks_of_one_machine(cluster: Cluster, landmarks: Landmarks) -> None:
+def test_a_cluster_draws_the_landmarks_of_one_machine(cluster: DaskCluster, landmarks: Landmarks) -> None:
     drawn = draw(sources_of([CHANGES, DRIVES])[0], until=None, seed=1, crew=cluster)
     for name in Landmarks.__slots__:
         one, other = getattr(drawn, name), getattr(landmarks, name)
         assert np.array_equal(one, other, equal_nan=one.dtype.kind == "f"), name
 
 
-def test_a_cluster_scores_as_one_machine_does(cluster: Cluster) -> None:
+def test_a_cluster_scores_as_one_machine_does(cluster: DaskCluster) -> None:
     assert scores(cluster).equals(scores(HERE))
 
 
 def test_a_clusters_booster_forecasts_nearly_what_one_machines_does(
-    cluster: Cluster, landmarks: Landmarks
+    cluster: DaskCluster, landmarks: Landmarks
 ) -> None:
     """Bins and bags are chosen by each worker for its rows, so trees differ; forecasts may not, by much.
 
@@ -77,11 +77,11 @@ def test_a_clusters_booster_forecasts_nearly_what_one_machines_does(
     assert np.abs(here - apart).mean() < 2 * np.abs(here - reseeded).mean()
 
 
-def test_an_error_of_a_worker_ends_the_work_and_is_told_as_it_is(cluster: Cluster) -> None:
-    from predrain.data.history import Part
+def test_an_error_of_a_worker_ends_the_work_and_is_told_as_it_is(cluster: DaskCluster) -> None:
+    from predrain.data.history import SerialRange
 
     with pytest.raises(ZeroDivisionError):
-        list(cluster.each(_breaks, [Part()]))
+        list(cluster.each(_breaks, [SerialRange()]))
 
 
 def _breaks(part: object) -> int:
@@ -93,11 +93,11 @@ def _breaks(part: object) -> int:
     [("local:none", "names no number of workers"), ("local:0", "names no number of workers")],
 )
 def test_an_address_that_names_no_workers_is_refused(address: str, says: str) -> None:
-    with pytest.raises(NoCluster, match=says):
-        Cluster(address)
+    with pytest.raises(NoDaskCluster, match=says):
+        DaskCluster(address)
 
 
 def test_a_scheduler_that_does_not_answer_is_refused_with_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("predrain.models.scale.cluster.PATIENCE", "1s")
-    with pytest.raises(NoCluster, match="start one, or say local:2"):
-        Cluster("tcp://127.0.0.1:9")
+    with pytest.raises(NoDaskCluster, match="start one, or say local:2"):
+        DaskCluster("tcp://127.0.0.1:9")

@@ -12,7 +12,7 @@ import pytest
 
 from predrain.models.evaluate.cohort import CENSORED, align, failures, gather, healthy_windows
 from predrain.models.evaluate.scores import Scores, landmarks_of
-from predrain.models.evaluate.truth import NEVER, Truth, UnreadableTruth, read_truth
+from predrain.models.evaluate.truth import NEVER, FailureTruth, UnreadableTruth, read_truth
 
 START = date(2018, 1, 1)
 DAY0 = (START - date(1970, 1, 1)).days
@@ -35,7 +35,7 @@ def daily(path: Path, drives: Mapping[str, Iterable[int]], dies: dict[str, int],
     return path
 
 
-def labels(truth: Truth, serial: str, landmark: int) -> int | None:
+def labels(truth: FailureTruth, serial: str, landmark: int) -> int | None:
     """The 30-day label of a drive at a landmark; None when it is not at risk."""
     cohort = gather(truth, np.array([DAY0 + landmark]))
     row = np.flatnonzero(truth.serials[cohort.truth_drive[cohort.drive]] == serial)
@@ -43,7 +43,7 @@ def labels(truth: Truth, serial: str, landmark: int) -> int | None:
 
 
 @pytest.fixture
-def truth(tmp_path: Path) -> Truth:
+def truth(tmp_path: Path) -> FailureTruth:
     return read_truth([
         daily(
             tmp_path / "days.parquet",
@@ -55,14 +55,14 @@ def truth(tmp_path: Path) -> Truth:
 
 @pytest.mark.parametrize(("landmark", "label"), [(29, 0), (30, 1), (59, 1), (60, None), (61, None)])
 def test_a_failure_is_positive_from_thirty_days_before_death_to_the_day_before(
-    truth: Truth, landmark: int, label: int | None
+    truth: FailureTruth, landmark: int, label: int | None
 ) -> None:
     assert labels(truth, "dies", landmark) == label
 
 
 @pytest.mark.parametrize(("landmark", "label"), [(19, 0), (20, CENSORED), (48, CENSORED), (49, None)])
 def test_a_drive_that_leaves_alive_is_healthy_only_where_it_was_seen_for_thirty_days(
-    truth: Truth, landmark: int, label: int | None
+    truth: FailureTruth, landmark: int, label: int | None
 ) -> None:
     assert labels(truth, "leaves", landmark) == label
 
@@ -91,7 +91,7 @@ def test_the_first_row_with_failure_is_the_day_of_death_and_what_follows_is_igno
 
 
 def test_rows_must_have_their_horizon_inside_the_data_but_failures_need_not(
-    truth: Truth, tmp_path: Path
+    truth: FailureTruth, tmp_path: Path
 ) -> None:
     cohort = gather(truth, DAY0 + np.arange(0, 91, 7))
     known = cohort.known(30)
@@ -104,13 +104,13 @@ def test_rows_must_have_their_horizon_inside_the_data_but_failures_need_not(
     assert len(failures(cohort)) == 1
 
 
-def test_no_landmark_stands_on_the_last_day_of_the_data(truth: Truth) -> None:
+def test_no_landmark_stands_on_the_last_day_of_the_data(truth: FailureTruth) -> None:
     assert len(gather(truth, np.array([DAY0 + 90])).drive) == 0
     assert len(gather(truth, np.array([DAY0 + 89])).drive) > 0
 
 
 def test_a_healthy_window_is_a_block_of_thirty_days_with_healthy_rows_and_no_positive_one(
-    truth: Truth,
+    truth: FailureTruth,
 ) -> None:
     cohort = gather(truth, DAY0 + np.arange(0, 91, 7))
     windows = healthy_windows(cohort)
@@ -148,7 +148,7 @@ def test_a_drives_table_gives_death_and_needs_no_weekly_reading(tmp_path: Path) 
     assert cohort.symptomatic[mine].tolist() == [False, True]
 
 
-def test_a_missing_row_stands_below_every_other_and_a_needless_one_is_ignored(truth: Truth) -> None:
+def test_a_missing_row_stands_below_every_other_and_a_needless_one_is_ignored(truth: FailureTruth) -> None:
     cohort = gather(truth, np.array([DAY0 + 7]))
     scores = Scores(
         np.array(["lives", "nobody", "lives"], dtype=object),

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from predrain.models.evaluate import Scores, Truth, evaluate, read_truth
+from predrain.models.evaluate import FailureTruth, Scores, evaluate, read_truth
 from predrain.models.evaluate.arrays import Floats, Ints, drive_day
 from predrain.models.evaluate.cohort import Cohort, failures, gather
 
@@ -30,17 +30,17 @@ def half_year(shared_data: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def truth(half_year: Path) -> Truth:
+def truth(half_year: Path) -> FailureTruth:
     return read_truth([half_year])
 
 
 @pytest.fixture(scope="module")
-def cohort(truth: Truth) -> Cohort:
+def cohort(truth: FailureTruth) -> Cohort:
     return gather(truth, np.arange(day(2018, 1, 31), day(2018, 6, 30), 7))
 
 
 @pytest.fixture(scope="module")
-def raw(half_year: Path, truth: Truth) -> dict[int, Floats]:
+def raw(half_year: Path, truth: FailureTruth) -> dict[int, Floats]:
     """SMART id -> raw value of each of the truth's readings."""
     names = [f"smart_{number}_raw" for number in COUNTERS]
     table = pq.read_table(half_year, columns=["serial_number", "date", *names])
@@ -56,7 +56,7 @@ def raw(half_year: Path, truth: Truth) -> dict[int, Floats]:
     }
 
 
-def at(values: Floats, truth: Truth, cohort: Cohort, ago: int = 0) -> Floats:
+def at(values: Floats, truth: FailureTruth, cohort: Cohort, ago: int = 0) -> Floats:
     place = truth.latest(cohort.truth_drive[cohort.drive], cohort.landmark - ago)
     return np.where(place >= 0, values[place], np.nan)
 
@@ -66,7 +66,7 @@ def share(test: np.ndarray, label: Ints, of: int) -> float:
 
 
 def test_238_failures_of_the_half_year_are_judged_and_57_percent_had_a_symptom_a_day_before(
-    truth: Truth, cohort: Cohort
+    truth: FailureTruth, cohort: Cohort
 ) -> None:
     failed = failures(cohort)
     assert len(failed) == 238
@@ -82,7 +82,7 @@ def test_238_failures_of_the_half_year_are_judged_and_57_percent_had_a_symptom_a
     [(197, 23.2, 0.77, 4.4), (187, 31.4, 2.02, 2.3), (5, 14.4, 0.52, 4.1), (188, 6.1, 4.67, 0.2)],
 )
 def test_a_counter_above_nought_separates_as_was_found(
-    truth: Truth,
+    truth: FailureTruth,
     cohort: Cohort,
     raw: dict[int, Floats],
     smart_id: int,
@@ -102,7 +102,7 @@ def test_a_counter_above_nought_separates_as_was_found(
     ("days", "failing", "healthy", "chance"), [(30, 26.8, 0.38, 9.6), (7, 18.9, 0.14, 17.4)]
 )
 def test_a_rise_separates_as_was_found(
-    truth: Truth,
+    truth: FailureTruth,
     cohort: Cohort,
     raw: dict[int, Floats],
     days: int,
@@ -121,7 +121,7 @@ def test_a_rise_separates_as_was_found(
 
 
 def test_smart_197_ranks_as_it_did_on_later_months(
-    truth: Truth, cohort: Cohort, raw: dict[int, Floats]
+    truth: FailureTruth, cohort: Cohort, raw: dict[int, Floats]
 ) -> None:
     """Held-out 2018 Q3: recall 0.180 at 0.1 %, 0.389 at 1 %, PR-AUC 0.082."""
     drive = cohort.truth_drive[cohort.drive]

@@ -7,17 +7,17 @@ import pytest
 
 from predrain.data.lifespan import Lifespans
 from predrain.data.outlook import Status
-from predrain.data.scorebook import Forecasts
+from predrain.data.scorebook import ScorebookForecasts
 from predrain.features.schema import NAMES_IN_ORDER, POSITION
 from predrain.models.bundle import Bundle
 from predrain.models.experience import Experience, count_experience
 from predrain.models.family import YEAR, fit_rates
 
 
-def book(*drives: tuple[str, str, int, int]) -> Forecasts:
+def book(*drives: tuple[str, str, int, int]) -> ScorebookForecasts:
     """device, model, first day, last day: a forecast a day."""
     rows = [(device, model, day) for device, model, first, last in drives for day in range(first, last + 1)]
-    return Forecasts(
+    return ScorebookForecasts(
         device=np.array([row[0] for row in rows], dtype=object),
         day=np.array([row[2] for row in rows], dtype=np.int64),
         model=np.array([row[1] for row in rows], dtype=object),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from predrain.data.lifespan import Lifespans
 from predrain.data.outlook import Status
-from predrain.data.scorebook import Forecasts
+from predrain.data.scorebook import ScorebookForecasts
 from predrain.models.calibrate import Thresholds
 from predrain.models.fleet_thresholds import FOLLOWED_DAYS, MOST_SHIFT, follow_thresholds
 
@@ -19,11 +19,11 @@ TODAY = 20_000
 SHIPPED = Thresholds(warning=0.05, bad=0.2)
 
 
-def scored(p: np.ndarray, days: int = FOLLOWED_DAYS) -> Forecasts:
+def scored(p: np.ndarray, days: int = FOLLOWED_DAYS) -> ScorebookForecasts:
     """p: (disks,) what each disk was forecast every week of the last `days`."""
     day = np.arange(TODAY - days + 1, TODAY + 1, 7)
     device = np.repeat([f"D{number:06}" for number in range(len(p))], len(day)).astype(object)
-    return Forecasts(
+    return ScorebookForecasts(
         device=device,
         day=np.tile(day, len(p)).astype(np.int64),
         model=np.full(len(device), "ST4000DM000", dtype=object),

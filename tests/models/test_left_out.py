@@ -17,9 +17,9 @@ import predrain.models.backtest.origin as one_origin
 from predrain.data.history import EPOCH
 from predrain.models.backtest import (
     Backtest,
+    BacktestPlan,
     LeaveOutKind,
     LeftOutTrial,
-    Plan,
     UnknownLeaveOut,
     backtest,
     parse_leave_out,
@@ -27,7 +27,7 @@ from predrain.models.backtest import (
 from predrain.models.backtest.left_out import LeftOutSet, find_left_out_sets
 from predrain.models.backtest.unseen import KNOWING, POOLED
 from predrain.models.bundle import Bundle
-from predrain.models.evaluate import Truth, evaluate, read_scores, read_truth
+from predrain.models.evaluate import FailureTruth, evaluate, read_scores, read_truth
 from predrain.models.report.left_out import compute_kept_share, find_better_rule, left_out_tables
 from predrain.models.train import TooLittleHistory, train
 from predrain.service.cli import main
@@ -43,12 +43,12 @@ NAMES = (
 )  # fmt: skip
 
 
-def truth_of(drives: list[tuple[str, int, int | None]]) -> Truth:
+def truth_of(drives: list[tuple[str, int, int | None]]) -> FailureTruth:
     """drives: model, days from the split to the first day in service, days from the split to death or None."""
     n = len(drives)
     end = SPLIT_DAY + 200
     death = np.array([2**19 if died is None else SPLIT_DAY + died for _, _, died in drives])
-    return Truth(
+    return FailureTruth(
         serials=np.array([f"s{number}" for number in range(n)], dtype=object),
         models=np.array([model for model, _, _ in drives], dtype=object),
         first=np.array([SPLIT_DAY + first for _, first, _ in drives]),
@@ -63,7 +63,7 @@ def truth_of(drives: list[tuple[str, int, int | None]]) -> Truth:
     )
 
 
-def sets_of(truth: Truth, *wanted: str, models: tuple[str, ...] = ()) -> dict[str, LeftOutSet]:
+def sets_of(truth: FailureTruth, *wanted: str, models: tuple[str, ...] = ()) -> dict[str, LeftOutSet]:
     asked = [parse_leave_out(text) for text in wanted]
     return {one.name: one for one in find_left_out_sets(asked, truth, LANDMARKS, models, SPLIT, SPLIT_DAY)}
 
@@ -181,7 +181,7 @@ def test_a_source_of_which_every_drive_is_excluded_sets_no_thresholds() -> None:
     assert both.booster.model_to_string() == alone.booster.model_to_string()
 
 
-PLAN = Plan(
+PLAN = BacktestPlan(
     splits=(date(2014, 6, 30),),
     judge_days=600,
     every=14,

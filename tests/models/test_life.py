@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.data.lifespan import Lifespans, Source
+from predrain.data.lifespan import HistorySource, Lifespans
 from predrain.data.outlook import GRID_DAYS, Status
 from predrain.features.schema import NAMES_IN_ORDER, POSITION
 from predrain.models.bundle import Bundle
@@ -19,7 +19,7 @@ from predrain.models.calibrate import Calibration, calibrated, logit, thresholds
 from predrain.models.family import AGES, STRENGTH, YEAR, Rates, fit_rates, maker_of, years
 from predrain.models.hazard import EDGES, failing, person_periods
 from predrain.models.landmarks import Landmarks
-from predrain.models.life import USUAL, Fading, Watch, fading_of, first_risk, quantiles, survival
+from predrain.models.life import USUAL, Fading, WatchedPeriods, fading_of, first_risk, quantiles, survival
 from predrain.models.watches import watches_of
 
 FLAT = Rates(pooled=(0.02,) * AGES, makers={}, models={"M": (0.02,) * AGES})
@@ -188,7 +188,7 @@ def test_fading_comes_back_from_lives_that_follow_it() -> None:
     first, follow, died = lives(60_000, seed=8)
     ones = np.ones(len(first))
     # Landmarks of a whole period count as one drive: a weight of 52 makes each of these a year of weeks.
-    found = fading_of(first, 0.2 * ones, 52 * ones, [Watch(0 * ones, follow, died)])
+    found = fading_of(first, 0.2 * ones, 52 * ones, [WatchedPeriods(0 * ones, follow, died)])
     assert found.flagged == pytest.approx(LAW.flagged, rel=0.3)
     assert found.quiet == pytest.approx(LAW.quiet, rel=0.3)
     assert found.spread == pytest.approx(LAW.spread, rel=0.3)
@@ -198,7 +198,7 @@ def test_fading_comes_back_from_lives_that_follow_it() -> None:
 def test_drives_without_a_symptom_fade_alike_at_whatever_rate_the_years_brought() -> None:
     first, follow, died = lives(20_000, seed=9)
     quiet = first <= 0
-    first, watch = first[quiet], Watch(np.zeros(quiet.sum()), follow[quiet], died[quiet])
+    first, watch = first[quiet], WatchedPeriods(np.zeros(quiet.sum()), follow[quiet], died[quiet])
     ones = np.ones(len(first))
     at_one, at_three = (fading_of(first, times * 0.2 * ones, 52 * ones, [watch]) for times in (1, 3))
     assert at_one.quiet == at_three.quiet
@@ -209,21 +209,21 @@ def test_drives_without_a_symptom_fade_alike_at_whatever_rate_the_years_brought(
 def test_a_second_watch_after_a_gap_tells_as_much_as_one_without() -> None:
     first, follow, died = lives(60_000, seed=10)
     ones = np.ones(len(first))
-    before = Watch(0 * ones, np.minimum(follow, 200), died & (follow <= 200))
-    after = Watch(500 * ones, np.maximum(follow, 500), died & (follow > 500))
+    before = WatchedPeriods(0 * ones, np.minimum(follow, 200), died & (follow <= 200))
+    after = WatchedPeriods(500 * ones, np.maximum(follow, 500), died & (follow > 500))
     found = fading_of(first, 0.2 * ones, 52 * ones, [before, after])
     assert found.flagged == pytest.approx(LAW.flagged, rel=0.3)
     assert found.spread == pytest.approx(LAW.spread, rel=0.3)
 
 
 def test_a_history_that_follows_nobody_past_ninety_days_fades_at_the_usual_pace() -> None:
-    watch = Watch(np.zeros(3), np.array([20.0, 60.0, 90.0]), np.array([True, False, True]))
+    watch = WatchedPeriods(np.zeros(3), np.array([20.0, 60.0, 90.0]), np.array([True, False, True]))
     found = fading_of(np.array([0.0, 2.0, 4.0]), np.full(3, 0.02), np.ones(3), [watch])
     assert astuple(found) == pytest.approx(astuple(USUAL))
 
 
-def source(serials: list[str], first: list[int], last: list[int], died: list[bool]) -> Source:
-    return Source(
+def source(serials: list[str], first: list[int], last: list[int], died: list[bool]) -> HistorySource:
+    return HistorySource(
         (), Lifespans(np.array(serials, dtype=object), np.array(first), np.array(last), np.array(died))
     )
 

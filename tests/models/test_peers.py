@@ -28,17 +28,17 @@ from predrain.models.peers.learned import (
     sampled,
 )
 from predrain.models.peers.redhat import statistics
-from predrain.models.peers.rows import Rows
+from predrain.models.peers.rows import DriveDayRows
 from predrain.models.peers.scrutiny import scrutiny
 from predrain.models.peers.vendor import vendor
-from predrain.models.peers.verdict import NotComputable, Verdict
+from predrain.models.peers.verdict import NotComputable, PeerVerdict
 from tests.models.peer_rows import DAY0, START, rows_of
 
 ALL = tuple(name for name in NAMES if name not in ("vendor", "ceph_prophetstor"))
 """Peers that need neither normalised values nor models of others."""
 
 
-def said(rows: Rows, peer: Callable[[Rows], Verdict]) -> tuple[float, str]:
+def said(rows: DriveDayRows, peer: Callable[[DriveDayRows], PeerVerdict]) -> tuple[float, str]:
     """Score and alarm of the only row."""
     verdict = peer(rows)
     assert verdict.status is not None
@@ -129,7 +129,7 @@ def test_a_row_holds_until_the_next_change(tmp_path: Path) -> None:
     ).to_parquet(tmp_path / "a.parquet")
     history = HistoryFiles([tmp_path / "a.parquet"], threads=1).read()
     days = DAY0 + np.array([0, 19, 20, 99])
-    assert smart_197(Rows.of(history, np.zeros(4, dtype=np.int64), days)).score.tolist() == [
+    assert smart_197(DriveDayRows.of(history, np.zeros(4, dtype=np.int64), days)).score.tolist() == [
         0.0,
         0.0,
         8.0,
@@ -211,7 +211,7 @@ def lesson(fleet: Path) -> Lesson:
     """What is known of the small fleet on its 100th day, asked about all drives on day 105."""
     history = HistoryFiles([fleet], threads=1).read()
     drive = np.arange(history.drives)
-    asked = Rows.of(history, drive, np.full(history.drives, DAY0 + 105))
+    asked = DriveDayRows.of(history, drive, np.full(history.drives, DAY0 + 105))
     return Lesson(asked, read_truth([fleet]), split=DAY0 + 100, seed=7, threads=1)
 
 
@@ -244,7 +244,7 @@ def test_a_sample_holds_20_healthy_rows_for_each_failing_one_or_every_healthy_ro
     ("peer", "healthy", "leaf_hessian"), [(lgbm_plain, 20, 0.001), (lgbm_all_rows, None, 1.0)]
 )
 def test_a_boosted_peer_is_the_mean_of_three_seeds_on_rows_of_every_third_day(
-    lesson: Lesson, peer: Callable[[Lesson], Verdict], healthy: int | None, leaf_hessian: float
+    lesson: Lesson, peer: Callable[[Lesson], PeerVerdict], healthy: int | None, leaf_hessian: float
 ) -> None:
     known, chances = lesson.known(30, every=3), []
     for seed in (21, 22, 23):
@@ -325,7 +325,7 @@ def test_scrutiny_keeps_drives_apart(tmp_path: Path) -> None:
     )
     frame.to_parquet(tmp_path / "two.parquet")
     history = HistoryFiles([tmp_path / "two.parquet"], threads=1).read()
-    rows = Rows.of(history, np.array([0, 1]), np.array([DAY0, DAY0]))
+    rows = DriveDayRows.of(history, np.array([0, 1]), np.array([DAY0, DAY0]))
     assert scrutiny(rows).score.tolist() == [2.0, 0.0]
 
 

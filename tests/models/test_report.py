@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from predrain.models.evaluate import Interval
+from predrain.models.evaluate import BootstrapInterval
 from predrain.models.report import NoPlotting, ready
 from predrain.models.report.charts import bytes_chart
 from predrain.models.report.ink import INK, SERIES, VARIABLES, drawn
@@ -48,15 +48,15 @@ def test_notches_that_fall_together_are_named_together() -> None:
 
 
 def test_a_share_is_said_in_percents_with_its_interval_and_an_unknown_as_a_dash() -> None:
-    assert share(Interval(0.538, 0.44, 0.634)) == "54 % [44, 63]"
-    assert share(Interval(0.0011, NAN, NAN), 2) == "0.11 %"
+    assert share(BootstrapInterval(0.538, 0.44, 0.634)) == "54 % [44, 63]"
+    assert share(BootstrapInterval(0.0011, NAN, NAN), 2) == "0.11 %"
     assert percent(NAN) == "–"
-    assert plain(Interval(0.1221, 0.06, 0.2)) == "0.122 [0.060, 0.200]"
-    assert plain(Interval(NAN, NAN, NAN)) == "–"
+    assert plain(BootstrapInterval(0.1221, 0.06, 0.2)) == "0.122 [0.060, 0.200]"
+    assert plain(BootstrapInterval(NAN, NAN, NAN)) == "–"
 
 
 def test_a_difference_of_shares_is_said_in_points() -> None:
-    assert points(Interval(0.1442, 0.0718, 0.2269)) == "+14.4 [+7.2, +22.7]"
+    assert points(BootstrapInterval(0.1442, 0.0718, 0.2269)) == "+14.4 [+7.2, +22.7]"
 
 
 def test_days_and_lists_read_as_sentences_do() -> None:

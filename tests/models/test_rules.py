@@ -11,7 +11,7 @@ from predrain.data.outlook import Status
 from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart, Unreadable
 from predrain.data.unreadable import UnreadableCause
 from predrain.features import DriveState, replay
-from predrain.models.rules import CODES, Verdict, judge
+from predrain.models.rules import CODES, RuleVerdict, judge
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 DEVICE = DeviceId("DRIVE_1")
@@ -36,7 +36,7 @@ def lived(*seen: Smart | Unreadable) -> DriveState:
     return state
 
 
-def verdict(*seen: Smart | Unreadable) -> Verdict:
+def verdict(*seen: Smart | Unreadable) -> RuleVerdict:
     said = judge(lived(*seen))
     assert said is not None
     assert all(reason.code in CODES for reason in said.reasons)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from predrain.data.lifespan import Lifespans
 from predrain.data.outlook import Status
-from predrain.data.scorebook import Forecasts
+from predrain.data.scorebook import ScorebookForecasts
 from predrain.models.model_comparison import ENOUGH, Calibrated, CalibrationVerdict, calibration, compare
 
 LONG = 400
@@ -18,9 +18,9 @@ LONG = 400
 Said = tuple[str, int, float, Status]
 
 
-def book(*said: Said) -> Forecasts:
+def book(*said: Said) -> ScorebookForecasts:
     rows = sorted(said)
-    return Forecasts(
+    return ScorebookForecasts(
         np.array([device for device, *_ in rows], dtype=object),
         np.array([day for _, day, *_ in rows], dtype=np.int64),
         np.array(["ST4000DM000"] * len(rows), dtype=object),

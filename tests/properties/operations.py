@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from predrain.actions.cluster.port import Answer, ClusterUnreachable, Command, CrushReweight, Reweight
+from predrain.actions.cluster.port import ClusterUnreachable, Command, CommandResult, CrushReweight, Reweight
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.controller.requests import NotNow
 from predrain.actions.core.state_machine import NotInTable
@@ -36,7 +36,7 @@ class SilentCluster:
         self._fail()
         return self.run.watched.view()
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         self._fail()
         return self.run.watched.apply(command)
 

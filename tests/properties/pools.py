@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from predrain.actions.core.capacity import room
 from predrain.actions.core.pg_survey import survey
-from predrain.actions.crush.map import ITEM_NONE, Bucket, CrushMap, Rule, RuleStep
+from predrain.actions.crush.map import ITEM_NONE, Bucket, CrushMap, CrushRule, RuleStep
 from predrain.actions.simulator import SimulatedCluster
 from predrain.actions.simulator.spec import DEFAULT_RULES, ClusterSpec, crush_tree
 from predrain.data.drain import DrainState
@@ -142,7 +142,7 @@ class Pools(Operations):
         return self.run.cluster, self.shadow
 
 
-def _list_rules(*, erasure: bool) -> dict[int, Rule]:
+def _list_rules(*, erasure: bool) -> dict[int, CrushRule]:
     """By host, and by host within the room; copies by rack, and shards two to a rack, on two hosts of it."""
     mode, head = ("indep", DEFAULT_RULES[1].steps[:2]) if erasure else ("firstn", ())
     leaf = f"chooseleaf_{mode}"
@@ -156,7 +156,9 @@ def _list_rules(*, erasure: bool) -> dict[int, Rule]:
         2: (RuleStep("take", item=_ROOT), *racks),
         3: (RuleStep("take", item=_ROOM), RuleStep(leaf, type="host")),
     }
-    return {rule: Rule(rule, f"rule{rule}", (*head, *way, RuleStep("emit"))) for rule, way in ways.items()}
+    return {
+        rule: CrushRule(rule, f"rule{rule}", (*head, *way, RuleStep("emit"))) for rule, way in ways.items()
+    }
 
 
 def _with_room(crush: CrushMap) -> CrushMap:

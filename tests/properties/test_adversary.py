@@ -48,5 +48,9 @@ def test_an_upmap_that_the_mon_keeps_under_a_changed_rule_is_given_back() -> Non
     _play(731, 1, "pools")
 
 
+def test_a_fill_is_planned_anew_after_pgs_of_its_plan_were_merged() -> None:
+    _play(570, 1, "pools")
+
+
 def test_after_a_few_cancels_the_map_is_that_of_a_cluster_that_was_never_drained() -> None:
     _play(0, 3, "all")

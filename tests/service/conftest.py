@@ -23,7 +23,7 @@ from predrain.data.store.sqlite import SqliteStore
 from predrain.service.application import House, Ports
 from predrain.service.http_server import Server, bind, url_of
 from predrain.service.live_cluster import Live
-from predrain.service.notifications.channel import Channel
+from predrain.service.notifications.channel import NotificationChannel
 from predrain.service.notifications.daily import Daily
 from predrain.service.notifications.notes import Notes
 from predrain.service.scoring.bundled import BundledForecaster
@@ -103,7 +103,7 @@ class Place:
         *,
         log: Log | None = None,
         cluster: Cluster | None = None,
-        channels: Sequence[Channel] = (),
+        channels: Sequence[NotificationChannel] = (),
         digest: Callable[[Notes], Daily] | None = None,
     ) -> House:
         """A house as a start of the service makes it."""

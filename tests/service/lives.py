@@ -10,7 +10,7 @@ from functools import cache
 from predrain.data.outcome import Outcome
 from predrain.data.store.port import Store
 from predrain.data.store.sqlite import MEMORY, SqliteStore
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 from predrain.service.lifecycle.book import LifeBook
 
 
@@ -20,7 +20,7 @@ def _empty_store() -> Store:
     return SqliteStore(MEMORY)
 
 
-def hearing_book(sight: Sight, now: datetime, stale_after: timedelta) -> LifeBook:
+def hearing_book(sight: FleetSnapshot, now: datetime, stale_after: timedelta) -> LifeBook:
     """The book of a service that has run for long enough to know the hosts of `sight`."""
     earlier = now - timedelta(hours=1)
     book = LifeBook(_empty_store(), earlier, stale_after)
@@ -29,12 +29,12 @@ def hearing_book(sight: Sight, now: datetime, stale_after: timedelta) -> LifeBoo
 
 
 def standing_sight(
-    sight: Sight,
+    sight: FleetSnapshot,
     now: datetime,
     stale_after: timedelta,
     outcomes: Sequence[Outcome] = (),
     book: LifeBook | None = None,
-) -> Sight:
+) -> FleetSnapshot:
     """The sight with how its disks stand, by the book of a service that has run for a while."""
     book = book or hearing_book(sight, now, stale_after)
     book.hear(outcomes)

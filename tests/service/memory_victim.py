@@ -16,7 +16,7 @@ from multiprocessing.managers import BaseManager
 from pathlib import Path
 from typing import Any
 
-from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.port import Command, CommandResult
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.controller.controller import Controller
 from predrain.actions.core.policy import Policy
@@ -42,7 +42,7 @@ class SharedCluster:
         with self._lock:
             return self._cluster.view()
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         """Carry a command out."""
         with self._lock:
             return self._cluster.apply(command)

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.service.changes import APART_SECONDS, SOONEST_SECONDS, Changes, Kind
+from predrain.service.changes import APART_SECONDS, SOONEST_SECONDS, ChangeKind, Changes
 from predrain.service.rest.events import HEARTBEAT_SECONDS
 
 
@@ -38,15 +38,15 @@ def test_even_a_thousand_listeners_hear_of_a_change_before_the_next_sign_of_life
 def test_a_listener_who_waited_hears_of_all_kinds_that_changed_meanwhile() -> None:
     changes = Changes()
     seen, _ = changes.since(0)
-    changes.tell(Kind.OSDS)
-    changes.tell(Kind.HALT, Kind.STATUS)
+    changes.tell(ChangeKind.OSDS)
+    changes.tell(ChangeKind.HALT, ChangeKind.STATUS)
     number, kinds = changes.since(seen)
-    assert kinds == {Kind.OSDS, Kind.HALT, Kind.STATUS}
+    assert kinds == {ChangeKind.OSDS, ChangeKind.HALT, ChangeKind.STATUS}
     assert changes.since(number) == (number, frozenset())
 
 
 def test_one_who_was_away_for_too_long_takes_everything_for_changed() -> None:
     changes = Changes(remembered=2)
     for _ in range(4):
-        changes.tell(Kind.DRAINS)
-    assert changes.since(1)[1] == frozenset(Kind)
+        changes.tell(ChangeKind.DRAINS)
+    assert changes.since(1)[1] == frozenset(ChangeKind)

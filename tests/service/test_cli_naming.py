@@ -7,7 +7,7 @@ import pytest
 from predrain.actions.core.messages import describe_state
 from predrain.data.drain import DrainState, Intent
 from predrain.service.cli import main
-from predrain.service.cli.client import Client, Reply
+from predrain.service.cli.client import Client, RestReply
 from predrain.service.cli.naming import NoOpenDrain, SeveralDrains, choose_drain
 from predrain.service.cli.person import name_typist
 from predrain.service.requester import PERSON_HEADER
@@ -78,7 +78,7 @@ def test_a_drain_that_is_approved_while_another_person_rejects_it_goes_on_and_th
     drain, reject = proposed(site), Client.post
     place.state.url.write_text(str(site.client.base_url))
 
-    def approve_first(client: Client, path: str) -> Reply:
+    def approve_first(client: Client, path: str) -> RestReply:
         assert wish(site, drain, "approve", **{"If-Match": drain["etag"]}).status_code == 200
         return reject(client, path)
 

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from predrain.data.drain import DrainState
-from predrain.service.client import Predrain, Problem, Unreachable, shapes
+from predrain.service.client import Predrain, ServiceProblem, Unreachable, shapes
 from predrain.service.client.wire import Wire
 from tests.service.conftest import Site, envelope, smart_reading, week_of
 from tests.service.test_drains import World, site, world  # noqa: F401  (a house over a cluster)
@@ -73,7 +73,7 @@ def test_a_program_rejects_a_proposed_drain_and_no_approved_one(
     assert client.reject(client.propose("osd.0")).state == "cancelled"
     world.tick()
     approved = client.approve(client.propose("osd.0"))
-    with pytest.raises(Problem, match="is approved, no longer proposed") as refused:
+    with pytest.raises(ServiceProblem, match="is approved, no longer proposed") as refused:
         client.reject(approved)
     assert refused.value.status == 409
     assert client.drain(approved.id).state == "approved"
@@ -81,7 +81,7 @@ def test_a_program_rejects_a_proposed_drain_and_no_approved_one(
 
 def test_an_approval_of_another_plan_is_a_problem_that_shows_the_drain_as_it_is(client: Predrain) -> None:
     drain = client.propose("osd.0")
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(ServiceProblem) as refused:
         client.approve(replace(drain, etag='"another"'))
     assert refused.value.status == 412
     assert refused.value.body["drain"]["id"] == drain.id
@@ -94,7 +94,7 @@ def test_a_halt_stands_until_it_is_lifted(client: Predrain) -> None:
 
 
 def test_a_refusal_is_the_services_own_sentence(client: Predrain) -> None:
-    with pytest.raises(Problem, match="No device NOBODY was ever read here") as refused:
+    with pytest.raises(ServiceProblem, match="No device NOBODY was ever read here") as refused:
         client.device("NOBODY")
     assert refused.value.status == 404
 
@@ -200,7 +200,7 @@ def test_two_acts_have_two_keys(flaky: Any) -> None:
 
 def test_a_refusal_is_not_asked_again(flaky: Any) -> None:
     server, wire, waits = flaky((409, {}, b'{"detail": "It stands."}'))
-    with pytest.raises(Problem, match=r"It stands\."):
+    with pytest.raises(ServiceProblem, match=r"It stands\."):
         wire.act("POST", "drains", {"target": "osd.1"})
     assert (len(server.asked), waits) == (1, [])
 
@@ -214,7 +214,7 @@ def test_who_stays_away_is_unreachable_after_three_times(flaky: Any) -> None:
 
 def test_a_token_is_not_carried_to_another_address(flaky: Any) -> None:
     server, wire, _ = flaky((302, {"Location": "http://127.0.0.1:1/elsewhere"}, b""))
-    with pytest.raises(Problem):
+    with pytest.raises(ServiceProblem):
         wire.get("status")
     assert len(server.asked) == 1
 

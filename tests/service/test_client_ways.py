@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from predrain.service.client import Predrain, Problem
+from predrain.service.client import Predrain, ServiceProblem
 from predrain.service.client.shapes import WholeDrain
 from tests.service.conftest import Site
 from tests.service.test_drain_ways import (  # noqa: F401  (houses over a cluster)
@@ -58,7 +58,7 @@ def test_a_program_gives_a_cancel_up(client: Predrain, stuck: WholeDrain, world:
 
 def test_a_program_that_may_only_act_does_not_give_a_cancel_up(stuck: WholeDrain, site: Site) -> None:  # noqa: F811
     token = actor(site)["Authorization"].removeprefix("Bearer ")
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(ServiceProblem) as refused:
         client_of(site, token).give_up_cancel(stuck)
     assert refused.value.status == 403
 
@@ -66,7 +66,7 @@ def test_a_program_that_may_only_act_does_not_give_a_cancel_up(stuck: WholeDrain
 def test_a_way_out_that_is_not_open_is_a_problem_with_the_services_sentence(
     client: Predrain, stuck: WholeDrain
 ) -> None:
-    with pytest.raises(Problem, match="cannot take 'choose other targets'") as refused:
+    with pytest.raises(ServiceProblem, match="cannot take 'choose other targets'") as refused:
         client.choose_other_targets(stuck)
     assert refused.value.status == 409
 
@@ -77,7 +77,7 @@ def test_a_program_insists_past_a_guard_that_refuses_and_may_be_overruled(closed
     drain = client.drain(held_by_window(outside, service)["id"])
     refusing = [one.code for one in drain.guards if not one.ok and one.insistable]
     assert refusing == ["window"]
-    with pytest.raises(Problem, match=r"type osd\.0 to confirm"):
+    with pytest.raises(ServiceProblem, match=r"type osd\.0 to confirm"):
         client.insist(drain, refusing, "it dies tonight", confirm="osd.1")
     said = client.insist(drain, refusing, "it dies tonight", confirm="osd.0", minutes=30).insistence
     assert said is not None

@@ -33,7 +33,13 @@ from predrain.service.collector_process import Host
 from predrain.service.settings import Settings
 from predrain.service.tables import collector as tables
 from predrain.service.tables import kafka as service_kafka
-from predrain.service.tables.collector import OF_THE_SERVICE, TABLES, BadCollectorSettings, KafkaTable, load
+from predrain.service.tables.collector import (
+    OF_THE_SERVICE,
+    TABLES,
+    BadCollectorSettings,
+    CollectorKafkaTable,
+    load,
+)
 from tests.collector.fake_smartctl import FakeSmartctl, every_kind
 from tests.collector.seats.fake_host import FakeHost
 from tests.service.conftest import INGEST_TOKEN, Place, Serve, SetClock, Site, shut
@@ -347,7 +353,7 @@ def test_a_misspelt_variable_does_not_leave_the_collector_with_a_default() -> No
 
 
 def test_a_whole_file_of_the_service_is_taken() -> None:
-    kafka = set(service_kafka.KafkaTable.model_fields) - set(KafkaTable.__struct_fields__)
+    kafka = set(service_kafka.KafkaTable.model_fields) - set(CollectorKafkaTable.__struct_fields__)
     assert set(OF_THE_SERVICE["kafka"]) == kafka
     assert set(TABLES) == set(Settings.model_fields)
 
@@ -359,7 +365,7 @@ def test_a_settings_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 def test_the_collector_reads_the_keys_of_kafka_as_the_service_does() -> None:
     theirs = service_kafka.KafkaTable().model_dump()
-    ours = KafkaTable()
+    ours = CollectorKafkaTable()
     assert {name: getattr(ours, name) for name in ours.__struct_fields__} == {
         name: theirs[name] for name in ours.__struct_fields__
     }

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from predrain.collector.delivery import Standing, look
-from predrain.service.access.book import Book, Kind
+from predrain.collector.delivery import SpoolStatus, look
+from predrain.service.access.book import Book, CredentialKind
 from predrain.service.application import House
 from predrain.service.doctor.running import service
 from predrain.service.state_directory import StateDir
@@ -47,7 +47,7 @@ def behind(place: Place, serve: Serve) -> Iterator[Callable[[timedelta], tuple[S
         shut(house)
 
 
-def stands(rig: Rig) -> Standing:
+def stands(rig: Rig) -> SpoolStatus:
     standing = look(rig.spool)
     assert standing is not None
     return standing
@@ -98,7 +98,7 @@ def test_a_renamed_host_keeps_what_it_reads_and_is_told_of_until_it_is_enrolled_
     def enrol(host: str) -> None:
         own.unlink(missing_ok=True)
         rig.configure(**settings, host=host)
-        once = book.make(Kind.ENROLMENT, f"host:{host}", [Scope.INGEST], "test", host=host)
+        once = book.make(CredentialKind.ENROLMENT, f"host:{host}", [Scope.INGEST], "test", host=host)
         assert rig.run("--enrol", once).returncode == 0
 
     enrol("stor-01")

@@ -17,10 +17,10 @@ from predrain.data.outcome import Fate, OutcomeRule
 from predrain.data.reading import Smart
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.application import House, Ports
-from predrain.service.demo.fleet import Fleet, TooFewDrives, at_hour, read_histories
-from predrain.service.demo.ledger import Ledger, table
+from predrain.service.demo.fleet import DemoFleet, TooFewDrives, at_hour, read_histories
+from predrain.service.demo.ledger import DemoLedger, table
 from predrain.service.demo.run import FLEET, Demo, closed, without_predrain
-from predrain.service.demo.world import World
+from predrain.service.demo.world import DemoWorld
 from predrain.service.live_cluster import Live
 from predrain.service.scoring.fates import lives_of
 from predrain.service.settings import Settings
@@ -31,12 +31,12 @@ SMALL = Demo(cluster="tiny", days=40, seconds_per_day=None, seed=6)
 
 
 @pytest.fixture(scope="module")
-def fleet() -> Fleet:
+def fleet() -> DemoFleet:
     known = read_histories((FLEET,))
-    return Fleet(known, list(range(450)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
+    return DemoFleet(known, list(range(450)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
 
 
-def watched(demo: Demo) -> tuple[World, House]:
+def watched(demo: Demo) -> tuple[DemoWorld, House]:
     world, first = demo.build()
     ports = Ports(MemoryLog(), SqliteStore(":memory:"), world.clock, forecaster_of(None), Live(world.cluster))
     house = House(ports, demo.policy, Settings())
@@ -47,14 +47,14 @@ def watched(demo: Demo) -> tuple[World, House]:
     return world, house
 
 
-def test_every_slot_has_a_drive_and_every_drive_that_dies_is_among_them(fleet: Fleet) -> None:
+def test_every_slot_has_a_drive_and_every_drive_that_dies_is_among_them(fleet: DemoFleet) -> None:
     assert len(fleet.seats) == 450
     assert all(drive is not None for drive in fleet.seats.values())
     assert len(fleet.doomed) >= 10
     assert len({drive.serial for drive in fleet.seats.values() if drive}) == 450
 
 
-def test_the_drives_shown_were_left_out_of_training(fleet: Fleet) -> None:
+def test_the_drives_shown_were_left_out_of_training(fleet: DemoFleet) -> None:
     held_out = (FLEET.parent / "heldout_serials.txt").read_text().split()
     shown = {drive.serial for drive in fleet.seats.values() if drive} | {
         drive.serial for drive in fleet.spares
@@ -62,7 +62,7 @@ def test_the_drives_shown_were_left_out_of_training(fleet: Fleet) -> None:
     assert shown <= set(held_out)
 
 
-def test_a_seated_drive_says_on_a_day_what_the_real_one_said(fleet: Fleet) -> None:
+def test_a_seated_drive_says_on_a_day_what_the_real_one_said(fleet: DemoFleet) -> None:
     import duckdb
 
     osd, drive = fleet.doomed[-1]
@@ -80,7 +80,7 @@ def test_a_seated_drive_says_on_a_day_what_the_real_one_said(fleet: Fleet) -> No
     assert reading.taken_at == at_hour(day, 7)
 
 
-def test_a_drive_shows_nothing_of_the_days_to_come(fleet: Fleet) -> None:
+def test_a_drive_shows_nothing_of_the_days_to_come(fleet: DemoFleet) -> None:
     osd, drive = fleet.doomed[0]
     early = fleet.reading(osd, "stor-01", at_hour(date(2018, 1, 22), 7))  # type: ignore[arg-type]
     late = fleet.reading(osd, "stor-01", at_hour((drive.death or date.max) + timedelta(days=30), 7))  # type: ignore[arg-type]
@@ -94,11 +94,11 @@ def test_a_drive_shows_nothing_of_the_days_to_come(fleet: Fleet) -> None:
 def test_a_cluster_larger_than_the_fleet_is_refused_with_the_numbers() -> None:
     known = read_histories((FLEET,))
     with pytest.raises(TooFewDrives, match=r"9000 OSDs"):
-        Fleet(known, list(range(9000)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
+        DemoFleet(known, list(range(9000)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
 
 
 def test_a_cluster_somewhat_larger_shows_living_drives_again_under_serials_of_their_own() -> None:
-    fleet = Fleet(read_histories((FLEET,)), list(range(1000)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
+    fleet = DemoFleet(read_histories((FLEET,)), list(range(1000)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
     seated = [drive for drive in fleet.seats.values() if drive is not None]
     assert len({drive.device for drive in seated}) == len(seated) == 1000
     assert len({drive.index for drive in seated}) >= 1000 / fleet.shown_most
@@ -144,8 +144,8 @@ def test_that_a_disk_failed_is_learned_from_the_cluster_and_typed_by_nobody(seed
 
 
 def test_the_cost_row_adds_what_was_moved_to_ten_times_what_was_rebuilt() -> None:
-    ledger = Ledger(rebuilt_bytes=2 * 2**40)
-    row = next(row for row in table(ledger, Ledger()) if row.what.startswith("cost"))
+    ledger = DemoLedger(rebuilt_bytes=2 * 2**40)
+    row = next(row for row in table(ledger, DemoLedger()) if row.what.startswith("cost"))
     assert (row.what, row.with_predrain, row.without) == ("cost: TiB moved + 10 x TiB rebuilt", "20.0", "0.0")
 
 
@@ -158,7 +158,7 @@ def test_no_data_is_lost_and_every_pg_is_whole_when_the_demo_ends() -> None:
 
 
 def test_hours_felt_are_those_in_which_clients_lost_a_fiftieth_of_their_ops() -> None:
-    ledger = Ledger()
+    ledger = DemoLedger()
     quiet = ClientLoad(3600, 100, 100, 3, 10, 20, 0)
     ledger.sample(quiet)
     ledger.sample(replace(quiet, served_iops=99))

@@ -16,7 +16,7 @@ import pytest
 import trustme
 from aiosmtpd.smtp import AuthResult
 
-from predrain.actions.cluster.channel import Argument, Reply
+from predrain.actions.cluster.channel import Argument, DaemonReply
 from predrain.actions.cluster.dumps.questions import QUESTIONS
 from predrain.actions.controller.ceph_caps import caps
 from predrain.data.log.port import Record, Topic
@@ -324,27 +324,29 @@ class PlayedCluster:
         *,
         given: bytes = b"",
         seconds: float | None = None,
-    ) -> Reply:
+    ) -> DaemonReply:
         del given, seconds
         for question in QUESTIONS:
             if (question.to, question.prefix, question.arguments) == (to, prefix, arguments):
                 raw = CLEAN.raw.get(question.name)
-                return Reply(0, raw, "") if raw is not None else Reply(-22, b"", "no orchestrator")
+                return (
+                    DaemonReply(0, raw, "") if raw is not None else DaemonReply(-22, b"", "no orchestrator")
+                )
         if prefix == "auth get":
-            return Reply(0 if self.wide else -13, b"{}", "")
+            return DaemonReply(0 if self.wide else -13, b"{}", "")
         if prefix == "mgr module ls":
-            return Reply(0, b'{"enabled_modules": ["predrain"]}', "")
+            return DaemonReply(0, b'{"enabled_modules": ["predrain"]}', "")
         if prefix == "config-key dump" and prefix not in self.refused:
-            return Reply(0, b"{}", "")
+            return DaemonReply(0, b"{}", "")
         assert "2147483646" in str(arguments) or prefix.startswith(("config", "device", "orch")), (
             prefix,
             arguments,
         )
-        return Reply(-13 if prefix in self.refused else -2, b"", "")
+        return DaemonReply(-13 if prefix in self.refused else -2, b"", "")
 
-    def unlock(self, pool: str, name: str, cookie: str) -> Reply:
+    def unlock(self, pool: str, name: str, cookie: str) -> DaemonReply:
         assert (pool, name, cookie) == ("predrain", "doctor", "doctor")
-        return Reply(-1 if "unlock" in self.refused else -2, b"", "")
+        return DaemonReply(-1 if "unlock" in self.refused else -2, b"", "")
 
 
 def of_cluster(**played: Any) -> dict[str, Finding]:

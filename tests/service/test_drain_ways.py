@@ -13,7 +13,7 @@ from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.policy import Policy
 from predrain.data.ids import OsdId
 from predrain.data.store.port import AUDIT
-from predrain.service.access.book import Book, Kind
+from predrain.service.access.book import Book, CredentialKind
 from predrain.service.cli import main
 from predrain.service.tokens import Scope
 from tests.service.conftest import Place, Serve, Site, shut
@@ -76,7 +76,9 @@ def closed(place: Place, serve: Serve) -> Iterator[tuple[World, Site]]:
 
 def actor(site: Site) -> dict[str, str]:
     """Somebody with the scope act alone."""
-    token = Book(site.house.store, site.house.clock).make(Kind.TOKEN, "ada", [Scope.READ, Scope.ACT], "test")
+    token = Book(site.house.store, site.house.clock).make(
+        CredentialKind.TOKEN, "ada", [Scope.READ, Scope.ACT], "test"
+    )
     return {"Authorization": f"Bearer {token}"}
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import pytest
 
-from predrain.actions.cluster.port import Answer, ClusterUnreachable, Command, Reweight
+from predrain.actions.cluster.port import ClusterUnreachable, Command, CommandResult, Reweight
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.core.policy import Mode
 from predrain.actions.guards import AUTOMATIC
@@ -50,7 +50,7 @@ class Seated:
             raise ClusterUnreachable("no answer in 10 s")
         return self.cluster.view()
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         self.commands.append(command)
         return self.cluster.apply(command)
 

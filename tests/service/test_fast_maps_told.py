@@ -9,14 +9,14 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.channel import Argument, Reply
+from predrain.actions.cluster.channel import Argument, DaemonReply
 from predrain.actions.controller.controller import Controller
 from predrain.actions.controller.fast_maps import RECORD, IntervalRecord
 from predrain.actions.core.policy import Policy
 from predrain.data.drain import DrainState
 from predrain.service.doctor import ceph
 from predrain.service.doctor.finding import Finding
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 from predrain.service.rest.metrics.drains import drains
 from predrain.service.settings import Settings
 from tests.actions.made import wide_spec
@@ -44,16 +44,16 @@ class KeptCluster(PlayedCluster):
         *,
         given: bytes = b"",
         seconds: float | None = None,
-    ) -> Reply:
+    ) -> DaemonReply:
         if prefix == "config-key get" and arguments == {"key": f"predrain/{RECORD}"} and self.record:
-            return Reply(0, self.record.encode(), "")
+            return DaemonReply(0, self.record.encode(), "")
         reply = PlayedCluster.ask(self, to, prefix, arguments, given=given, seconds=seconds)
         if prefix == "config dump" and self.row:
             rows = json.loads(reply.out)
             rows.append({"section": "mon", "name": "paxos_propose_interval", "value": self.row, "mask": ""})
-            return Reply(0, json.dumps(rows).encode(), "")
+            return DaemonReply(0, json.dumps(rows).encode(), "")
         if prefix == "config set" and "paxos" in str(arguments) and "paxos" in self.refused:
-            return Reply(-13, b"", "")
+            return DaemonReply(-13, b"", "")
         return reply
 
 
@@ -103,7 +103,7 @@ def test_the_metric_is_1_while_fast_maps_stand_and_nothing_moves(state: DrainSta
         run.ticks(2)
         view = run.cluster.view()
         assert view.settings["mon/paxos_propose_interval"] == "0.25"
-        sight = Sight({}, {}, {}, (replace(run.known(drain), state=state),), None, view)
+        sight = FleetSnapshot({}, {}, {}, (replace(run.known(drain), state=state),), None, view)
         values = {
             one.name: one.samples[0].value for one in drains(sight, view, run.cluster.now) if one.samples
         }

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.ceph_mgr.predrain.asking import Service, Unanswered, ask
-from predrain.actions.ceph_mgr.predrain.hand import Hand as MgrHand
-from predrain.actions.ceph_mgr.predrain.steps import Step, seal, text_of
+from predrain.actions.ceph_mgr.predrain.asking import Service, UnusableAnswer, ask
+from predrain.actions.ceph_mgr.predrain.hand import StepExecutor as MgrHand
+from predrain.actions.ceph_mgr.predrain.steps import RequestedStep, seal, text_of
 from predrain.actions.ceph_mgr.predrain.told import drains_of, osds_of, state_of
-from predrain.actions.cluster.port import Answer, ClusterUnreachable, DeviceLight, Reweight, SetFlag
+from predrain.actions.cluster.port import ClusterUnreachable, CommandResult, DeviceLight, Reweight, SetFlag
 from predrain.actions.core.claimed_settings import command_for
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.ids import DeviceId, OsdId
@@ -26,9 +26,9 @@ from predrain.service.cli import main
 from predrain.service.cli.client import Client
 from predrain.service.drains.mgr_executor import (
     PATIENCE_SECONDS,
-    Hand,
     HandCluster,
     NoHandKey,
+    StepExecutor,
     make_step_recorder,
 )
 from predrain.service.tokens import Caller, Scope
@@ -41,7 +41,7 @@ from tests.settings_by_text import by_setting
 
 KEY = "a-key-for-steps-of-more-than-32-letters"
 HAND_TOKEN = "hand-token-0123456789abcdef-0123456789ab"
-STEP = Step("id1", "-", 0, 1, 0.0, "osd.0/reweight", "0.5")
+STEP = RequestedStep("id1", "-", 0, 1, 0.0, "osd.0/reweight", "0.5")
 
 
 @dataclass
@@ -121,7 +121,7 @@ def _written(command: dict[str, Any]) -> tuple[str, str]:
 def world(place: Place) -> Iterator[World]:
     cluster = seated()
     clock = ClusterClock(cluster)
-    hand = Hand(KEY, clock)  # type: ignore[arg-type]
+    hand = StepExecutor(KEY, clock)  # type: ignore[arg-type]
     reach = HandCluster(cluster, hand, lambda: house.store.drains())
     house = replace(place, clock=clock).house(cluster=reach)  # type: ignore[arg-type]
     house.start()
@@ -140,23 +140,23 @@ def service(site: Site) -> Service:
     return Service(str(site.client.base_url).rstrip("/"), site.token)
 
 
-class AtOnce(Hand):
+class AtOnce(StepExecutor):
     """The way to the module without REST between: its own hand judges and carries out at once."""
 
     def __init__(self, mgr: SimulatedMgr, clock: ClusterClock) -> None:
         super().__init__(KEY, clock)  # type: ignore[arg-type]
         self.module, self.clock = MgrHand(mgr), clock
-        self.answers: list[Answer] = []
+        self.answers: list[CommandResult] = []
 
     def absent(self) -> str:
         return ""
 
-    def carry(self, step: Step) -> Answer:
+    def carry(self, step: RequestedStep) -> CommandResult:
         now = self.clock.now().timestamp()
         text = text_of(replace(step, expires_at=now + PATIENCE_SECONDS))
         _, said = self.module.consider(KEY, text, seal(KEY, text), now, 3)
         assert said is not None, f"the hand waits over {text}"
-        self.answers.append(Answer(said.ok, said.text, said.epoch))
+        self.answers.append(CommandResult(said.ok, said.text, said.epoch))
         return self.answers[-1]
 
 
@@ -185,7 +185,7 @@ class Module:
         while not self._over.wait(0.002):
             try:
                 self.round()
-            except Unanswered as trouble:
+            except UnusableAnswer as trouble:
                 self.troubles.append(str(trouble))
 
 
@@ -312,7 +312,7 @@ def test_without_a_module_nothing_is_sent_and_a_drain_under_way_holds(world: Wor
 
 
 def test_a_module_that_takes_a_step_and_falls_silent_is_given_up_on(world: World) -> None:
-    hand = Hand(KEY, world.house.clock, patience=0.05)
+    hand = StepExecutor(KEY, world.house.clock, patience=0.05)
     hand.taken()
     with pytest.raises(ClusterUnreachable, match="gave no answer"):
         hand.carry(STEP)
@@ -343,9 +343,9 @@ def test_a_service_that_acts_by_itself_has_no_steps(place: Place, serve: Serve) 
 
 
 def test_a_step_names_the_drain_whose_ledger_holds_it(world: World, site: Site) -> None:
-    sealed: list[Step] = []
+    sealed: list[RequestedStep] = []
     hand = world.reach.hand  # type: ignore[attr-defined]
-    hand.carry = lambda step: (sealed.append(step), Answer(True, ""))[1]
+    hand.carry = lambda step: (sealed.append(step), CommandResult(True, ""))[1]
     hand.taken()
     drain = proposed(site)
     stored = world.house.store.drain(drain["id"])
@@ -362,6 +362,6 @@ def test_a_step_names_the_drain_whose_ledger_holds_it(world: World, site: Site) 
 def test_a_key_file_that_holds_no_key_says_how_to_make_one(tmp_path: Path, world: World) -> None:
     (tmp_path / "key").write_text("short\n")
     with pytest.raises(NoHandKey, match="openssl rand"):
-        Hand.with_key_of(tmp_path / "key", world.house.clock)
+        StepExecutor.with_key_of(tmp_path / "key", world.house.clock)
     with pytest.raises(NoHandKey, match="cannot be read"):
-        Hand.with_key_of(tmp_path / "none", world.house.clock)
+        StepExecutor.with_key_of(tmp_path / "none", world.house.clock)

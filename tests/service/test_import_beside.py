@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.data.importing import Item, Part
+from predrain.data.importing import ImportPart, Item
 from predrain.data.log.memory import MemoryLog
 from predrain.data.outlook import Outlook
 from predrain.data.store.sqlite import SqliteStore
@@ -26,11 +26,11 @@ LIVE = [smart_reading("A", NOON - n * DAY, pending=40) for n in (2, 1)]
 LAST = smart_reading("A", NOON, pending=40)
 
 
-def past() -> list[Part]:
+def past() -> list[ImportPart]:
     def items(first: int) -> Generator[Item]:
         yield from PAST[first:]
 
-    return [Part("past", "1", items)]
+    return [ImportPart("past", "1", items)]
 
 
 def _forecast(outlook: Outlook) -> Outlook:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.channel import Reply
+from predrain.actions.cluster.channel import DaemonReply
 from predrain.service.cli import data, main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,16 +26,20 @@ class Cluster:
 
     closed = False
 
-    def ask(self, to: str, prefix: str, arguments: dict[str, Any]) -> Reply:
+    def ask(self, to: str, prefix: str, arguments: dict[str, Any]) -> DaemonReply:
         assert to == "mgr"
         if prefix == "device ls":
-            return Reply(0, json.dumps(DEVICES).encode(), "")
+            return DaemonReply(0, json.dumps(DEVICES).encode(), "")
         metrics: dict[str, Any] = {
             "P3-2TB_9C40918040082": {"20240101-000000": SCRAPE, "20240102-000000": SCRAPE},
             "osd-disk-b": {"20240101-000000": FAILED},
         }
         found = metrics.get(arguments["devid"])
-        return Reply(0, json.dumps(found).encode(), "") if found else Reply(-2, b"", "no such device")
+        return (
+            DaemonReply(0, json.dumps(found).encode(), "")
+            if found
+            else DaemonReply(-2, b"", "no such device")
+        )
 
     def close(self) -> None:
         self.closed = True

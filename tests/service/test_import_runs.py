@@ -18,7 +18,7 @@ import pytest
 
 from predrain.data.clock import SystemClock
 from predrain.data.ids import HostName
-from predrain.data.importing import Part, backblaze
+from predrain.data.importing import ImportPart, backblaze
 from predrain.data.log.memory import MemoryLog
 from predrain.data.log.port import Topic
 from predrain.data.reading import Reading
@@ -51,7 +51,7 @@ def _kept(path: Path) -> list[tuple[object, ...]]:
     return [*kept, *ends]
 
 
-def _parts(table: Path) -> Iterable[Part]:
+def _parts(table: Path) -> Iterable[ImportPart]:
     return backblaze.parts([table], HOST)
 
 

@@ -11,7 +11,7 @@ from predrain.actions.core.policy import Policy
 from predrain.actions.simulator.spec import Physics
 from predrain.data.drain import Drain, DrainState, Progress
 from predrain.service.drains.lasting import back, left, measure_pace, took
-from predrain.service.drains.timeline import Sample, Timelines
+from predrain.service.drains.timeline import DrainSample, Timelines
 from tests.actions.made import wide_spec
 from tests.actions.run import Run
 
@@ -75,11 +75,11 @@ def share_moved(drain: Drain) -> float:
     return drain.progress.moved_bytes / drain.progress.planned_bytes
 
 
-def curve(*points: tuple[float, int, int, str]) -> list[Sample]:
+def curve(*points: tuple[float, int, int, str]) -> list[DrainSample]:
     """Samples of (minute, bytes left, PGs in flight, what holds it)."""
     began = datetime(2026, 3, 1, tzinfo=UTC)
     return [
-        Sample("d", began + timedelta(minutes=minute), left_, flying, None, (why,) if why else ())
+        DrainSample("d", began + timedelta(minutes=minute), left_, flying, None, (why,) if why else ())
         for minute, left_, flying, why in points
     ]
 

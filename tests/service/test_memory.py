@@ -13,9 +13,9 @@ from predrain.data.drain import Drain, DrainState, Intent, Mechanic, Move, Plan,
 from predrain.data.ids import DeviceId, OsdId, PgId
 from predrain.data.outlook import GRAVITY, Outlook, Status, borne_out
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.changes import Changes, Kind
+from predrain.service.changes import ChangeKind, Changes
 from predrain.service.drains import plan_etags as seals
-from predrain.service.drains.timeline import Hold, Sample, Timelines, holds
+from predrain.service.drains.timeline import DrainSample, HoldPeriod, Timelines, holds
 from predrain.service.outlook_announcements import Announcements, Why, why_announce
 from predrain.service.scoring import succession
 from tests.service.conftest import NOON
@@ -84,9 +84,9 @@ def test_an_announcement_heard_twice_is_told_once() -> None:
     assert len(told.newest()) == 1
 
 
-@given(st.lists(st.sets(st.sampled_from(list(Kind)), min_size=1), max_size=30), st.integers(0, 30))
+@given(st.lists(st.sets(st.sampled_from(list(ChangeKind)), min_size=1), max_size=30), st.integers(0, 30))
 def test_a_listener_hears_every_kind_that_changed_since_it_last_asked(
-    told: list[set[Kind]], asked: int
+    told: list[set[ChangeKind]], asked: int
 ) -> None:
     changes = Changes(remembered=8)
     for kinds in told:
@@ -99,15 +99,15 @@ def test_a_listener_hears_every_kind_that_changed_since_it_last_asked(
         assert heard == missed
 
 
-def sample(minute: int, left: int, *why: str) -> Sample:
-    return Sample("d", NOON + minute * MINUTE, left, 1, None, why)
+def sample(minute: int, left: int, *why: str) -> DrainSample:
+    return DrainSample("d", NOON + minute * MINUTE, left, 1, None, why)
 
 
 def test_a_hold_lasts_from_its_first_look_to_the_first_without_it() -> None:
     line = [sample(0, 9), sample(1, 8, "full"), sample(2, 7, "full"), sample(3, 6), sample(4, 5, "halt")]
     assert holds(line) == (
-        Hold(NOON + MINUTE, NOON + 3 * MINUTE, "full"),
-        Hold(NOON + 4 * MINUTE, None, "halt"),
+        HoldPeriod(NOON + MINUTE, NOON + 3 * MINUTE, "full"),
+        HoldPeriod(NOON + 4 * MINUTE, None, "halt"),
     )
 
 

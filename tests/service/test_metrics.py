@@ -11,8 +11,8 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from predrain.collector.delivery.contents import Standing
-from predrain.collector.delivery.selfmetrics import Tally, exposition
+from predrain.collector.delivery.contents import SpoolStatus
+from predrain.collector.delivery.selfmetrics import CollectorTally, exposition
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Reading, Smart, Unreadable
 from predrain.data.store.faults import StoreAway
@@ -167,8 +167,8 @@ def test_the_page_and_the_code_name_the_same_metrics() -> None:
         f"{', '.join(f'`{label}`' for label in one.labels)} | {one.bound} | {one.told} |"
         for one in families
     }
-    standing = Standing(**{field.name: 1 for field in fields(Standing)})
-    kept = Tally(**{**{field.name: 1 for field in fields(Tally)}, "spool": standing})  # type: ignore[arg-type]
+    standing = SpoolStatus(**{field.name: 1 for field in fields(SpoolStatus)})
+    kept = CollectorTally(**{**{field.name: 1 for field in fields(CollectorTally)}, "spool": standing})  # type: ignore[arg-type]
     collectors = exposition(kept, "stor-01")
     shown = PAGE.read_text().splitlines()
     assert {row for row in shown if row.startswith("| `predrain_") and "_collector_" not in row} == rows

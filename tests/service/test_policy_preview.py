@@ -20,7 +20,7 @@ from predrain.data.history import EPOCH
 from predrain.data.ids import DeviceId
 from predrain.data.outcome import Fate, Outcome
 from predrain.data.outlook import Status
-from predrain.data.scorebook import Line, Scorebook
+from predrain.data.scorebook import Scorebook, ScorebookLine
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.cli import main
 from predrain.service.policy_preview import PolicyPreviewer, PreviewState
@@ -46,13 +46,13 @@ def kept(place: Place) -> Path:
         closing(SqliteStore(place.state.store)) as store,
         closing(Scorebook(place.state.scorebook)) as scorebook,
     ):
-        lines: list[Line] = []
+        lines: list[ScorebookLine] = []
         for number in range(DISKS):
             reading = smart_reading(f"{number:03}", now - timedelta(days=40 if number < 2 else 0))
             store.add_readings([reading])
             for day in range(today - DAYS, today - (40 if number < 2 else 0)):
                 p = 0.6 if number == 0 and day > today - 60 else 0.001
-                lines.append(Line(reading.device, day, "ST4000DM000", Status.GOOD, p / 4, p / 2, p))
+                lines.append(ScorebookLine(reading.device, day, "ST4000DM000", Status.GOOD, p / 4, p / 2, p))
         for number in range(2):
             store.add_outcome(
                 Outcome(

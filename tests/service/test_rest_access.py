@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from predrain.service.access.book import Book, Kind
+from predrain.service.access.book import Book, CredentialKind
 from predrain.service.tokens import Scope
 from tests.service.access.test_at_the_door import raw
 from tests.service.conftest import Place, Serve, Site, shut, smart_reading, with_service
@@ -63,7 +63,7 @@ OTHERS = {
 @pytest.mark.slow
 def test_every_route_refuses_every_token_without_its_scope(site: Site) -> None:
     book = Book(site.house.store, site.house.clock)
-    tokens = {scope: book.make(Kind.TOKEN, scope, [scope], "test") for scope in Scope}
+    tokens = {scope: book.make(CredentialKind.TOKEN, scope, [scope], "test") for scope in Scope}
     document = site.client.get("/api/v1/openapi.json").json()
     let_in, judged = [], set()
     for path, operations in document["paths"].items():

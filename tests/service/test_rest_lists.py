@@ -20,9 +20,9 @@ from predrain.data.ids import OsdId
 from predrain.data.log.memory import MemoryLog
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.application import House, Ports
-from predrain.service.changes import Kind
+from predrain.service.changes import ChangeKind
 from predrain.service.rest import listing
-from predrain.service.rest.listing import Listing
+from predrain.service.rest.listing import IncrementalList
 from predrain.service.rest.osds import OsdPage, _listing
 from predrain.service.settings import ServiceTable, Settings
 from tests.service.conftest import NOON, SetClock, Site, smart_reading
@@ -43,7 +43,7 @@ class Watched:
 
         ports = Ports(MemoryLog(), SqliteStore(":memory:"), SetClock(), no_forecaster)
         self.house = House(ports, Policy(), Settings(service=ServiceTable(state=folder)))
-        self.list: Listing[int] = _listing(self.house)
+        self.list: IncrementalList[int] = _listing(self.house)
         self.there: dict[int, bool] = {}
 
     def become(self, there: dict[int, bool]) -> None:
@@ -51,7 +51,7 @@ class Watched:
         self.there = there
         osds = {OsdId(one): replace(VIEW.osds[OsdId(one)], up=up) for one, up in there.items()}
         self.house.fleet.look(replace(VIEW, osds=osds))
-        self.house.changes.tell(Kind.OSDS)
+        self.house.changes.tell(ChangeKind.OSDS)
 
     def page(self, limit: int, cursor: str | None) -> dict[str, Any]:
         answer = self.list.followed(limit, cursor, None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from predrain.service.access.book import Book, Kind
+from predrain.service.access.book import Book, CredentialKind
 from predrain.service.rest import causes, once
 from predrain.service.rest.once import ROOM
 from predrain.service.tokens import Scope
@@ -86,7 +86,7 @@ def test_an_empty_answer_is_given_again_too(site: Site) -> None:
 def test_a_key_belongs_to_who_sent_it(site: Site) -> None:
     asked(site, "a")
     book = Book(site.house.store, site.house.clock)
-    token = book.make(Kind.TOKEN, "someone", {Scope.READ, Scope.ACT}, "a test")
+    token = book.make(CredentialKind.TOKEN, "someone", {Scope.READ, Scope.ACT}, "a test")
     other = asked(site, "a", {**WISH, "host": "stor-02"}, Authorization=f"Bearer {token}")
     assert other.status_code == 201
     assert len(silences(site)) == 2

@@ -14,10 +14,10 @@ import pytest
 
 from predrain.data.store.faults import StoreBusy
 from predrain.service.application import House
-from predrain.service.changes import Kind
-from predrain.service.fleet_counts import Tally, tally
+from predrain.service.changes import ChangeKind
+from predrain.service.fleet_counts import FleetTally, tally
 from predrain.service.rest import status
-from predrain.service.rest.listing import Listing
+from predrain.service.rest.listing import IncrementalList
 from tests.service.conftest import Serve, Site, smart_reading
 from tests.service.test_worker import work
 
@@ -114,14 +114,14 @@ def test_whoever_waits_for_a_list_that_is_written_anew_keeps_no_other_request_ou
 ) -> None:
     site.house.ingest([smart_reading("A")])
     work(site.house)
-    begun, go_on, write = threading.Semaphore(0), threading.Event(), Listing.followed
+    begun, go_on, write = threading.Semaphore(0), threading.Event(), IncrementalList.followed
 
     def slowly(*given: Any) -> Any:
         begun.release()
         assert go_on.wait(60)
         return write(*given)
 
-    monkeypatch.setattr(Listing, "followed", slowly)
+    monkeypatch.setattr(IncrementalList, "followed", slowly)
     with ThreadPoolExecutor(60) as people:
         asked = [
             people.submit(httpx2.get, f"{site.client.base_url}/api/v1/osds", timeout=60) for _ in range(60)
@@ -144,7 +144,7 @@ def test_sums_over_all_disks_are_counted_by_one_for_all_who_ask_at_once(
     work(site.house)
     begun, go_on = threading.Semaphore(0), threading.Event()
 
-    def slowly(*given: Any) -> Tally:
+    def slowly(*given: Any) -> FleetTally:
         begun.release()
         assert go_on.wait(60)
         return tally(*given)
@@ -171,7 +171,7 @@ def test_a_list_that_is_asked_for_is_written_anew_before_anybody_hears_of_the_ch
     assert len(site.client.get("/api/v1/devices").json()["items"]) == 1
     site.house.ingest([smart_reading("B")])
     work(site.house)
-    monkeypatch.setattr(Listing, "page", None)  # whoever had to write it would fail
+    monkeypatch.setattr(IncrementalList, "page", None)  # whoever had to write it would fail
     assert len(site.client.get("/api/v1/devices").json()["items"]) == 2
 
 
@@ -182,7 +182,10 @@ def test_a_halt_stands_and_is_told_even_where_a_list_cannot_be_written(house: Ho
     house.changes.prepare(broken)
     before = house.changes.number
     assert house.halt("smoke", "somebody") == "smoke"
-    assert house.changes.since(before) == (before + 1, frozenset({Kind.HALT, Kind.STATUS, Kind.DRAINS}))
+    assert house.changes.since(before) == (
+        before + 1,
+        frozenset({ChangeKind.HALT, ChangeKind.STATUS, ChangeKind.DRAINS}),
+    )
 
 
 def test_an_answer_is_the_same_bytes_however_often_it_is_asked_for(site: Site) -> None:

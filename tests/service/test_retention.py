@@ -20,7 +20,7 @@ from predrain.service import log_recall as memory
 from predrain.service import retention
 from predrain.service.access.audit import AUDIT
 from predrain.service.application import House
-from predrain.service.drains.timeline import Sample, record
+from predrain.service.drains.timeline import DrainSample, record
 from predrain.service.lifecycle.book import LifeBook
 from predrain.service.retention import Dropped
 from predrain.service.scoring.deadletters import standing
@@ -100,7 +100,7 @@ def test_what_is_told_of_disks_outlives_the_readings_and_ends_with_the_history(p
 
 def test_curves_of_old_drains_are_dropped_though_every_start_looks_back_at_them(place: Place) -> None:
     house = place.house()
-    house.log.append(Topic.ACTIONS, [record(Sample("d", NOON, 9, 1, None))])
+    house.log.append(Topic.ACTIONS, [record(DrainSample("d", NOON, 9, 1, None))])
     shut(house)
     for days, kept in ((399, 1), (2, 0)):
         again = place.house()
@@ -212,7 +212,7 @@ def test_the_log_gives_its_room_back(place: Place) -> None:
 def test_a_start_recalls_the_newest_alone(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "RECALLED", 100)
     log = SqliteLog(place.state.log)
-    line = [Sample("d", NOON + n * timedelta(minutes=1), 10_000 - n, 1, None) for n in range(330)]
+    line = [DrainSample("d", NOON + n * timedelta(minutes=1), 10_000 - n, 1, None) for n in range(330)]
     log.append(Topic.ACTIONS, [record(one) for one in line])
     log.close()
     for _ in range(2):

@@ -20,13 +20,13 @@ from predrain.data.reading import Reading
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service import live_cluster as live
 from predrain.service.application import House, Ports
-from predrain.service.changes import Kind
+from predrain.service.changes import ChangeKind
 from predrain.service.cli import main
 from predrain.service.drains import plan_etags as seals
 from predrain.service.drains.drain_requests import Unheard
 from predrain.service.drains.onlooking import NeverMine, onlooking
 from predrain.service.live_cluster import Live
-from predrain.service.roles import CONTROLLING, SERVING, SHARING, Parts
+from predrain.service.roles import CONTROLLING, SERVING, SHARING, ServiceRoles
 from predrain.service.scoring import succession
 from predrain.service.scoring.bundled import BundledForecaster
 from predrain.service.settings import Settings
@@ -51,7 +51,7 @@ class Premises:
     lock: Lock = field(default_factory=Lock)
     houses: list[House] = field(default_factory=list)
 
-    def house(self, parts: Parts, name: str = "") -> House:
+    def house(self, parts: ServiceRoles, name: str = "") -> House:
         """A process with a connection of its own to the store."""
         seen = None
         if name:
@@ -109,7 +109,7 @@ def test_a_page_shows_what_a_worker_in_another_process_scored_and_tells_who_list
     assert page.bundle_name == worker.bundle_name
     assert page.announcements.newest() == worker.announcements.newest() != ()
     _, kinds = page.changes.since(seen)
-    assert {Kind.OSDS, Kind.OUTLOOKS, Kind.DEVICES, Kind.ALERTS} <= kinds
+    assert {ChangeKind.OSDS, ChangeKind.OUTLOOKS, ChangeKind.DEVICES, ChangeKind.ALERTS} <= kinds
     seen = page.changes.number
     page.step_others()
     assert page.changes.number == seen
@@ -132,7 +132,7 @@ def test_a_halt_said_elsewhere_is_told(premises: Premises) -> None:
     seen = page.changes.number
     page.step_others()
     assert page.halted() == "smoke"
-    assert Kind.HALT in page.changes.since(seen)[1]
+    assert ChangeKind.HALT in page.changes.since(seen)[1]
 
 
 def test_a_controller_proposes_by_what_workers_scored_and_the_page_shows_it(premises: Premises) -> None:
@@ -145,7 +145,7 @@ def test_a_controller_proposes_by_what_workers_scored_and_the_page_shows_it(prem
     premises.tick(controller, page, times=3)
     (drain,) = page.sight().drains
     assert (drain.state, drain.device) == (DrainState.PROPOSED, DISK)
-    assert Kind.DRAINS in page.changes.since(seen)[1]
+    assert ChangeKind.DRAINS in page.changes.since(seen)[1]
     assert len(page.sight().view.osds) == 12  # type: ignore[union-attr]
     assert (controller.controlling(), premises.lock.owner) == ("running", "first")
     assert page.controlling() == "in another process; this one shows"

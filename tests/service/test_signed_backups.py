@@ -11,7 +11,7 @@ import pytest
 from predrain.data.refusal import Refusal
 from predrain.data.store.port import AUDIT
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.access.book import Book, Kind
+from predrain.service.access.book import Book, CredentialKind
 from predrain.service.backup.restoring import restore
 from predrain.service.backup.signing import Authority, NotTrusted, Trust, classify_contents, signing_key
 from predrain.service.backup.taking import take
@@ -26,7 +26,7 @@ from tests.service.conftest import NOON, SetClock
 def state(tmp_path: Path) -> StateDir:
     made = StateDir(tmp_path / "state").make()
     store = SqliteStore(made.store)
-    Book(store, SetClock()).make(Kind.TOKEN, "anna", [Scope.ACT], "bert")
+    Book(store, SetClock()).make(CredentialKind.TOKEN, "anna", [Scope.ACT], "bert")
     store.close()
     return made
 

@@ -11,7 +11,7 @@ from predrain.actions.cluster.view import ClusterView
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Outlook, Reason, Status
 from predrain.models.explain import CODES, FACTS
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 from predrain.service.fleet_counts import BACKGROUND, WITHOUT_SYMPTOM, silent, tally
 from tests.service.conftest import NOON, Place, Serve, shut, smart_reading, week_of
 from tests.service.lives import standing_sight
@@ -26,10 +26,10 @@ def outlook(serial: str, p: float | None, *codes: str, status: Status = Status.G
     return Outlook(DeviceId(f"ST4000DM000_{serial}"), NOON, status, "model:x", reasons, "", p_fail_30d=p)
 
 
-def sight(*outlooks: Outlook, view: ClusterView | None = None, hours: float = 0) -> Sight:
+def sight(*outlooks: Outlook, view: ClusterView | None = None, hours: float = 0) -> FleetSnapshot:
     """Disks that were all read `hours` before noon."""
     readings = [smart_reading(one.device.rsplit("_")[-1], NOON - hours * HOUR) for one in outlooks]
-    made = Sight(
+    made = FleetSnapshot(
         {one.device: one for one in readings}, {one.device: one for one in outlooks}, {}, (), None, view
     )
     return standing_sight(made, NOON, 2 * HOUR)

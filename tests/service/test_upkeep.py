@@ -10,10 +10,10 @@ import pytest
 from prometheus_client import generate_latest
 
 from predrain.models.drift import FamilyDrift, Shift
-from predrain.models.model_comparison import Calibrated, Comparison, Standing
+from predrain.models.model_comparison import BundleComparison, Calibrated, Comparison
 from predrain.service.application import House
 from predrain.service.rest.metrics import registry_of
-from predrain.service.scoring.watch import Cause, Health, concerns_of
+from predrain.service.scoring.watch import ForecastFault, Health, concerns_of
 from tests.service.conftest import NOON, Place, shut
 
 RULES = Path(__file__).parents[2] / "deploy" / "prometheus" / "forecast.yml"
@@ -27,8 +27,8 @@ def drifted(family: str, shift: Shift = MOVED, score: Shift = STILL) -> FamilyDr
     return FamilyDrift(family, 500, (shift,), score)
 
 
-def standing(name: str, foretold: int) -> Standing:
-    return Standing(name, foretold, 3, 20, 2, 0.002, 40.0, 12.0)
+def standing(name: str, foretold: int) -> BundleComparison:
+    return BundleComparison(name, foretold, 3, 20, 2, 0.002, 40.0, 12.0)
 
 
 BETTER = Comparison(
@@ -39,7 +39,11 @@ BETTER = Comparison(
 def test_one_alert_a_cause_whatever_the_number_of_families() -> None:
     health = Health(NOON, (drifted("HGST"), drifted("Seagate", score=MOVED)), (OFF, OFF), BETTER)
     found = concerns_of(health)
-    assert [one.cause for one in found] == [Cause.DRIFT, Cause.CALIBRATION, Cause.CHALLENGER]
+    assert [one.cause for one in found] == [
+        ForecastFault.DRIFT,
+        ForecastFault.CALIBRATION,
+        ForecastFault.CHALLENGER,
+    ]
     assert found[0].families == ("HGST", "Seagate")
     assert "celsius" in found[0].sentence
     assert "90.0 failures expected and 40 seen" in found[1].sentence
@@ -104,4 +108,4 @@ def test_the_rules_speak_of_metrics_and_causes_that_are_there(troubled: House) -
     assert all(f"\n{name}{{" in shown for name in asked)
     for part in re.findall(r'part=~"([\w|]+)"', rules)[0].split("|"):
         assert f'predrain_fault{{part="{part}"}}' in shown
-    assert all(f"({cause})" in rules for cause in Cause)
+    assert all(f"({cause})" in rules for cause in ForecastFault)

@@ -13,7 +13,7 @@ import pytest
 from predrain.actions.core.policy import Policy
 from predrain.actions.cost_benefit import HERE
 from predrain.models.calibrate import Thresholds
-from predrain.models.evaluate import Scores, Truth, read_scores, read_truth
+from predrain.models.evaluate import FailureTruth, Scores, read_scores, read_truth
 from predrain.service.cost_benefit import SIZE_BYTES, TB, replayed, sizes_of, worth_of_scores
 from predrain.service.settings import BadSettings, read_policy
 
@@ -28,7 +28,7 @@ def day(number: int) -> date:
 
 
 @pytest.fixture
-def truth(tmp_path: Path) -> Truth:
+def truth(tmp_path: Path) -> FailureTruth:
     """A dies on day 20, B leaves alive after day 29, C and eight others live on; X is gone before the first day."""
     ends = {"A": 20, "B": 29, "C": DAYS - 1, **{f"D{n}": DAYS - 1 for n in range(8)}}
     rows = [
@@ -59,7 +59,7 @@ def weekly(tmp_path: Path, drives: dict[str, float], status: str = "good") -> Sc
     return scored(tmp_path, [(s, n, p, status) for n in range(0, DAYS, 7) for s, p in drives.items()])
 
 
-def test_scores_and_truth_give_the_worth_at_every_cost(tmp_path: Path, truth: Truth) -> None:
+def test_scores_and_truth_give_the_worth_at_every_cost(tmp_path: Path, truth: FailureTruth) -> None:
     scores = weekly(tmp_path, {"A": 0.3, "B": 0.001, "C": 0.06, "D0": 0.001})
     rungs = worth_of_scores(scores, truth, Policy(), THRESHOLDS, resamples=10)
     at = {rung.name: rung.worth for rung in rungs}
@@ -75,7 +75,7 @@ def test_scores_and_truth_give_the_worth_at_every_cost(tmp_path: Path, truth: Tr
 
 
 def test_weekly_scores_stand_until_the_next_and_the_truth_says_who_is_there(
-    tmp_path: Path, truth: Truth
+    tmp_path: Path, truth: FailureTruth
 ) -> None:
     forecasts, fates, layout = replayed(weekly(tmp_path, {"A": 0.3, "E": 0.2}), truth)
     assert fates.devices.tolist() == ["A", "B", "C", *(f"D{n}" for n in range(8))]
@@ -88,7 +88,7 @@ def test_weekly_scores_stand_until_the_next_and_the_truth_says_who_is_there(
 
 
 def test_a_drive_of_status_unknown_is_never_drained_whatever_its_prior_says(
-    tmp_path: Path, truth: Truth
+    tmp_path: Path, truth: FailureTruth
 ) -> None:
     scores = weekly(tmp_path, {"A": 0.3, "B": 0.001, "C": 0.001}, status="unknown")
     rungs = worth_of_scores(scores, truth, Policy(), THRESHOLDS, resamples=10)

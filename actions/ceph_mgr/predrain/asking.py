@@ -21,7 +21,7 @@ MIB = 1 << 20
 TOKEN_MAX = 512
 
 
-class Unanswered(Exception):
+class UnusableAnswer(Exception):
     """No answer that can be used; the text is one sentence with the cure."""
 
 
@@ -42,7 +42,7 @@ class Service(NamedTuple):
     ca_text: str = ""
 
 
-class Reply(NamedTuple):
+class ServiceReply(NamedTuple):
     """A 2xx answer; `unchanged` when it was 304 and what is known still holds."""
 
     body: Any
@@ -59,7 +59,7 @@ def ask(
     headers: Mapping[str, str] | None = None,
     seconds: float = 10.0,
     limit: int = MIB,
-) -> Reply:
+) -> ServiceReply:
     """Ask `path` (below /api/v1, quoted). Raises Unanswered, Declined; never anything else."""
     until = time.monotonic() + seconds
     try:
@@ -83,16 +83,16 @@ def ask(
             connection.close()
             if sock is not None:
                 sock.close()
-    except (Unanswered, Declined):
+    except (UnusableAnswer, Declined):
         raise
     except ssl.SSLCertVerificationError as error:
-        raise Unanswered(
+        raise UnusableAnswer(
             f"the certificate of {service.url} is not trusted ({error.verify_message}); name its authority by ca"
         ) from error
     except socket.timeout as error:
-        raise Unanswered(f"{service.url} gave no whole answer within {seconds:.0f} s") from error
+        raise UnusableAnswer(f"{service.url} gave no whole answer within {seconds:.0f} s") from error
     except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
-        raise Unanswered(f"{service.url} gave no answer to use ({_short(error)})") from error
+        raise UnusableAnswer(f"{service.url} gave no answer to use ({_short(error)})") from error
 
 
 def clean(text: str, most: int = 300) -> str:
@@ -105,9 +105,9 @@ def clean(text: str, most: int = 300) -> str:
 def _address(url: str) -> SplitResult:
     where = urlsplit(url)
     if where.scheme not in ("http", "https") or not where.hostname or where.username or where.query:
-        raise Unanswered(f"url is {clean(url, 100)!r}; it must be like https://predrain.example:8080")
+        raise UnusableAnswer(f"url is {clean(url, 100)!r}; it must be like https://predrain.example:8080")
     if where.scheme == "http" and not _loopback(where.hostname):
-        raise Unanswered(f"{clean(url, 100)} would carry the token in the clear; use https")
+        raise UnusableAnswer(f"{clean(url, 100)} would carry the token in the clear; use https")
     return where
 
 
@@ -131,30 +131,32 @@ def _connection(where: SplitResult, service: Service, seconds: float) -> http.cl
 def _header_safe(token: str) -> str:
     """A token that cannot smuggle a second header in."""
     if len(token) > TOKEN_MAX or not token.isascii() or not token.isprintable() or " " in token:
-        raise Unanswered("the token is not one; set it again: ceph config-key set mgr/predrain/token -i FILE")
+        raise UnusableAnswer(
+            "the token is not one; set it again: ceph config-key set mgr/predrain/token -i FILE"
+        )
     return token
 
 
-def _reply(answer: http.client.HTTPResponse, limit: int) -> Reply:
+def _reply(answer: http.client.HTTPResponse, limit: int) -> ServiceReply:
     etag = clean(answer.getheader("ETag") or "", 200)
     if answer.status == 304:
-        return Reply(None, etag, unchanged=True)
+        return ServiceReply(None, etag, unchanged=True)
     if 300 <= answer.status < 400:
-        raise Unanswered(
+        raise UnusableAnswer(
             f"it redirects ({answer.status}), which is not followed; set url to the service itself"
         )
     if (answer.length or 0) > limit:
-        raise Unanswered(f"its answer of {answer.length} bytes is larger than the {limit} that are read")
+        raise UnusableAnswer(f"its answer of {answer.length} bytes is larger than the {limit} that are read")
     content = answer.read(limit + 1)
     if len(content) > limit:
-        raise Unanswered(f"its answer is larger than the {limit} bytes that are read")
+        raise UnusableAnswer(f"its answer is larger than the {limit} bytes that are read")
     if 200 <= answer.status < 300:
-        return Reply(_json(content), etag)
+        return ServiceReply(_json(content), etag)
     detail = _detail(content) or answer.reason or "no reason given"
     if answer.status in (401, 403):
-        raise Unanswered(f"it refuses the token ({answer.status}: {clean(detail)})")
+        raise UnusableAnswer(f"it refuses the token ({answer.status}: {clean(detail)})")
     if answer.status >= 500:
-        raise Unanswered(f"it answers {answer.status}: {clean(detail)}")
+        raise UnusableAnswer(f"it answers {answer.status}: {clean(detail)}")
     raise Declined(answer.status, clean(detail, 600))
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .known import Known, ago
-from .told import Drain, Osd
+from .known import LastReport, ago
+from .told import ReportedDrain, ReportedOsd
 
 DETAILS_MAX = 50
 UNREACHABLE_AFTER = 3
@@ -20,7 +20,7 @@ BEGUN = frozenset({"preparing", "draining", "drained", "cancelling"})
 Checks = dict[str, dict[str, Any]]
 
 
-def checks(known: Known, url: str, now: float, fast_maps: str = "") -> Checks:
+def checks(known: LastReport, url: str, now: float, fast_maps: str = "") -> Checks:
     """All that stand now. fast_maps: what is to be said of fast maps that were left; "" for nothing."""
     found: Checks = {}
     told = known.told
@@ -57,7 +57,7 @@ def checks(known: Known, url: str, now: float, fast_maps: str = "") -> Checks:
     return found
 
 
-def line(osd: Osd) -> str:
+def line(osd: ReportedOsd) -> str:
     """One OSD in one line: where, how sure, why, and what is done about it."""
     words = [f"osd.{osd.osd} on {osd.host}"]
     if osd.device:
@@ -71,13 +71,13 @@ def line(osd: Osd) -> str:
     return ": ".join([words[0], "; ".join(words[1:])]) if words[1:] else words[0]
 
 
-def why(drain: Drain) -> str:
+def why(drain: ReportedDrain) -> str:
     """Why a drain does not go on."""
     said = "; ".join(drain.held_by) or drain.ended_why or drain.reason
     return f"{said} Ways out: {' '.join(drain.ways_out)}" if drain.ways_out else said
 
 
-def _osds(drain: Drain) -> str:
+def _osds(drain: ReportedDrain) -> str:
     return " ".join(f"osd.{osd}" for osd in drain.osds[:10])
 
 

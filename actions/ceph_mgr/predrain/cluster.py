@@ -1,6 +1,6 @@
 """What the module asks of the mgr and the mon: the halt that stands in the cluster, its own view of the map, commands.
 
-`Mgr` is the part of `MgrModule` that is used; nothing here speaks to the service.
+`MgrApi` is the part of `MgrModule` that is used; nothing here speaks to the service.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from typing import Any, Protocol
 
 from .asking import clean
-from .orders import OsdSeen, World
+from .orders import MgrView, OsdSeen
 from .signing import HALT
 
 HALT_KEY = f"predrain/{HALT}"
@@ -18,7 +18,7 @@ HALT_KEY = f"predrain/{HALT}"
 WHY_MAX = 500
 
 
-class Mgr(Protocol):
+class MgrApi(Protocol):
     """The part of `MgrModule` that is used here."""
 
     def get(self, data_name: str) -> Any:
@@ -42,7 +42,7 @@ class Unread(Exception):
     """The mon or mgr did not say what must be known."""
 
 
-def halt_word(mgr: Mgr) -> str | None:
+def halt_word(mgr: MgrApi) -> str | None:
     """Why the cluster halts predrain; None: it does not. Raises Unread, which must hold as a halt."""
     rc, out, err = mgr.mon_command({"prefix": "config-key get", "key": HALT_KEY})
     if rc == -errno.ENOENT:
@@ -52,7 +52,7 @@ def halt_word(mgr: Mgr) -> str | None:
     return clean(out, WHY_MAX) or "no reason given"
 
 
-def set_halt(mgr: Mgr, why: str | None) -> None:
+def set_halt(mgr: MgrApi, why: str | None) -> None:
     """Halt, or lift it. Raises Unread when the mon refuses."""
     asked = (
         {"prefix": "config-key rm", "key": HALT_KEY}
@@ -64,7 +64,7 @@ def set_halt(mgr: Mgr, why: str | None) -> None:
         raise Unread(f"config-key {HALT_KEY} cannot be written: {clean(err)} ({rc})")
 
 
-def osds_here(mgr: Mgr) -> dict[int, str] | None:
+def osds_here(mgr: MgrApi) -> dict[int, str] | None:
     """Every OSD of the mgr's map, up or down; None before there is one."""
     held = mgr.get("osd_map")
     if not isinstance(held, dict) or not held.get("osds"):
@@ -72,7 +72,7 @@ def osds_here(mgr: Mgr) -> dict[int, str] | None:
     return {int(osd["osd"]): "up" if osd["up"] else "down" for osd in held["osds"]}
 
 
-def world(mgr: Mgr) -> World:
+def world(mgr: MgrApi) -> MgrView:
     """What the mgr sees now. Raises Unread where a part is missing or strange."""
     held, tree, pgs = mgr.get("osd_map"), mgr.get("osd_map_tree"), mgr.get("pg_summary")
     try:
@@ -80,7 +80,7 @@ def world(mgr: Mgr) -> World:
             int(node["id"]): float(node["crush_weight"]) for node in tree["nodes"] if node["type"] == "osd"
         }
         states: dict[str, int] = pgs["all"]
-        return World(
+        return MgrView(
             epoch=int(held["epoch"]),
             osds={
                 int(osd["osd"]): OsdSeen(
@@ -106,13 +106,13 @@ def world(mgr: Mgr) -> World:
         ) from error
 
 
-def unstoppable(mgr: Mgr, osd: int) -> str | None:
+def unstoppable(mgr: MgrApi, osd: int) -> str | None:
     """Why `ok-to-stop` objects to going without an OSD; None where it does not. A veto only (ceph.md)."""
     rc, out, err = mgr.mon_command({"prefix": "osd ok-to-stop", "ids": [str(osd)], "format": "json"})
     return None if rc == 0 else f"ok-to-stop objects to osd.{osd} ({rc}): {clean(err or out, 200)}"
 
 
-def send(mgr: Mgr, commands: tuple[dict[str, Any], ...]) -> tuple[bool, str, int | None]:
+def send(mgr: MgrApi, commands: tuple[dict[str, Any], ...]) -> tuple[bool, str, int | None]:
     """Whether all were taken, in the last answer's words, and the map's epoch after it (None: not said).
 
     The first that is refused ends it.

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 
 from .asking import clean
-from .cluster import Mgr, Unread
+from .cluster import MgrApi, Unread
 from .signing import KEY_MIN, NotVerified, strip_signature, verify_text
 
 NAME = "fast-maps"
@@ -27,7 +27,7 @@ _RECORD = re.compile(rf"({_NUMBER}) ({_NUMBER}|-) \S{{1,40}}")
 
 
 @dataclass(frozen=True)
-class Standing:
+class ClaimedOption:
     """What a controller set, and what stood before (`-`: nothing). `trusted`: our key has signed it."""
 
     value: str
@@ -41,7 +41,7 @@ class LeftFastMaps:
     A mgr that has just begun counts anew: it cannot know since when the text has been as it is.
     """
 
-    def __init__(self, mgr: Mgr) -> None:
+    def __init__(self, mgr: MgrApi) -> None:
         self._mgr = mgr
         self._text: str | None = None
         self._since = 0.0
@@ -108,7 +108,7 @@ class LeftFastMaps:
         self._text = None
 
 
-def parse_record(key: str, text: str) -> Standing | None:
+def parse_record(key: str, text: str) -> ClaimedOption | None:
     """What the text says; None where it says nothing that can be used."""
     try:
         if len(key) < KEY_MIN:
@@ -118,10 +118,10 @@ def parse_record(key: str, text: str) -> Standing | None:
     except NotVerified:
         trusted, body = False, strip_signature(text)
     found = _RECORD.fullmatch(body.strip())
-    return Standing(found[1], found[2], trusted) if found else None
+    return ClaimedOption(found[1], found[2], trusted) if found else None
 
 
-def _give_back(standing: Standing) -> dict[str, str]:
+def _give_back(standing: ClaimedOption) -> dict[str, str]:
     if standing.was == ABSENT:
         return {"prefix": "config rm", "who": "mon", "name": OPTION}
     return {"prefix": "config set", "who": "mon", "name": OPTION, "value": standing.was}

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .orders import Order, World, meddled, stands
-from .steps import EXPIRY_MAX_SECONDS, Step
+from .orders import MgrView, Order, meddled, stands
+from .steps import EXPIRY_MAX_SECONDS, RequestedStep
 
 STEPS_PER_MINUTE = 60
 
 
 @dataclass(frozen=True)
-class Verdict:
+class StepVerdict:
     """`go`, `wait` or `refuse`, with the sentence that says why not."""
 
     word: str
@@ -24,7 +24,7 @@ class Verdict:
     """The map holds the target value: nothing is to be sent."""
 
 
-def lasting(step: Step, now: float) -> Verdict:
+def lasting(step: RequestedStep, now: float) -> StepVerdict:
     """Whether the step is of now."""
     if step.expires_at <= now:
         late = now - step.expires_at
@@ -34,12 +34,12 @@ def lasting(step: Step, now: float) -> Verdict:
     if step.expires_at > now + EXPIRY_MAX_SECONDS:
         ahead = step.expires_at - now
         return _refuse(f"the step would be good for {ahead:.0f} s, longer than {EXPIRY_MAX_SECONDS:.0f}")
-    return Verdict("go")
+    return StepVerdict("go")
 
 
 def judge(
-    step: Step, wanted: Order, world: World, halted: str | None, sent: int, peering_max: int
-) -> Verdict:
+    step: RequestedStep, wanted: Order, world: MgrView, halted: str | None, sent: int, peering_max: int
+) -> StepVerdict:
     """Everything but `ok-to-stop`. `sent`: steps carried out within the last minute."""
     if halted is not None and not step.gives_back:
         return _refuse(f"halted: {halted}")
@@ -49,7 +49,7 @@ def judge(
     if missing:
         return _refuse(missing)
     if stands(wanted, step.value, world):
-        return Verdict("go", already=True)
+        return StepVerdict("go", already=True)
     if step.expects is not None and meddled(wanted, step.expects, world):
         return _refuse(
             f"{step.key} is no longer {step.expects!r}, as it was in epoch {step.epoch}: somebody changed it"
@@ -64,10 +64,10 @@ def judge(
             return _wait(f"{world.inactive} PGs are not active, more than {peering_max}")
     if sent >= STEPS_PER_MINUTE:
         return _wait(f"{sent} steps were carried out within the last minute")
-    return Verdict("go")
+    return StepVerdict("go")
 
 
-def _missing(wanted: Order, world: World) -> str:
+def _missing(wanted: Order, world: MgrView) -> str:
     """What the step names and the map does not have, or has down."""
     if wanted.osd >= 0 and wanted.osd not in world.osds:
         return f"there is no osd.{wanted.osd}"
@@ -82,9 +82,9 @@ def _missing(wanted: Order, world: World) -> str:
     return ""
 
 
-def _refuse(sentence: str) -> Verdict:
-    return Verdict("refuse", sentence)
+def _refuse(sentence: str) -> StepVerdict:
+    return StepVerdict("refuse", sentence)
 
 
-def _wait(sentence: str) -> Verdict:
-    return Verdict("wait", sentence)
+def _wait(sentence: str) -> StepVerdict:
+    return StepVerdict("wait", sentence)

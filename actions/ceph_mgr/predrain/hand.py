@@ -14,12 +14,12 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from .asking import Declined, Service, ask
-from .cluster import Mgr, Unread, halt_word, send, unstoppable, world
-from .guards import Verdict, judge, lasting
+from .cluster import MgrApi, Unread, halt_word, send, unstoppable, world
+from .guards import StepVerdict, judge, lasting
 from .kept_texts import read_kept, write_kept
 from .orders import NotOnTheList, mon_commands, order
 from .reading import Fields, NotBelieved
-from .steps import EXPIRY_MAX_SECONDS, TEXT_MAX, NotOurs, Step, opened
+from .steps import EXPIRY_MAX_SECONDS, TEXT_MAX, NotOurs, RequestedStep, opened
 
 STORE = "steps"
 WAITING_MAX = 16
@@ -28,7 +28,7 @@ SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Answer:
+class StepAnswer:
     """What became of a step. `refused`: by the hand itself, before anything was sent."""
 
     ok: bool
@@ -42,16 +42,16 @@ class Taken:
     """A step that was taken up at `at`; without an answer while its command is on the way."""
 
     at: float
-    answer: Answer | None = None
+    answer: StepAnswer | None = None
 
 
-UNKNOWN = Answer(False, "the mgr ended while it was carried out; whether it was done is not known")
+UNKNOWN = StepAnswer(False, "the mgr ended while it was carried out; whether it was done is not known")
 
 
-class Hand:
+class StepExecutor:
     """One hand over one cluster, used by `serve()` only."""
 
-    def __init__(self, mgr: Mgr) -> None:
+    def __init__(self, mgr: MgrApi) -> None:
         self._mgr = mgr
         self._taken: dict[str, Taken] | None = None
         self._waits: tuple[str, float] | None = None
@@ -74,13 +74,13 @@ class Hand:
 
     def consider(
         self, key: str, text: str, given: str, now: float, peering_max: int
-    ) -> tuple[str, Answer | None]:
+    ) -> tuple[str, StepAnswer | None]:
         """The step's id ("" where it cannot be known) and its answer; None while it waits."""
         try:
             step = opened(key, text, given)
         except NotOurs as error:
             return _claimed_id(text), self._say(
-                "?", Answer(False, f"the hand refuses it: {error}", refused=True)
+                "?", StepAnswer(False, f"the hand refuses it: {error}", refused=True)
             )
         if not self._is_ready(key, now):
             return step.id, None
@@ -95,16 +95,18 @@ class Hand:
         if verdict.word == "wait":
             return step.id, None
         if verdict.word == "refuse":
-            answer = Answer(False, f"the hand refuses it: {verdict.sentence}", refused=True)
+            answer = StepAnswer(False, f"the hand refuses it: {verdict.sentence}", refused=True)
         elif verdict.already:
-            answer = Answer(True, f"{step.key} is {step.value!r} already")
+            answer = StepAnswer(True, f"{step.key} is {step.value!r} already")
         else:
             self._note(key, step.id, Taken(now), now)
-            answer = Answer(*send(self._mgr, commands))
+            answer = StepAnswer(*send(self._mgr, commands))
         self._note(key, step.id, Taken(now, answer), now)
         return step.id, self._say(step.key, answer)
 
-    def _judged(self, step: Step, now: float, peering_max: int) -> tuple[Verdict, tuple[dict[str, Any], ...]]:
+    def _judged(
+        self, step: RequestedStep, now: float, peering_max: int
+    ) -> tuple[StepVerdict, tuple[dict[str, Any], ...]]:
         """The verdict, and the commands that it lets go."""
         try:
             wanted = order(step.key, step.value)
@@ -118,17 +120,17 @@ class Hand:
             if verdict.word == "go" and not verdict.already and wanted.empties:
                 veto = unstoppable(self._mgr, wanted.osd)
                 if veto is not None:
-                    verdict = Verdict("refuse", veto)
+                    verdict = StepVerdict("refuse", veto)
             return verdict, mon_commands(wanted)
         except (NotOnTheList, Unread) as error:
-            return Verdict("refuse", str(error)), ()
+            return StepVerdict("refuse", str(error)), ()
 
-    def _tell(self, service: Service, id_: str, answer: Answer) -> None:
+    def _tell(self, service: Service, id_: str, answer: StepAnswer) -> None:
         body = {"ok": answer.ok, "text": answer.text, "epoch": answer.epoch, "refused": answer.refused}
         with suppress(Declined):  # it waits for the answer no longer
             ask(service, "POST", f"hand/steps/{quote(id_, safe='')}/answer", body, seconds=SECONDS)
 
-    def _say(self, key: str, answer: Answer) -> Answer:
+    def _say(self, key: str, answer: StepAnswer) -> StepAnswer:
         self.last = f"{key}: {answer.text}"
         return answer
 
@@ -174,7 +176,7 @@ def _remembered(text: str | None) -> dict[str, Taken]:
         rows: dict[str, list[Any]] = json.loads(text or "{}")
         return {
             id_: Taken(
-                float(at), Answer(bool(said[0]), str(said[1]), said[2], bool(said[3])) if said else None
+                float(at), StepAnswer(bool(said[0]), str(said[1]), said[2], bool(said[3])) if said else None
             )
             for id_, (at, said) in rows.items()
         }

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .cluster import Mgr
-from .signing import KEY_MIN, Fault, NotVerified, sign_text, strip_signature, verify_text
+from .cluster import MgrApi
+from .signing import KEY_MIN, NotVerified, SignatureFault, sign_text, strip_signature, verify_text
 
 PREFIX = "mgr/predrain/"
 NO_KEY = "hand_key is not set: what a mgr keeps for the next one is neither signed nor verified"
 WHY = {
-    Fault.UNSIGNED: "carries no signature: somebody wrote it, or a module without signatures, or one without hand_key",
-    Fault.OTHER_KEY: "is signed with another hand_key",
-    Fault.WRONG: "carries a wrong signature: somebody changed it",
+    SignatureFault.UNSIGNED: (
+        "carries no signature: somebody wrote it, or a module without signatures, or one without hand_key"
+    ),
+    SignatureFault.OTHER_KEY: "is signed with another hand_key",
+    SignatureFault.WRONG: "carries a wrong signature: somebody changed it",
 }
 
 
@@ -28,7 +30,7 @@ class KeptText:
     doubt: str = ""
 
 
-def read_kept(mgr: Mgr, name: str, key: str) -> KeptText:
+def read_kept(mgr: MgrApi, name: str, key: str) -> KeptText:
     """What an earlier mgr kept under `name`. Without a key an unsigned text is given out with its doubt."""
     value = mgr.get_store(name)
     if not value:
@@ -45,13 +47,13 @@ def read_kept(mgr: Mgr, name: str, key: str) -> KeptText:
         return KeptText(None, f"config-key {PREFIX}{name} {WHY[refused.fault]}; it is not believed")
 
 
-def write_kept(mgr: Mgr, name: str, key: str, text: str) -> None:
+def write_kept(mgr: MgrApi, name: str, key: str, text: str) -> None:
     """Keep `text` for the next mgr, signed where there is a key; "" forgets it."""
     if text and len(key) >= KEY_MIN:
         text = sign_text(key, PREFIX + name, text)
     mgr.set_store(name, text or None)
 
 
-def read_key(mgr: Mgr) -> str:
+def read_key(mgr: MgrApi) -> str:
     """The key that the service has too; "" where there is none."""
     return (mgr.get_store("hand_key") or "").strip()

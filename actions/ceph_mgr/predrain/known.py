@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, replace
 
 from .reading import Fields, NotBelieved
-from .told import Told, packed, unpacked
+from .told import ServiceReport, packed, unpacked
 
 VERSION = 1
 KEPT_BYTES = 60_000
@@ -19,10 +19,10 @@ KEPT_ROWS = 200
 
 
 @dataclass(frozen=True)
-class Known:
+class LastReport:
     """`at`: when `told` was told (seconds since 1970). `failures`: rounds without an answer since then."""
 
-    told: Told | None = None
+    told: ServiceReport | None = None
     at: float | None = None
     url: str = ""
     """Of the service that told it: another one's word is worth nothing."""
@@ -39,19 +39,19 @@ class Known:
     doubt: str = ""
     """Why what an earlier mgr kept is not believed or not verified; "" where it is, or is not used any more."""
 
-    def of(self, url: str) -> Known:
+    def of(self, url: str) -> LastReport:
         """For a service at `url`: as it is, or empty where it was another's."""
         if url == self.url:
             return self
-        return Known(url=url, halted=self.halted, halt_unread=self.halt_unread, doubt=self.doubt)
+        return LastReport(url=url, halted=self.halted, halt_unread=self.halt_unread, doubt=self.doubt)
 
-    def heard(self, told: Told, now: float) -> Known:
+    def heard(self, told: ServiceReport, now: float) -> LastReport:
         """After a whole answer."""
         return replace(
             self, told=told, at=now, trouble="", failures=0, strangers=0, heard_here=True, doubt=""
         )
 
-    def missed(self, why: str) -> Known:
+    def missed(self, why: str) -> LastReport:
         """After a round without one: what was known stays, and grows old."""
         return replace(self, trouble=why, failures=self.failures + 1)
 
@@ -65,7 +65,7 @@ class Known:
             return self.halted
         return self.told.state.halted if self.told else None
 
-    def limited(self, osds: dict[int, str]) -> Known:
+    def limited(self, osds: dict[int, str]) -> LastReport:
         """Without OSDs that this cluster's map does not have; they are counted."""
         if self.told is None:
             return self
@@ -74,7 +74,7 @@ class Known:
         return replace(self, told=replace(self.told, osds=here), strangers=strangers) if strangers else self
 
 
-def kept(known: Known) -> str:
+def kept(known: LastReport) -> str:
     """What a later mgr must know, below 64 KiB: the worst rows first, as many as fit."""
     if known.told is None or known.at is None:
         return ""
@@ -87,17 +87,17 @@ def kept(known: Known) -> str:
         rows //= 2
 
 
-def remembered(text: str | None, now: float) -> Known:
+def remembered(text: str | None, now: float) -> LastReport:
     """What the last mgr kept; nothing where that is not to be read."""
     if not text:
-        return Known()
+        return LastReport()
     try:
         row = Fields(json.loads(text), "what was kept")
         row.whole("version", VERSION, VERSION)
         at = row.number("at", 0, now + 86_400)
-        return Known(unpacked(json.loads(text)["told"]), at, row.text("url"))
+        return LastReport(unpacked(json.loads(text)["told"]), at, row.text("url"))
     except (ValueError, KeyError, RecursionError, NotBelieved):
-        return Known()
+        return LastReport()
 
 
 def ago(seconds: float | None) -> str:

@@ -12,20 +12,20 @@ from urllib.parse import quote, urlencode
 from mgr_module import HandleCommandResult, MgrModule, Option
 
 from . import words
-from .asking import MIB, Declined, Reply, Service, Unanswered, ask, clean
+from .asking import MIB, Declined, Service, ServiceReply, UnusableAnswer, ask, clean
 from .checks import checks
 from .clerk import Clerk, Late
 from .cluster import Unread, halt_word, osds_here, set_halt
 from .errands import Errand, Errands, TooMany
 from .fast_maps import LeftFastMaps
-from .hand import Hand
+from .hand import StepExecutor
 from .kept_texts import read_kept, read_key, write_kept
-from .known import Known, kept, remembered
+from .known import LastReport, kept, remembered
 from .reading import NotBelieved
 from .registry import CLICommand as Command
 from .registry import CLIReadCommand, CLIWriteCommand
 from .signing import KEY_MIN
-from .told import Told, drains_of, osds_of, state_of
+from .told import ServiceReport, drains_of, osds_of, state_of
 
 HAND_SECONDS = 1.0
 KNOWN = "known"
@@ -77,7 +77,7 @@ class Module(MgrModule):
         self._known = replace(remembered(stored, time.time()), doubt=found.doubt)
         if found.doubt and not found.text:
             self.log.warning("predrain: %s", found.doubt)
-        self._hand, self._fast_maps = Hand(self), LeftFastMaps(self)
+        self._hand, self._fast_maps = StepExecutor(self), LeftFastMaps(self)
         self._tags: dict[str, tuple[str, Any]] = {}
         self._stored: tuple[str, float] = (_behind_time(stored), time.monotonic())
         self._shown: Optional[dict[str, Any]] = None
@@ -128,7 +128,7 @@ class Module(MgrModule):
         if url:
             try:
                 known = known.heard(self._ask_all(), time.time())
-            except (Unanswered, Declined, NotBelieved) as trouble:
+            except (UnusableAnswer, Declined, NotBelieved) as trouble:
                 known = known.missed(str(trouble))
         here = osds_here(self)
         known = known.limited(here) if here is not None and not known.trouble else known
@@ -149,9 +149,9 @@ class Module(MgrModule):
             if said:
                 self.log.warning("predrain: %s", said)
 
-    def _ask_all(self) -> Told:
+    def _ask_all(self) -> ServiceReport:
         service = self._service()
-        return Told(
+        return ServiceReport(
             self._asked(service, "status", state_of),
             self._asked(service, "osds", osds_of),
             self._asked(service, "drains", drains_of),
@@ -171,7 +171,7 @@ class Module(MgrModule):
 
     def _carry(self, errand: Errand) -> None:
         try:
-            reply: Reply = ask(
+            reply: ServiceReply = ask(
                 self._service(),
                 errand.method,
                 errand.path,
@@ -179,7 +179,7 @@ class Module(MgrModule):
                 headers=errand.headers,
                 limit=4 * MIB,
             )
-        except (Unanswered, Declined) as trouble:
+        except (UnusableAnswer, Declined) as trouble:
             errand.finish(trouble=str(trouble))
         except Exception:
             errand.finish(trouble="it could not be carried")
@@ -192,7 +192,7 @@ class Module(MgrModule):
             self._hand.round(
                 self._service(), read_key(self), time.time(), int(self._option("peering_max") or 3)
             )
-        except (Unanswered, Declined, NotBelieved, Unread) as trouble:
+        except (UnusableAnswer, Declined, NotBelieved, Unread) as trouble:
             self._hand.last = f"no steps to be had: {trouble}"
 
     def _show_checks(self) -> None:
@@ -217,7 +217,7 @@ class Module(MgrModule):
     def _url(self) -> str:
         return str(self._option("url") or "").strip()
 
-    def _seen(self) -> Known:
+    def _seen(self) -> LastReport:
         """What is known of the service that is set now."""
         return self._known.of(self._url())
 
@@ -234,7 +234,7 @@ class Module(MgrModule):
             body, text = say()
         except (words.NotKnown, TooMany, Declined) as error:
             return HandleCommandResult(-errno.ENOENT, "", str(error))
-        except (Unanswered, Unread, Late) as error:
+        except (UnusableAnswer, Unread, Late) as error:
             return HandleCommandResult(-errno.EAGAIN, "", str(error))
         except Exception as error:  # noqa: BLE001
             return HandleCommandResult(
@@ -249,10 +249,10 @@ class Module(MgrModule):
     def _sent(self, errand: Errand) -> Any:
         """The service's answer; None where it did not come in a moment. Raises Unanswered when it refused."""
         if not self._url():
-            raise Unanswered("url is not set: ceph config set mgr mgr/predrain/url https://HOST:PORT")
+            raise UnusableAnswer("url is not set: ceph config set mgr mgr/predrain/url https://HOST:PORT")
         self._errands.ask(errand)
         if errand.trouble:
-            raise Unanswered(errand.trouble)
+            raise UnusableAnswer(errand.trouble)
         return errand.answer
 
     def _wish(self, id_: str, wish: str, headers: Optional[dict[str, str]] = None) -> Said:
@@ -311,7 +311,7 @@ class Module(MgrModule):
         def say() -> Said:
             known = self._seen()
             if known.told is not None and not known.heard_here:
-                raise Unanswered(
+                raise UnusableAnswer(
                     "the service has not answered this mgr yet, and a plan that an earlier mgr kept is not approved; "
                     "look again when it has: ceph predrain status"
                 )
@@ -369,7 +369,7 @@ class Module(MgrModule):
             try:
                 answer = self._sent(Errand("POST", "halt", {"why": None}))
                 also = "" if answer is not None else "; the service was asked and has not answered yet"
-            except (Unanswered, Declined, TooMany) as trouble:
+            except (UnusableAnswer, Declined, TooMany) as trouble:
                 also = f"; the service's own halt, if there is one, stands: {trouble}"
         self._show_checks()
         return {"halted": why, "service": also[2:]}, (f"halted: {why}" if why else "not halted") + also

@@ -116,7 +116,7 @@ class OsdSeen:
 
 
 @dataclass(frozen=True)
-class World:
+class MgrView:
     """What the mgr itself sees, read for one step."""
 
     epoch: int
@@ -129,7 +129,7 @@ class World:
     """PGs that are not active now."""
 
 
-def stands(wanted: Order, value: str, world: World) -> bool | None:
+def stands(wanted: Order, value: str, world: MgrView) -> bool | None:
     """Whether the map holds `value` where `wanted` writes; None: not to be seen in the map."""
     if wanted.kind == "upmap":
         return sorted(world.upmaps.get(wanted.name, ())) == sorted(_pairs(value))
@@ -142,7 +142,7 @@ def stands(wanted: Order, value: str, world: World) -> bool | None:
     return None if now is None else abs(now - _number(wanted.kind, value, 100_000.0)) < GRAIN
 
 
-def meddled(wanted: Order, expects: str, world: World) -> bool:
+def meddled(wanted: Order, expects: str, world: MgrView) -> bool:
     """Whether somebody has changed what `wanted` writes since the map held `expects` there.
 
     Pairs that are gone are nobody's doing: the mon takes those away that a weight has made idle, and never adds any.

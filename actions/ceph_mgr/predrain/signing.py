@@ -33,7 +33,7 @@ _DERIVE_KEY = b"predrain config-key signature 1"
 _DERIVE_ID = b"predrain config-key key id 1"
 
 
-class Fault(Enum):
+class SignatureFault(Enum):
     """Why a text is not believed."""
 
     UNSIGNED = "unsigned"
@@ -47,7 +47,7 @@ class Fault(Enum):
 class NotVerified(Exception):
     """A text that is not believed. `fault` says why, `key_id` which key its header names (empty where it has none)."""
 
-    def __init__(self, fault: Fault, key_id: str = "") -> None:
+    def __init__(self, fault: SignatureFault, key_id: str = "") -> None:
         self.fault, self.key_id = fault, key_id
         super().__init__(fault.value)
 
@@ -66,12 +66,12 @@ def verify_text(key: str, name: str, value: str) -> str:
     """The text in the signed form `value` that was read from `predrain/NAME`. Raises NotVerified."""
     header = _HEADER.match(value)
     if header is None:
-        raise NotVerified(Fault.UNSIGNED)
+        raise NotVerified(SignatureFault.UNSIGNED)
     if header[1] != get_key_id(key):
-        raise NotVerified(Fault.OTHER_KEY, header[1])
+        raise NotVerified(SignatureFault.OTHER_KEY, header[1])
     text = value[header.end() :]
     if not hmac.compare_digest(header[2], _compute_signature(key, name, text)):
-        raise NotVerified(Fault.WRONG, header[1])
+        raise NotVerified(SignatureFault.WRONG, header[1])
     return text
 
 

@@ -23,7 +23,7 @@ class NotOurs(Exception):
 
 
 @dataclass(frozen=True)
-class Step:
+class RequestedStep:
     """`epoch`: of the map on which it was decided. `expects`: what the map then held under `key`, or a step of ours
     has written there since; None: not said.
     """
@@ -43,7 +43,7 @@ class Step:
         return self.key.startswith("flag/") and self.value == "off"
 
 
-def text_of(step: Step) -> str:
+def text_of(step: RequestedStep) -> str:
     """As it is sent and sealed."""
     return json.dumps(asdict(step), sort_keys=True, separators=(",", ":"))
 
@@ -53,7 +53,7 @@ def seal(key: str, text: str) -> str:
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()
 
 
-def opened(key: str, text: str, given: str) -> Step:
+def opened(key: str, text: str, given: str) -> RequestedStep:
     """The step, if its seal is right. Raises NotOurs."""
     if len(key) < KEY_MIN:
         raise NotOurs("there is no key for steps: ceph config-key set mgr/predrain/hand_key -i FILE")
@@ -61,7 +61,7 @@ def opened(key: str, text: str, given: str) -> Step:
         raise NotOurs("its seal is not of our key")
     try:
         row = Fields(json.loads(text), "the step")
-        return Step(
+        return RequestedStep(
             id=row.exact("id", 64),
             drain=row.exact("drain", 200),
             revision=row.whole("revision", 0, 1 << 40),

@@ -32,7 +32,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Osd:
+class ReportedOsd:
     """One OSD and what is forecast of its disk; None: not known."""
 
     osd: int
@@ -49,7 +49,7 @@ class Osd:
 
 
 @dataclass(frozen=True)
-class Drain:
+class ReportedDrain:
     """One drain. `etag` is what an approval shows to have been seen."""
 
     id: str
@@ -77,12 +77,12 @@ class Drain:
 
 
 @dataclass(frozen=True)
-class Told:
+class ServiceReport:
     """All of it. `cut`: OSDs of an answer that were not kept (config-key holds 64 KiB)."""
 
     state: State
-    osds: tuple[Osd, ...]
-    drains: tuple[Drain, ...]
+    osds: tuple[ReportedOsd, ...]
+    drains: tuple[ReportedDrain, ...]
     cut: int = 0
 
     def counts(self) -> dict[str, int]:
@@ -92,7 +92,7 @@ class Told:
             found[osd.status] += 1
         return found
 
-    def worst(self, most: int) -> Told:
+    def worst(self, most: int) -> ServiceReport:
         """What matters most in few words: bad disks before warnings, drains that have not ended."""
         kept = sorted(
             (osd for osd in self.osds if osd.status in ("bad", "warning")),
@@ -105,7 +105,7 @@ class Told:
             if not drain.ended
         )
         state = replace(self.state, view_age_seconds=None)  # it would never be twice the same
-        return Told(state, short, open_[:most], self.cut + len(self.osds) - len(short))
+        return ServiceReport(state, short, open_[:most], self.cut + len(self.osds) - len(short))
 
 
 def state_of(body: Any) -> State:
@@ -122,17 +122,17 @@ def state_of(body: Any) -> State:
     )
 
 
-def osds_of(body: Any) -> tuple[Osd, ...]:
+def osds_of(body: Any) -> tuple[ReportedOsd, ...]:
     """`GET osds`. Raises NotBelieved."""
     return tuple(_osd(row) for row in Fields(body, "the OSDs").rows("items", OSDS_MAX))
 
 
-def drains_of(body: Any) -> tuple[Drain, ...]:
+def drains_of(body: Any) -> tuple[ReportedDrain, ...]:
     """`GET drains`. Raises NotBelieved."""
     return tuple(_drain(row) for row in Fields(body, "the drains").rows("items", DRAINS_MAX))
 
 
-def packed(told: Told) -> dict[str, Any]:
+def packed(told: ServiceReport) -> dict[str, Any]:
     """As JSON of the service's own shape, so that one parser reads both."""
     state = told.state
     return {
@@ -150,10 +150,10 @@ def packed(told: Told) -> dict[str, Any]:
     }
 
 
-def unpacked(body: Mapping[str, Any]) -> Told:
+def unpacked(body: Mapping[str, Any]) -> ServiceReport:
     """The inverse of `packed`. Raises NotBelieved."""
     row = Fields(body, "what was kept")
-    return Told(
+    return ServiceReport(
         state_of(body.get("status")),
         tuple(_osd(one) for one in row.rows("osds", OSDS_MAX)),
         tuple(_drain(one) for one in row.rows("drains", DRAINS_MAX)),
@@ -161,9 +161,9 @@ def unpacked(body: Mapping[str, Any]) -> Told:
     )
 
 
-def _osd(row: Fields) -> Osd:
+def _osd(row: Fields) -> ReportedOsd:
     drain = row.maybe_inner("drain")
-    return Osd(
+    return ReportedOsd(
         osd=row.whole("osd", 0, (1 << 31) - 1),
         host=row.text("host", 255),
         device=row.maybe_text("device", 256),
@@ -177,9 +177,9 @@ def _osd(row: Fields) -> Osd:
     )
 
 
-def _drain(row: Fields) -> Drain:
+def _drain(row: Fields) -> ReportedDrain:
     progress = row.inner("progress")
-    return Drain(
+    return ReportedDrain(
         id=row.exact("id", 200),
         device=row.maybe_text("device", 256),
         osds=tuple(row.wholes("osds", 1000)),
@@ -198,7 +198,7 @@ def _drain(row: Fields) -> Drain:
     )
 
 
-def _progress(drain: Drain) -> dict[str, int]:
+def _progress(drain: ReportedDrain) -> dict[str, int]:
     return {
         name: getattr(drain, name) for name in ("planned_pgs", "moved_pgs", "planned_bytes", "moved_bytes")
     }

@@ -8,8 +8,8 @@ from typing import Any
 
 from .checks import line, why
 from .kept_texts import NO_KEY
-from .known import Known, ago
-from .told import STATUSES, Drain, Osd, Told
+from .known import LastReport, ago
+from .told import STATUSES, ReportedDrain, ReportedOsd, ServiceReport
 
 LINES_MAX = 2000
 """Of a table; JSON holds all that is known."""
@@ -21,7 +21,7 @@ class NotKnown(Exception):
 
 
 def status(
-    known: Known, url: str, mode: str, now: float, hand: str, *, signs: bool
+    known: LastReport, url: str, mode: str, now: float, hand: str, *, signs: bool
 ) -> tuple[dict[str, Any], str]:
     """Where the service is, how old its last word, and the whole in a few lines. signs: whether there is a key to sign
     what is kept for the next mgr.
@@ -65,7 +65,7 @@ def status(
     return body, "\n".join(lines)
 
 
-def listing(known: Known, bad: bool, now: float) -> tuple[dict[str, Any], str]:
+def listing(known: LastReport, bad: bool, now: float) -> tuple[dict[str, Any], str]:
     """Every OSD, the worst first; or those alone that are bad or in warning."""
     told = _told(known)
     shown = sorted(
@@ -79,7 +79,7 @@ def listing(known: Known, bad: bool, now: float) -> tuple[dict[str, Any], str]:
     return body, "\n".join([_aged(known, now), *_table(rows), *tail])
 
 
-def show(known: Known, target: str, now: float) -> tuple[dict[str, Any], str]:
+def show(known: LastReport, target: str, now: float) -> tuple[dict[str, Any], str]:
     """One OSD (`osd.N`, `N`) or device with all that is known of it. Raises NotKnown."""
     told = _told(known)
     number = osd_number(target)
@@ -100,7 +100,7 @@ def show(known: Known, target: str, now: float) -> tuple[dict[str, Any], str]:
     return {**_age(known, now), "osds": osds, "drains": shown}, "\n".join(lines)
 
 
-def drain_of(known: Known, id_: str) -> Drain:
+def drain_of(known: LastReport, id_: str) -> ReportedDrain:
     """A drain that the service told of. Raises NotKnown."""
     told = _told(known)
     for drain in told.drains:
@@ -146,34 +146,34 @@ def osd_number(target: str) -> int | None:
     return int(digits) if digits.isdecimal() and len(digits) < 10 else None
 
 
-def _told(known: Known) -> Told:
+def _told(known: LastReport) -> ServiceReport:
     if known.told is None:
         raise NotKnown("the service has not told anything yet; see ceph predrain status")
     return known.told
 
 
-def _age(known: Known, now: float) -> dict[str, Any]:
+def _age(known: LastReport, now: float) -> dict[str, Any]:
     age = known.age(now)
     return {"age_seconds": None if age is None else round(age, 1), "trouble": known.trouble}
 
 
-def _aged(known: Known, now: float) -> str:
+def _aged(known: LastReport, now: float) -> str:
     return f"as of {ago(known.age(now))}" + (f"; now: {known.trouble}" if known.trouble else "")
 
 
-def _by_state(drains: Sequence[Drain]) -> dict[str, int]:
+def _by_state(drains: Sequence[ReportedDrain]) -> dict[str, int]:
     found: dict[str, int] = {}
     for drain in drains:
         found[drain.state] = found.get(drain.state, 0) + 1
     return found
 
 
-def _drain_line(drain: Drain) -> str:
+def _drain_line(drain: ReportedDrain) -> str:
     moved = f"{drain.moved_pgs} of {drain.planned_pgs} PGs moved"
     return f"{drain.id} {drain.state_text or drain.state}, {moved}: {why(drain)}"
 
 
-def _row(osd: Osd) -> tuple[str, ...]:
+def _row(osd: ReportedOsd) -> tuple[str, ...]:
     why_ = osd.why[0] if osd.why else ""
     device = osd.device or "-"
     return (f"osd.{osd.osd}", osd.host, device, osd.status, _share(osd.p_fail_30d), _life(osd), why_)
@@ -183,7 +183,7 @@ def _share(p: float | None) -> str:
     return "-" if p is None else f"{100 * p:.1f} %"
 
 
-def _life(osd: Osd) -> str:
+def _life(osd: ReportedOsd) -> str:
     ends = ["over 10 y" if end is None else f"{end:.0f}" for end in (osd.life_p10_days, osd.life_p90_days)]
     return "-" if osd.life_p10_days is None and osd.life_p90_days is None else " to ".join(ends)
 

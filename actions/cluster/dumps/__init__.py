@@ -2,9 +2,9 @@
 sentence that says what was not understood.
 """
 
-from predrain.actions.cluster.dumps.answers import Answers, Question, asked
+from predrain.actions.cluster.dumps.answers import RawAnswers, ReadCommand, asked
 from predrain.actions.cluster.dumps.decoding import NotUnderstood
 from predrain.actions.cluster.dumps.questions import QUESTIONS
-from predrain.actions.cluster.dumps.reader import Reader
+from predrain.actions.cluster.dumps.reader import ClusterReader
 
-__all__ = ["QUESTIONS", "Answers", "NotUnderstood", "Question", "Reader", "asked"]
+__all__ = ["QUESTIONS", "ClusterReader", "NotUnderstood", "RawAnswers", "ReadCommand", "asked"]

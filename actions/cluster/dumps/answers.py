@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from predrain.actions.cluster.channel import Argument, Channel
+from predrain.actions.cluster.channel import Argument, CommandChannel
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ReadCommand:
     """One command that only reads, as JSON. `name` is its name in a recording."""
 
     name: str
@@ -26,7 +26,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class RawAnswers:
     """Raw answers by the question's name, and when they were asked for (UTC). A command that failed is absent."""
 
     at: datetime
@@ -34,11 +34,11 @@ class Answers:
 
 
 def asked(
-    channel: Channel,
-    questions: Iterable[Question],
+    channel: CommandChannel,
+    questions: Iterable[ReadCommand],
     at: datetime,
-    told: Callable[[Question], None] = lambda _: None,
-) -> Answers:
+    told: Callable[[ReadCommand], None] = lambda _: None,
+) -> RawAnswers:
     """Ask each question in turn. told: called with each before it is asked. Raises ClusterUnreachable when one is not
     answered by its deadline."""
     raw: dict[str, bytes] = {}
@@ -47,4 +47,4 @@ def asked(
         reply = channel.ask(question.to, question.prefix, question.arguments, seconds=question.seconds)
         if reply.ok:
             raw[question.name] = reply.out
-    return Answers(at, raw)
+    return RawAnswers(at, raw)

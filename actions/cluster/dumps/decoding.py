@@ -81,7 +81,7 @@ def within(name: str, field: str, value: float, least: float, most: float = math
     return value
 
 
-class Kept(Generic[T]):
+class CachedParser(Generic[T]):
     """A parser that is asked again only when the bytes have changed; equal bytes give the identical value."""
 
     def __init__(self, parse: Callable[[bytes], T]) -> None:

@@ -55,7 +55,7 @@ class DeviceList:
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class OsdMetadata:
     """What an OSD told of itself when it last started. Kernel names (`sdb`) by role, and their ids where it knew."""
 
     host: HostName | None
@@ -66,7 +66,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class OsdDevices:
     """The devices of one OSD; None and empty where they are not known."""
 
     data: DeviceId | None = None
@@ -110,10 +110,10 @@ def _dated(text: str) -> str:
     return f"{text}T00:00:00+0000" if len(text) == len("2027-01-01") else text
 
 
-def osd_metadata(raw: bytes) -> Mapping[OsdId, Body]:
+def osd_metadata(raw: bytes) -> Mapping[OsdId, OsdMetadata]:
     """Every OSD's body. Raises NotUnderstood."""
     return {
-        OsdId(row.id): Body(
+        OsdId(row.id): OsdMetadata(
             host=HostName(clean_identifier(row.hostname, CLUSTER_NAME.limit)) if row.hostname else None,
             data=_names(row.bluestore_bdev_devices),
             beside=tuple(dict.fromkeys((*_names(row.bluefs_db_devices), *_names(row.bluefs_wal_devices)))),
@@ -133,21 +133,21 @@ def _ids(text: str) -> dict[str, DeviceId]:
     return {name: DeviceId(clean_identifier(id_, CLUSTER_NAME.limit)) for name, _, id_ in pairs if id_}
 
 
-def parts(osd: OsdId, devices: DeviceList | None, bodies: Mapping[OsdId, Body] | None) -> Parts:
+def parts(osd: OsdId, devices: DeviceList | None, bodies: Mapping[OsdId, OsdMetadata] | None) -> OsdDevices:
     """The devices of an OSD by role. `device ls` names them, the OSD's metadata tell data from DB and WAL; without
     metadata a single device is the one that holds the data, and of several none is known to."""
     body = bodies.get(osd) if bodies else None
     if body is None or not body.data:
         listed = devices.of_osd.get(osd, ()) if devices else ()
-        return Parts(listed[0]) if len(listed) == 1 else Parts()
+        return OsdDevices(listed[0]) if len(listed) == 1 else OsdDevices()
     data = _named(body, body.data, devices)
     beside = _named(body, tuple(name for name in body.beside if name not in body.data), devices)
     if not data and devices and len(listed := devices.of_osd.get(osd, ())) == 1 and listed[0] not in beside:
         data = listed
-    return Parts(data[0], (*data[1:], *beside)) if data else Parts(None, beside)
+    return OsdDevices(data[0], (*data[1:], *beside)) if data else OsdDevices(None, beside)
 
 
-def _named(body: Body, names: tuple[str, ...], devices: DeviceList | None) -> tuple[DeviceId, ...]:
+def _named(body: OsdMetadata, names: tuple[str, ...], devices: DeviceList | None) -> tuple[DeviceId, ...]:
     plugged = devices.plugged if devices else {}
     ids = (body.ids.get(name) or plugged.get((body.host or "", name)) for name in names)
     return tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))

@@ -30,7 +30,7 @@ class _Sums(msgspec.Struct, gc=False):
     num_objects_unfound: int = 0
 
 
-class Row(msgspec.Struct, gc=False):
+class PgRow(msgspec.Struct, gc=False):
     """One PG. A brief row has neither epoch nor sums."""
 
     pgid: str
@@ -44,13 +44,13 @@ class Row(msgspec.Struct, gc=False):
 class _Map(msgspec.Struct):
     version: int | None = None
     stamp: str | None = None
-    pg_stats: list[Row] | None = None
+    pg_stats: list[PgRow] | None = None
 
 
 class _Dump(msgspec.Struct):
     pg_ready: bool
     pg_map: _Map | None = None
-    pg_stats: list[Row] | None = None
+    pg_stats: list[PgRow] | None = None
 
 
 # The first Pacifics print epochs in quotes.
@@ -58,7 +58,7 @@ _DECODER = msgspec.json.Decoder(_Dump, strict=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class MgrReportTime:
     """When the mgr last heard from the OSDs, by its own clock."""
 
     version: int
@@ -67,39 +67,39 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PgRows:
     """PGs as they were printed. `heard` is there when all was asked for in one command."""
 
-    rows: list[Row]
+    rows: list[PgRow]
     ready: bool
-    heard: Heard | None
+    heard: MgrReportTime | None
 
 
-def heard(name: str, raw: bytes) -> Heard:
+def heard(name: str, raw: bytes) -> MgrReportTime:
     """Version and stamp. Raises NotUnderstood."""
     return _heard(name, decoded(name, raw, _DECODER)) or _without(name, "version and stamp")
 
 
-def rows(name: str, raw: bytes) -> Rows:
+def rows(name: str, raw: bytes) -> PgRows:
     """The PGs of any form of the dump, and of `pg ls-by-osd`. Raises NotUnderstood."""
     dump = decoded(name, raw, _DECODER)
     found = dump.pg_map.pg_stats if dump.pg_map is not None else dump.pg_stats
     if found is None:
         raise not_understood(name, "it has no pg_stats")
-    return Rows(found, dump.pg_ready, _heard(name, dump))
+    return PgRows(found, dump.pg_ready, _heard(name, dump))
 
 
-def _heard(name: str, dump: _Dump) -> Heard | None:
+def _heard(name: str, dump: _Dump) -> MgrReportTime | None:
     if dump.pg_map is None or dump.pg_map.version is None or dump.pg_map.stamp is None:
         return None
-    return Heard(
+    return MgrReportTime(
         version=int(within(name, "version", dump.pg_map.version, 0)),
         stamp=instant(name, "stamp", dump.pg_map.stamp),
         ready=dump.pg_ready,
     )
 
 
-def _without(name: str, what: str) -> Heard:
+def _without(name: str, what: str) -> MgrReportTime:
     raise not_understood(name, f"it has no {what}")
 
 
@@ -133,20 +133,20 @@ class PgTable:
     _named: set[int] = field(default_factory=set)
     """Every OSD that some PG names, and perhaps some that none names any more."""
 
-    def take_whole(self, name: str, found: Iterable[Row], osdmap: OsdDump) -> None:
+    def take_whole(self, name: str, found: Iterable[PgRow], osdmap: OsdDump) -> None:
         """All PGs, from whole rows. Raises NotUnderstood."""
         before = self._of_the_map(name, osdmap)
         self.pgs, self.unweighed = {}, set()
         self.pgs = self._weighed(name, found, osdmap, before)
 
-    def refine(self, name: str, found: Iterable[Row], osdmap: OsdDump) -> None:
+    def refine(self, name: str, found: Iterable[PgRow], osdmap: OsdDump) -> None:
         """Some PGs again, from whole rows that were asked for after the brief ones. Raises NotUnderstood."""
         again = [row for row in found if row.pgid in self.pgs]
         weighed = self._weighed(name, again, osdmap, self.pgs)
         self.pgs.update(weighed)
         self.unweighed -= weighed.keys()
 
-    def take_brief(self, name: str, found: Iterable[Row], osdmap: OsdDump) -> None:
+    def take_brief(self, name: str, found: Iterable[PgRow], osdmap: OsdDump) -> None:
         """All PGs, from brief rows: bytes and reported epoch stay what they last were. Raises NotUnderstood."""
         before, now = self._of_the_map(name, osdmap), dict[PgId, Pg]()
         for row in found:
@@ -178,7 +178,7 @@ class PgTable:
         return self.pgs
 
     def _weighed(
-        self, name: str, found: Iterable[Row], osdmap: OsdDump, before: Mapping[PgId, Pg]
+        self, name: str, found: Iterable[PgRow], osdmap: OsdDump, before: Mapping[PgId, Pg]
     ) -> dict[PgId, Pg]:
         """PGs from whole rows. before: PGs of the map as they were. Raises NotUnderstood."""
         now: dict[PgId, Pg] = {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from predrain.actions.cluster.channel import Argument
-from predrain.actions.cluster.dumps.answers import Question
+from predrain.actions.cluster.dumps.answers import ReadCommand
 from predrain.data.ids import OsdId
 
 _MINUTE, _TEN_MINUTES = timedelta(minutes=1), timedelta(minutes=10)
@@ -22,12 +22,12 @@ _FULL_DUMP_SECONDS = 120.0
 
 def _question(
     name: str, to: str, *, needed: bool = True, every: timedelta = timedelta(0), **arguments: Argument
-) -> Question:
-    return Question(name, to, name.replace("_", " "), {**arguments, "format": "json"}, needed, every)
+) -> ReadCommand:
+    return ReadCommand(name, to, name.replace("_", " "), {**arguments, "format": "json"}, needed, every)
 
 
-PG_SUM = Question("pg_sum", "mgr", "pg dump", {"dumpcontents": ["sum"], "format": "json"})
-PG_DUMP = Question(
+PG_SUM = ReadCommand("pg_sum", "mgr", "pg dump", {"dumpcontents": ["sum"], "format": "json"})
+PG_DUMP = ReadCommand(
     "pg_dump",
     "mgr",
     "pg dump",
@@ -35,13 +35,13 @@ PG_DUMP = Question(
     every=_TEN_MINUTES,
     seconds=_FULL_DUMP_SECONDS,
 )
-PG_BRIEF = Question("pg_brief", "mgr", "pg dump", {"dumpcontents": ["pgs_brief"], "format": "json"})
+PG_BRIEF = ReadCommand("pg_brief", "mgr", "pg dump", {"dumpcontents": ["pgs_brief"], "format": "json"})
 
-HEALTH_DETAIL = Question(
+HEALTH_DETAIL = ReadCommand(
     "health_detail", "mon", "health", {"detail": "detail", "format": "json"}, needed=False, every=_MINUTE
 )
 
-EACH_LOOK: tuple[Question, ...] = (
+EACH_LOOK: tuple[ReadCommand, ...] = (
     _question("mgr_dump", "mon"),
     _question("status", "mon"),
     _question("osd_dump", "mon"),
@@ -54,7 +54,7 @@ EACH_LOOK: tuple[Question, ...] = (
 )
 """Asked at every look, in this order, before the PGs' rows."""
 
-SELDOM: tuple[Question, ...] = (
+SELDOM: tuple[ReadCommand, ...] = (
     _question("device_ls", "mgr", needed=False, every=_MINUTE),
     HEALTH_DETAIL,
     _question("orch_upgrade_status", "mgr", needed=False, every=_MINUTE),
@@ -62,17 +62,17 @@ SELDOM: tuple[Question, ...] = (
 )
 """What changes by a person's hand only, or is for people to read."""
 
-QUESTIONS: tuple[Question, ...] = (*EACH_LOOK, PG_DUMP, *SELDOM)
+QUESTIONS: tuple[ReadCommand, ...] = (*EACH_LOOK, PG_DUMP, *SELDOM)
 """Everything, each PG whole: what a recording holds."""
 
 
-def whole_rows(osd: OsdId) -> Question:
+def whole_rows(osd: OsdId) -> ReadCommand:
     """The PGs that name an OSD in `up` or `acting`, as whole rows."""
     arguments: dict[str, Argument] = {"osd": int(osd), "format": "json"}
-    return Question(f"pg_ls_by_osd.{osd}", "mgr", "pg ls-by-osd", arguments, needed=False)
+    return ReadCommand(f"pg_ls_by_osd.{osd}", "mgr", "pg ls-by-osd", arguments, needed=False)
 
 
-def running_scheduler(osd: OsdId) -> Question:
+def running_scheduler(osd: OsdId) -> ReadCommand:
     """Which `osd_op_queue` an OSD runs, as it told the mgr: `config dump` shows only what the next start takes."""
     arguments: dict[str, Argument] = {"who": f"osd.{osd}", "key": "osd_op_queue"}
-    return Question(f"config_show.{osd}", "mgr", "config show", arguments, needed=False, every=_MINUTE)
+    return ReadCommand(f"config_show.{osd}", "mgr", "config show", arguments, needed=False, every=_MINUTE)

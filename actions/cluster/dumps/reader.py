@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from predrain.actions.cluster.dumps.answers import Answers, Question
+from predrain.actions.cluster.dumps.answers import RawAnswers, ReadCommand
 from predrain.actions.cluster.dumps.daemons import (
     active_mgr,
     balancer_active,
@@ -16,11 +16,18 @@ from predrain.actions.cluster.dumps.daemons import (
     running,
     upgrading,
 )
-from predrain.actions.cluster.dumps.decoding import Kept, not_answered, not_understood
-from predrain.actions.cluster.dumps.devices import Body, DeviceList, Parts, device_ls, osd_metadata, parts
+from predrain.actions.cluster.dumps.decoding import CachedParser, not_answered, not_understood
+from predrain.actions.cluster.dumps.devices import (
+    DeviceList,
+    OsdDevices,
+    OsdMetadata,
+    device_ls,
+    osd_metadata,
+    parts,
+)
 from predrain.actions.cluster.dumps.osd_df import Fill, osd_df
 from predrain.actions.cluster.dumps.osd_dump import OsdDump, osd_dump
-from predrain.actions.cluster.dumps.pg_dump import Heard, PgTable, heard, rows
+from predrain.actions.cluster.dumps.pg_dump import MgrReportTime, PgTable, heard, rows
 from predrain.actions.cluster.dumps.questions import EACH_LOOK, PG_BRIEF, PG_DUMP, PG_SUM, SELDOM
 from predrain.actions.cluster.dumps.schedule import BRIEF_ABOVE, Schedule
 from predrain.actions.cluster.dumps.settings import config_dump, scheduler, self_heal, shown_scheduler
@@ -37,11 +44,11 @@ _CLOCK_LOOKS = 6
 class _Statistics:
     """What the mgr says of PGs, and whether it says enough."""
 
-    heard: Heard
+    heard: MgrReportTime
     known: bool
 
 
-class Reader:
+class ClusterReader:
     """Reads one cluster. Not safe for several threads at once.
 
     The same bytes are parsed once, and a PG or OSD of which the same is said stays the identical object, which
@@ -51,20 +58,20 @@ class Reader:
     def __init__(self, brief_above: int = BRIEF_ABOVE) -> None:
         """brief_above: the number of PGs beyond which a look does not ask for all of them whole."""
         self._schedule = Schedule(brief_above)
-        self._osd_dump, self._tree = Kept(osd_dump), Kept(tree)
-        self._device_ls, self._osd_metadata = Kept(device_ls), Kept(osd_metadata)
-        self._config_dump = Kept(config_dump)
+        self._osd_dump, self._tree = CachedParser(osd_dump), CachedParser(tree)
+        self._device_ls, self._osd_metadata = CachedParser(device_ls), CachedParser(osd_metadata)
+        self._config_dump = CachedParser(config_dump)
         self._seldom: dict[str, bytes] = {}
         self._shown: dict[OsdId, str] = {}
         self._table = PgTable()
         self._osds: dict[OsdId, Osd] = {}
-        self._parts: dict[OsdId, Parts] = {}
+        self._parts: dict[OsdId, OsdDevices] = {}
         self._parts_of: tuple[object, ...] = ()
         self._ahead: deque[timedelta] = deque(maxlen=_CLOCK_LOOKS)
         self._mgr_id = ""
         self._view: ClusterView | None = None
 
-    def due(self, now: datetime) -> tuple[Question, ...]:
+    def due(self, now: datetime) -> tuple[ReadCommand, ...]:
         """What to ask now, in this order (`answers.asked`)."""
         return self._schedule.due(self._view, now)
 
@@ -73,7 +80,7 @@ class Reader:
         forgets to say it waits longer for the change to show."""
         self._schedule.sent(command, self._view, now)
 
-    def view(self, answers: Answers) -> ClusterView:
+    def view(self, answers: RawAnswers) -> ClusterView:
         """The cluster as these answers, and older ones to what is asked seldom, show it. Raises NotUnderstood."""
         raw = self._all(answers)
         osdmap = self._osd_dump(raw["osd_dump"])
@@ -124,7 +131,7 @@ class Reader:
         self._schedule.answered(answers)
         return self._view
 
-    def _all(self, answers: Answers) -> Mapping[str, bytes]:
+    def _all(self, answers: RawAnswers) -> Mapping[str, bytes]:
         """The answers, with the last ones to what was not asked this time."""
         raw = answers.raw
         whole = raw.keys() & {PG_DUMP.name, PG_BRIEF.name}
@@ -181,7 +188,7 @@ class Reader:
         places: Tree,
         fills: Mapping[OsdId, Fill],
         devices: DeviceList | None,
-        bodies: Mapping[OsdId, Body] | None,
+        bodies: Mapping[OsdId, OsdMetadata] | None,
     ) -> dict[OsdId, Osd]:
         if self._parts_of != (made_of := (devices, bodies)):
             self._parts_of, self._parts = made_of, {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from predrain.actions.cluster.dumps.answers import Answers, Question
+from predrain.actions.cluster.dumps.answers import RawAnswers, ReadCommand
 from predrain.actions.cluster.dumps.questions import (
     EACH_LOOK,
     PG_BRIEF,
@@ -45,12 +45,12 @@ class Schedule:
     whole_wanted: bool = True
     """The next look needs every PG's bytes: a start, a new mgr, a PG never seen before."""
     _answered: dict[str, datetime] = field(default_factory=dict)
-    _due: tuple[Question, ...] = ()
+    _due: tuple[ReadCommand, ...] = ()
     _watched: dict[OsdId, datetime] = field(default_factory=dict)
     _whole_until: datetime | None = None
     _next_asked: int = 0
 
-    def due(self, view: ClusterView | None, now: datetime) -> tuple[Question, ...]:
+    def due(self, view: ClusterView | None, now: datetime) -> tuple[ReadCommand, ...]:
         """The questions of this look, in the order in which they must be asked. view: the last one."""
         latest = now + WATCHED_FOR  # what was to be watched longer was sent before the clock was set back
         self._watched = {osd: min(until, latest) for osd, until in self._watched.items() if now < until}
@@ -62,13 +62,13 @@ class Schedule:
             if self._old(one, now, "config_show"):
                 seldom.append(one)
         if self._wants_whole(view, now):
-            rows: tuple[Question, ...] = (PG_DUMP,)
+            rows: tuple[ReadCommand, ...] = (PG_DUMP,)
         else:
             rows = (PG_BRIEF, *(whole_rows(osd) for osd in sorted(self._watched)))
         self._due = (*EACH_LOOK, *rows, *seldom)
         return self._due
 
-    def answered(self, answers: Answers) -> None:
+    def answered(self, answers: RawAnswers) -> None:
         """Remember what came, by when it was asked; what was refused is asked again in a minute."""
         for question in self._due:
             name = "config_show" if question.name.startswith("config_show.") else question.name
@@ -103,7 +103,7 @@ class Schedule:
             or self._old(PG_DUMP, now)
         )
 
-    def _old(self, question: Question, now: datetime, name: str = "") -> bool:
+    def _old(self, question: ReadCommand, now: datetime, name: str = "") -> bool:
         last = self._answered.get(name or question.name)
         return last is None or not lately(last, now, question.every)
 

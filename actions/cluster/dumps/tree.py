@@ -16,7 +16,7 @@ _GRAIN = 65536
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OsdLocation:
     """Where an OSD hangs. Of several roots that hold it, the one with the least bucket counts: it was made first."""
 
     weight: float
@@ -31,7 +31,7 @@ class Tree:
     """The map and every OSD's place in it."""
 
     crush: CrushMap
-    places: Mapping[OsdId, Place]
+    places: Mapping[OsdId, OsdLocation]
 
 
 def tree(raw: bytes) -> Tree:
@@ -74,7 +74,7 @@ def _walkable(crush: CrushMap) -> None:
                 raise not_understood(_NAME, f"rule {rule.name} takes bucket {step.item}, which is not there")
 
 
-def _places(crush: CrushMap) -> dict[OsdId, Place]:
+def _places(crush: CrushMap) -> dict[OsdId, OsdLocation]:
     real = [bucket for bucket in crush.buckets.values() if "~" not in bucket.name]
     parents: dict[int, list[int]] = {}
     weights: dict[int, int] = {}
@@ -82,7 +82,7 @@ def _places(crush: CrushMap) -> dict[OsdId, Place]:
         for item, weight in zip(bucket.items, bucket.weights, strict=True):
             parents.setdefault(item, []).append(bucket.id)
             weights.setdefault(item, weight)
-    places: dict[OsdId, Place] = {}
+    places: dict[OsdId, OsdLocation] = {}
     ways: dict[int, tuple[int, ...]] = {}
     for osd in (item for item in parents if item >= 0):
         host = rack = None
@@ -92,7 +92,7 @@ def _places(crush: CrushMap) -> dict[OsdId, Place]:
             host = HostName(bucket.name) if host is None and bucket.type == "host" else host
             rack = bucket.name if rack is None and bucket.type == "rack" else rack
         names = frozenset(crush.buckets[id_].name for id_ in way)
-        places[OsdId(osd)] = Place(weights[osd] / _GRAIN, host, rack, names)
+        places[OsdId(osd)] = OsdLocation(weights[osd] / _GRAIN, host, rack, names)
     return places
 
 

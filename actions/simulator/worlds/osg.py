@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from predrain.actions.crush.map import Rule, RuleStep
+from predrain.actions.crush.map import CrushRule, RuleStep
 from predrain.actions.crush.pool import Pool
 from predrain.actions.simulator.spec import DEFAULT_RULES, ClusterSpec, PoolSpec, crush_tree
 from predrain.actions.simulator.worlds.shapes import TB, disks, named
@@ -37,7 +37,7 @@ def osg(seed: int) -> ClusterSpec:
     )
 
 
-def _patient(rule: Rule) -> Rule:
+def _patient(rule: CrushRule) -> CrushRule:
     steps = (
         RuleStep("set_choose_tries", item=_TRIES) if s.op == "set_choose_tries" else s for s in rule.steps
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from predrain.actions.crush.map import Bucket, CrushMap, Rule, RuleStep
+from predrain.actions.crush.map import Bucket, CrushMap, CrushRule, RuleStep
 from predrain.actions.crush.place import place
 from predrain.actions.crush.pool import Pool
 from predrain.actions.simulator.spec import DEFAULT_RULES, OsdSpec, crush_tree
@@ -83,7 +83,7 @@ def class_tree(osds: Sequence[OsdSpec], copies: Mapping[int, str], shards: Mappi
                 RuleStep("take", item=roots[class_]) if step.op == "take" else step
                 for step in DEFAULT_RULES[base].steps
             )
-            rules[rule] = Rule(rule, f"{DEFAULT_RULES[base].name}_{class_}", steps)
+            rules[rule] = CrushRule(rule, f"{DEFAULT_RULES[base].name}_{class_}", steps)
     return replace(whole, buckets=buckets, rules=rules)
 
 

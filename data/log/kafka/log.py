@@ -8,7 +8,7 @@ from threading import Lock
 from predrain.data.log.kafka.broker import Broker
 from predrain.data.log.kafka.dead_letter_queue import Pile
 from predrain.data.log.kafka.preflight_check import greet
-from predrain.data.log.kafka.reader import Reader
+from predrain.data.log.kafka.reader import KafkaReader
 from predrain.data.log.kafka.tail_reader import newest
 from predrain.data.log.kafka.writer import Writer
 from predrain.data.log.port import Delivered, Record, Topic
@@ -29,7 +29,7 @@ class KafkaLog:
 
     def __init__(self, broker: Broker) -> None:
         self._broker, self._writer = broker, Writer(broker)
-        self._readers: dict[tuple[Topic, str], Reader | Pile] = {}
+        self._readers: dict[tuple[Topic, str], KafkaReader | Pile] = {}
         self._lock = Lock()
 
     def check(self) -> None:
@@ -68,12 +68,12 @@ class KafkaLog:
             reader.close()
         self._writer.close()
 
-    def _reader(self, topic: Topic, group: str) -> Reader | Pile:
+    def _reader(self, topic: Topic, group: str) -> KafkaReader | Pile:
         with self._lock:
             found = self._readers.get((topic, group))
             if found is None:
                 name = self._broker.topic(topic)
                 piled = topic is Topic.DEAD_LETTERS
-                found = Pile(self._broker, name) if piled else Reader(self._broker, name, group)
+                found = Pile(self._broker, name) if piled else KafkaReader(self._broker, name, group)
                 self._readers[topic, group] = found
             return found

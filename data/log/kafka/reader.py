@@ -34,7 +34,7 @@ FETCH_MS = 50
 """The broker holds back all else that we ask while a fetch waits for records; the client's default is 500."""
 
 
-class Reader:
+class KafkaReader:
     """A consumer in `group`, made when it is first needed. Safe between threads."""
 
     def __init__(self, broker: Broker, name: str, group: str) -> None:

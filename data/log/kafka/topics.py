@@ -18,7 +18,7 @@ _WEEK_MS = 7 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TopicShape:
     """How a topic is made: how many processes of a group can share it, and how long it keeps a record."""
 
     partitions: int
@@ -26,7 +26,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TopicStatus:
     """A topic of ours as the broker has it; `made` now, or found."""
 
     topic: Topic
@@ -39,8 +39,8 @@ class Standing:
 
 
 def ensure_topics(
-    broker: Broker, shapes: Mapping[Topic, Shape], *, replicas: int, in_sync: int
-) -> tuple[Standing, ...]:
+    broker: Broker, shapes: Mapping[Topic, TopicShape], *, replicas: int, in_sync: int
+) -> tuple[TopicStatus, ...]:
     """Make those of `shapes` that are not there, each on `replicas` brokers, of which `in_sync` must have a record
     before it is acknowledged. What is there stays as it is, and is told where it has other partitions.
 
@@ -61,12 +61,12 @@ def ensure_topics(
             _make(broker, admin, wanted)
     found = list_topics(broker, shapes)
     return tuple(
-        Standing(one.topic, one.name, one.partitions, one.replicas, one.topic not in there, one.trouble)
+        TopicStatus(one.topic, one.name, one.partitions, one.replicas, one.topic not in there, one.trouble)
         for one in found
     )
 
 
-def list_topics(broker: Broker, shapes: Mapping[Topic, Shape]) -> tuple[Standing, ...]:
+def list_topics(broker: Broker, shapes: Mapping[Topic, TopicShape]) -> tuple[TopicStatus, ...]:
     """Those of `shapes` that the broker has, in their order. Raises BrokerAway and BrokerRefuses."""
     there = greet(broker, *(broker.topic(topic) for topic in shapes))
     names = {broker.topic(topic): topic for topic in shapes if broker.topic(topic) in there}
@@ -75,7 +75,7 @@ def list_topics(broker: Broker, shapes: Mapping[Topic, Shape]) -> tuple[Standing
     with Administration(broker) as admin:
         described = {one["name"]: one["partitions"] for one in admin.describe_topics(list(names))}
     return tuple(
-        Standing(
+        TopicStatus(
             topic,
             name,
             len(described[name]),
@@ -102,7 +102,7 @@ def _make(broker: Broker, admin: Any, wanted: Mapping[str, Mapping[str, Any]]) -
     admin.wait_for_topics(list(wanted), timeout_ms=broker.milliseconds)
 
 
-def _configuration(shape: Shape, in_sync: int) -> dict[str, str]:
+def _configuration(shape: TopicShape, in_sync: int) -> dict[str, str]:
     retention = shape.retention.total_seconds() * 1000
     return {
         "cleanup.policy": "delete",
@@ -116,7 +116,7 @@ def _configuration(shape: Shape, in_sync: int) -> dict[str, str]:
     }
 
 
-def _trouble(name: str, partitions: int, shape: Shape) -> str | None:
+def _trouble(name: str, partitions: int, shape: TopicShape) -> str | None:
     if partitions == shape.partitions:
         return None
     return (

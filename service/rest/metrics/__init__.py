@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from predrain.service.rest.metrics.alone import create_metrics
 from predrain.service.rest.metrics.catalogue import CATALOGUE
-from predrain.service.rest.metrics.family import Family
+from predrain.service.rest.metrics.family import MetricFamily
 from predrain.service.rest.metrics.process import Process
 from predrain.service.rest.metrics.service import registry_of, told
 
-__all__ = ["CATALOGUE", "Family", "Process", "create_metrics", "registry_of", "told"]
+__all__ = ["CATALOGUE", "MetricFamily", "Process", "create_metrics", "registry_of", "told"]

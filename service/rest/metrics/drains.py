@@ -11,11 +11,11 @@ from prometheus_client.core import Metric
 from predrain.actions.cluster.view import ClusterView
 from predrain.data.drain import Drain, DrainState
 from predrain.service.drains.timeline import RUNNING, sample
-from predrain.service.fleet import OVER, Sight
+from predrain.service.fleet import OVER, FleetSnapshot
 from predrain.service.rest.metrics import catalogue as c
 
 
-def drains(sight: Sight, view: ClusterView | None, now: datetime) -> Iterator[Metric]:
+def drains(sight: FleetSnapshot, view: ClusterView | None, now: datetime) -> Iterator[Metric]:
     """Every series about drains; of the cluster's, those that are known."""
     states = Counter(drain.state for drain in sight.drains)
     yield c.DRAINS.by({state.value: states[state] for state in DrainState})

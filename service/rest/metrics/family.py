@@ -15,7 +15,7 @@ OTHER: Final = "other"
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class MetricFamily:
     """One family. Names follow Prometheus' conventions: base units at the end, `_total` for what only grows.
 
     Ages are exported and not times, since `predrain demo` runs on a clock of its own.

@@ -13,7 +13,7 @@ from predrain.data.ids import DeviceId, HostName
 from predrain.data.life_cycle import LifeState
 from predrain.data.outlook import Status
 from predrain.data.reading import Smart, Unreadable
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 from predrain.service.fleet_counts import UNHEARD, tally
 from predrain.service.notifications.heat import is_hot
 from predrain.service.rest.metrics import catalogue as c
@@ -36,7 +36,7 @@ class Spread:
     """When the disk became unreadable that has been so for longest."""
 
 
-def spread(sight: Sight, now: datetime, stale_after: timedelta) -> Spread:
+def spread(sight: FleetSnapshot, now: datetime, stale_after: timedelta) -> Spread:
     """Count `sight`. A disk under an OSD is where the cluster has it, any other where it was read last."""
     found = Spread()
     seats, models = _seats(sight)
@@ -68,7 +68,7 @@ def spread(sight: Sight, now: datetime, stale_after: timedelta) -> Spread:
     return found
 
 
-def fleet(sight: Sight, now: datetime, stale_after: timedelta) -> Iterator[Metric]:
+def fleet(sight: FleetSnapshot, now: datetime, stale_after: timedelta) -> Iterator[Metric]:
     """Every series about disks and hosts."""
     counted = tally(sight, now, stale_after)
     yield c.DEVICES.by({status.value: counted.statuses.get(status, 0) for status in Status})
@@ -112,7 +112,7 @@ def most(counted: Counter[str]) -> Mapping[str, float]:
     return shown
 
 
-def _seats(sight: Sight) -> tuple[dict[DeviceId, HostName], dict[DeviceId, str]]:
+def _seats(sight: FleetSnapshot) -> tuple[dict[DeviceId, HostName], dict[DeviceId, str]]:
     """Where the cluster has each disk, those that hold a DB or WAL too, and the models that it knows."""
     hosts: dict[DeviceId, HostName] = {}
     models: dict[DeviceId, str] = {}

@@ -13,7 +13,7 @@ from prometheus_client.core import Metric
 from predrain.data.outlook import Status
 from predrain.service.application import House
 from predrain.service.rest.metrics import catalogue as c
-from predrain.service.rest.metrics.family import OTHER, Family
+from predrain.service.rest.metrics.family import OTHER, MetricFamily
 from predrain.service.rest.metrics.process import Process
 from predrain.service.scoring import succession
 
@@ -67,5 +67,5 @@ def _comparison(house: House) -> Iterator[Metric]:
     yield c.BRIER.by({role: one.brier for role, one in standings.items() if one.brier is not None})
 
 
-def _by_family(family: Family, values: dict[str, float]) -> Metric:
+def _by_family(family: MetricFamily, values: dict[str, float]) -> Metric:
     return family.by({key or OTHER: value for key, value in sorted(values.items())})

@@ -13,7 +13,7 @@ from predrain.data.clock import Clock
 from predrain.data.store.port import Store
 from predrain.service.notifications.channel import Deliveries
 from predrain.service.rest.metrics import catalogue as c
-from predrain.service.roles import Parts
+from predrain.service.roles import ServiceRoles
 from predrain.service.scoring.deployed_models import Lineup
 
 PARTS = ("worker", "latency", "controller", "retention", "watch", "bundle", "scorebook", "telling")
@@ -44,7 +44,7 @@ class Process(Protocol):
         ...
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> ServiceRoles:
         """What it does of the service."""
         ...
 

@@ -19,7 +19,7 @@ from predrain.service.rest.metrics.forecast import bundles, forecast
 from predrain.service.rest.metrics.process import Process, itself
 
 
-class Known(Collector):
+class ServiceMetricsCollector(Collector):
     """Made anew at each scrape, so that nothing is kept up to date that nobody looks at."""
 
     def __init__(self, process: Process) -> None:
@@ -60,7 +60,7 @@ def _of_all(house: House, now: datetime) -> Iterator[Metric]:
 def registry_of(process: Process) -> CollectorRegistry:
     """A registry with this process in it, and what the kernel says of it."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Known(process))
+    registry.register(ServiceMetricsCollector(process))
     ProcessCollector(registry=registry)
     return registry
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from predrain.actions.ceph_mgr.predrain.asking import Declined, Service, Unanswered, ask, clean
+from predrain.actions.ceph_mgr.predrain.asking import Declined, Service, UnusableAnswer, ask, clean
 from tests.actions.ceph_mgr.peer import http, saying
 from tests.deadlines import idle_seconds
 
@@ -65,7 +65,7 @@ def test_what_has_not_changed_is_not_read_again() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_an_answer_that_cannot_be_used_is_one_sentence(answer: bytes, words: str) -> None:
-    with saying(answer) as url, pytest.raises(Unanswered) as told:
+    with saying(answer) as url, pytest.raises(UnusableAnswer) as told:
         asked(url)
     assert words in str(told.value)
     assert "\n" not in str(told.value)
@@ -85,7 +85,7 @@ def test_a_peer_that_drips_is_cut_off_at_the_deadline_of_the_whole(whole: bool) 
     before = set(threading.enumerate())
     began = idle_seconds()
     with saying(*drip, every=0.05) as url:
-        with pytest.raises(Unanswered, match="no whole answer within 1 s"):
+        with pytest.raises(UnusableAnswer, match="no whole answer within 1 s"):
             asked(url, seconds=1.0)
         took = idle_seconds() - began
     assert took < 20
@@ -93,7 +93,7 @@ def test_a_peer_that_drips_is_cut_off_at_the_deadline_of_the_whole(whole: bool) 
 
 
 def test_nobody_there_is_one_sentence() -> None:
-    with pytest.raises(Unanswered, match="refused"):
+    with pytest.raises(UnusableAnswer, match="refused"):
         asked("http://127.0.0.1:1")
 
 
@@ -101,12 +101,12 @@ def test_nobody_there_is_one_sentence() -> None:
     "url", ["", "ftp://x", "http://", "http://u:p@127.0.0.1", "http://127.0.0.1/?x", "http://[::"]
 )
 def test_an_address_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(Unanswered):
+    with pytest.raises(UnusableAnswer):
         asked(url)
 
 
 def test_the_token_never_crosses_a_network_in_the_clear() -> None:
-    with pytest.raises(Unanswered, match="in the clear"):
+    with pytest.raises(UnusableAnswer, match="in the clear"):
         asked("http://192.0.2.1:8080")
 
 
@@ -115,7 +115,7 @@ def test_a_token_cannot_smuggle_a_header_in(token: str) -> None:
     seen: list[bytes] = []
     with (
         saying(http(b"{}"), seen=seen) as url,
-        pytest.raises(Unanswered, match="the token is not one") as told,
+        pytest.raises(UnusableAnswer, match="the token is not one") as told,
     ):
         ask(Service(url, token), "GET", "status")
     assert token not in str(told.value)

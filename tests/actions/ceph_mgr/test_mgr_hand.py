@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.ceph_mgr.predrain.cluster import Mgr
-from predrain.actions.ceph_mgr.predrain.hand import UNKNOWN, Answer, Hand
+from predrain.actions.ceph_mgr.predrain.cluster import MgrApi
+from predrain.actions.ceph_mgr.predrain.hand import UNKNOWN, StepAnswer, StepExecutor
 from predrain.actions.ceph_mgr.predrain.orders import FLAGS, OPTIONS, NotOnTheList, mon_commands, order
-from predrain.actions.ceph_mgr.predrain.steps import NotOurs, Step, opened, seal, text_of
+from predrain.actions.ceph_mgr.predrain.steps import NotOurs, RequestedStep, opened, seal, text_of
 from predrain.actions.cluster.live import words
 from predrain.actions.cluster.port import (
     Balancer,
@@ -38,7 +38,7 @@ from predrain.data.ids import OsdId, PgId
 
 KEY = "k" * 44
 NOW = 1_800_000_000.0
-STEP = Step("id1", "osd.3-x", 7, 40, NOW + 20, "upmap/1.a", "3>5", "")
+STEP = RequestedStep("id1", "osd.3-x", 7, 40, NOW + 20, "upmap/1.a", "3>5", "")
 
 
 @dataclass
@@ -101,13 +101,18 @@ class FakeMgr:
 
 
 def consider(
-    mgr: Mgr, step: Step = STEP, *, key: str = KEY, now: float = NOW, hand: Hand | None = None
-) -> Answer | None:
+    mgr: MgrApi,
+    step: RequestedStep = STEP,
+    *,
+    key: str = KEY,
+    now: float = NOW,
+    hand: StepExecutor | None = None,
+) -> StepAnswer | None:
     text = text_of(step)
-    return (hand or Hand(mgr)).consider(KEY, text, seal(key, text), now, 3)[1]
+    return (hand or StepExecutor(mgr)).consider(KEY, text, seal(key, text), now, 3)[1]
 
 
-def refused(mgr: Mgr, step: Step = STEP, **given: Any) -> str:
+def refused(mgr: MgrApi, step: RequestedStep = STEP, **given: Any) -> str:
     answer = consider(mgr, step, **given)
     assert answer is not None
     assert answer.refused
@@ -117,7 +122,7 @@ def refused(mgr: Mgr, step: Step = STEP, **given: Any) -> str:
 
 def test_a_good_step_is_carried_out_and_answered_with_the_epoch_after_it() -> None:
     mgr = FakeMgr()
-    assert consider(mgr) == Answer(True, "done so", 41)
+    assert consider(mgr) == StepAnswer(True, "done so", 41)
     assert mgr.sent == [{"prefix": "osd pg-upmap-items", "pgid": "1.a", "id": [3, 5]}]
 
 
@@ -138,17 +143,17 @@ def test_a_step_of_which_one_letter_was_changed_is_refused(data: st.DataObject) 
 
 def test_without_a_key_every_step_is_refused() -> None:
     text = text_of(STEP)
-    _, answer = Hand(FakeMgr()).consider("", text, seal("", text), NOW, 3)
+    _, answer = StepExecutor(FakeMgr()).consider("", text, seal("", text), NOW, 3)
     assert answer is not None
     assert "hand_key" in answer.text
 
 
 def test_a_step_is_carried_out_once_and_its_answer_repeated() -> None:
     mgr = FakeMgr()
-    hand = Hand(mgr)
+    hand = StepExecutor(mgr)
     first = consider(mgr, hand=hand)
     assert consider(mgr, hand=hand) == first
-    assert consider(mgr, hand=Hand(mgr)) == first, "another mgr"
+    assert consider(mgr, hand=StepExecutor(mgr)) == first, "another mgr"
     assert len(mgr.sent) == 1
 
 
@@ -157,7 +162,7 @@ def test_a_step_under_which_the_mgr_died_is_never_sent_again() -> None:
     with pytest.raises(SystemExit):
         consider(mgr)
     mgr.dies = False
-    assert consider(mgr, hand=Hand(mgr)) == UNKNOWN
+    assert consider(mgr, hand=StepExecutor(mgr)) == UNKNOWN
     assert len(mgr.sent) == 1
 
 
@@ -176,18 +181,18 @@ def test_a_halt_lets_nothing_go_but_what_clears_a_flag() -> None:
     clears = replace(STEP, key="flag/nobackfill", value="off", expects="on")
     assert "halted" in refused(mgr, replace(clears, id="id0", value="on", expects="off"))
     assert mgr.sent == []
-    assert consider(mgr, clears) == Answer(True, "done so", 41)
+    assert consider(mgr, clears) == StepAnswer(True, "done so", 41)
     assert mgr.sent == [{"prefix": "osd unset", "key": "nobackfill"}]
 
 
 def test_a_map_that_is_behind_and_pgs_that_peer_are_waited_for() -> None:
     mgr = FakeMgr(epoch=39)
-    hand = Hand(mgr)
+    hand = StepExecutor(mgr)
     assert consider(mgr, hand=hand) is None
     mgr.epoch, mgr.inactive = 40, 4
     assert consider(mgr, hand=hand) is None
     mgr.inactive = 3
-    assert consider(mgr, hand=hand) == Answer(True, "done so", 41)
+    assert consider(mgr, hand=hand) == StepAnswer(True, "done so", 41)
 
 
 def test_what_somebody_changed_since_it_was_decided_is_refused() -> None:
@@ -200,12 +205,12 @@ def test_what_somebody_changed_since_it_was_decided_is_refused() -> None:
 
 def test_pairs_that_the_mon_took_away_since_are_nobodys_change() -> None:
     mgr = FakeMgr(epoch=44, upmaps={"1.a": [(4, 6)]})
-    assert consider(mgr, replace(STEP, expects="3>5 4>6")) == Answer(True, "done so", 45)
+    assert consider(mgr, replace(STEP, expects="3>5 4>6")) == StepAnswer(True, "done so", 45)
 
 
 def test_what_stands_already_is_not_sent() -> None:
     mgr = FakeMgr(upmaps={"1.a": [(3, 5)]})
-    assert consider(mgr) == Answer(True, "upmap/1.a is '3>5' already")
+    assert consider(mgr) == StepAnswer(True, "upmap/1.a is '3>5' already")
     assert mgr.sent == []
 
 
@@ -237,13 +242,13 @@ def test_ok_to_stop_is_a_veto_for_what_takes_an_osd_out_and_for_nothing_else() -
     mgr = FakeMgr(stop_rc=-errno.EBUSY)
     assert "ok-to-stop objects to osd.3 (-16): unsafe to stop" in refused(mgr, out)
     assert mgr.sent == []
-    assert consider(mgr, replace(out, id="2", value="0.5")) == Answer(True, "done so", 41)
-    assert consider(FakeMgr(), out) == Answer(True, "done so", 41)
+    assert consider(mgr, replace(out, id="2", value="0.5")) == StepAnswer(True, "done so", 41)
+    assert consider(FakeMgr(), out) == StepAnswer(True, "done so", 41)
 
 
 def test_no_more_than_a_step_a_second_over_a_minute() -> None:
     mgr = FakeMgr()
-    hand = Hand(mgr)
+    hand = StepExecutor(mgr)
     steps = [replace(STEP, id=f"n{n}", key=f"upmap/1.{n % 16:x}") for n in range(61)]
     answers = [consider(mgr, step, hand=hand) for step in steps]
     assert None not in answers[:60]
@@ -253,17 +258,17 @@ def test_no_more_than_a_step_a_second_over_a_minute() -> None:
 
 def test_steps_that_a_clock_set_back_puts_into_the_future_do_not_count_against_the_next() -> None:
     mgr = FakeMgr()
-    hand = Hand(mgr)
+    hand = StepExecutor(mgr)
     for n in range(60):
         assert consider(mgr, replace(STEP, id=f"n{n}", key=f"upmap/1.{n % 16:x}"), hand=hand) is not None
     day_before = NOW - 86_400
     step = replace(STEP, id="back", expires_at=day_before + 20)
-    assert consider(mgr, step, hand=hand, now=day_before) == Answer(True, "done so", 41)
+    assert consider(mgr, step, hand=hand, now=day_before) == StepAnswer(True, "done so", 41)
 
 
 def test_what_is_remembered_of_steps_stays_below_what_a_config_key_holds() -> None:
     mgr = FakeMgr()
-    hand = Hand(mgr)
+    hand = StepExecutor(mgr)
     for n in range(400):
         step = replace(STEP, id=f"{n:032x}", key=f"upmap/1.{n % 16:x}", expires_at=NOW + n + 20)
         assert consider(mgr, step, hand=hand, now=NOW + n) is not None

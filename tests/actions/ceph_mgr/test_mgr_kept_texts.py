@@ -6,7 +6,13 @@ import json
 
 import pytest
 
-from predrain.actions.ceph_mgr.predrain.hand import REMEMBERED_SECONDS, STORE, UNKNOWN, Answer, Hand
+from predrain.actions.ceph_mgr.predrain.hand import (
+    REMEMBERED_SECONDS,
+    STORE,
+    UNKNOWN,
+    StepAnswer,
+    StepExecutor,
+)
 from predrain.actions.ceph_mgr.predrain.kept_texts import NO_KEY, KeptText, read_kept, write_kept
 from predrain.actions.ceph_mgr.predrain.signing import sign_text
 from tests.actions.ceph_mgr.test_mgr_hand import KEY, NOW, STEP, FakeMgr, consider
@@ -50,9 +56,9 @@ def test_without_a_key_a_text_is_given_out_with_its_doubt_and_a_signed_one_is_no
 
 def test_the_next_mgr_knows_the_steps_that_were_taken_up() -> None:
     mgr = FakeMgr()
-    assert consider(mgr) == Answer(True, "done so", 41)
+    assert consider(mgr) == StepAnswer(True, "done so", 41)
     assert mgr.store[STORE].startswith("predrain-signed 1 ")
-    assert consider(mgr, hand=Hand(mgr)) == Answer(True, "done so", 41)
+    assert consider(mgr, hand=StepExecutor(mgr)) == StepAnswer(True, "done so", 41)
     assert len(mgr.sent) == 1
 
 
@@ -69,7 +75,7 @@ def test_a_forged_memory_of_steps_lets_no_step_run_twice_and_answers_none(forged
     mgr = FakeMgr()
     consider(mgr)
     mgr.store[STORE] = forged
-    hand = Hand(mgr)
+    hand = StepExecutor(mgr)
     assert consider(mgr, hand=hand, now=NOW + 5) is None
     assert "it is not believed, and no step is taken up for" in hand.last
     assert consider(mgr, hand=hand, now=NOW + 4 + REMEMBERED_SECONDS) is None
@@ -82,7 +88,7 @@ def test_a_forged_memory_of_steps_lets_no_step_run_twice_and_answers_none(forged
 
 def test_after_the_wait_steps_are_taken_up_and_kept_signed_again() -> None:
     mgr = FakeMgr(store={STORE: "{}"})
-    hand = Hand(mgr)
+    hand = StepExecutor(mgr)
     assert consider(mgr, hand=hand, now=NOW - REMEMBERED_SECONDS) is None
-    assert consider(mgr, hand=hand) == Answer(True, "done so", 41)
+    assert consider(mgr, hand=hand) == StepAnswer(True, "done so", 41)
     assert mgr.store[STORE].startswith("predrain-signed 1 ")

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.ceph_mgr.predrain.asking import Unanswered
+from predrain.actions.ceph_mgr.predrain.asking import UnusableAnswer
 from predrain.actions.ceph_mgr.predrain.kept_texts import write_kept
-from predrain.actions.ceph_mgr.predrain.known import Known, kept
+from predrain.actions.ceph_mgr.predrain.known import LastReport, kept
 from tests.actions.ceph_mgr.test_mgr_told import drain, osd, told
 
 PACKAGE = "predrain.actions.ceph_mgr.predrain"
@@ -88,7 +88,7 @@ def test_a_halt_or_its_lifting_while_the_service_is_slow_to_answer_stays_shown(
     def slow(*_: object, **__: object) -> None:
         code, *_ = module.cmd_unhalt() if stands else module.cmd_halt("switch maintenance")
         assert code == 0
-        raise Unanswered("no whole answer within 10 s")
+        raise UnusableAnswer("no whole answer within 10 s")
 
     monkeypatch.setattr(loaded, "ask", slow)
     module._look()
@@ -98,7 +98,7 @@ def test_a_halt_or_its_lifting_while_the_service_is_slow_to_answer_stays_shown(
 
 def keep(key: str) -> dict[str, str | None]:
     """What a mgr with this `hand_key` keeps of a service that has a proposed drain."""
-    known = Known(url="http://127.0.0.1:9").heard(
+    known = LastReport(url="http://127.0.0.1:9").heard(
         told([osd(1, "bad")], [drain(state="proposed")]), time.time()
     )
     played = PlayedMgr()

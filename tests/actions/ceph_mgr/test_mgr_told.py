@@ -12,9 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.actions.ceph_mgr.predrain.checks import checks
-from predrain.actions.ceph_mgr.predrain.known import KEPT_BYTES, Known, ago, kept, remembered
+from predrain.actions.ceph_mgr.predrain.known import KEPT_BYTES, LastReport, ago, kept, remembered
 from predrain.actions.ceph_mgr.predrain.reading import NotBelieved
-from predrain.actions.ceph_mgr.predrain.told import Told, drains_of, osds_of, packed, state_of, unpacked
+from predrain.actions.ceph_mgr.predrain.told import (
+    ServiceReport,
+    drains_of,
+    osds_of,
+    packed,
+    state_of,
+    unpacked,
+)
 from predrain.actions.ceph_mgr.predrain.words import NotKnown, listing, plan, show, status
 
 NOW = 1_800_000_000.0
@@ -42,8 +49,12 @@ def drain(id_: str = "osd.1-x", state: str = "holding", **changed: Any) -> dict[
     return {**row, **changed}
 
 
-def told(osds: list[dict[str, Any]], drains: list[dict[str, Any]] | None = None, **state: Any) -> Told:
-    return Told(state_of({**STATE, **state}), osds_of({"items": osds}), drains_of({"items": drains or []}))
+def told(
+    osds: list[dict[str, Any]], drains: list[dict[str, Any]] | None = None, **state: Any
+) -> ServiceReport:
+    return ServiceReport(
+        state_of({**STATE, **state}), osds_of({"items": osds}), drains_of({"items": drains or []})
+    )
 
 
 JSON = st.recursive(
@@ -93,7 +104,7 @@ def test_what_the_next_mgr_is_told_fits_a_config_key_and_holds_the_worst() -> No
     many = [osd(n, "good") for n in range(5000)] + [
         osd(n, "bad", why=["y" * 300] * 9) for n in range(5000, 6000)
     ]
-    known = Known().heard(told(many, [drain()]), NOW)
+    known = LastReport().heard(told(many, [drain()]), NOW)
     text = kept(known)
     assert len(text.encode()) <= KEPT_BYTES
     again = remembered(text, NOW + 60)
@@ -110,7 +121,7 @@ def test_whatever_was_kept_a_new_mgr_starts(text: str) -> None:
 
 
 def test_checks_name_disks_drains_and_the_guard_that_refuses() -> None:
-    known = Known().heard(told([osd(0), osd(1, "bad"), osd(2, "warning")], [drain()]), NOW)
+    known = LastReport().heard(told([osd(0), osd(1, "bad"), osd(2, "warning")], [drain()]), NOW)
     found = checks(known, "http://x", NOW)
     assert sorted(found) == ["PREDRAIN_DEVICE_BAD", "PREDRAIN_DEVICE_WARNING", "PREDRAIN_DRAIN_HELD"]
     assert found["PREDRAIN_DEVICE_BAD"]["count"] == 1
@@ -129,7 +140,7 @@ def test_the_check_of_a_held_drain_says_its_ways_out_which_an_older_service_does
         {"way": "cancel", "sentence": "Cancel it."},
     ]
     found = told([], [drain(ways_out=ways)])
-    (line,) = checks(Known().heard(found, NOW), "http://x", NOW)["PREDRAIN_DRAIN_HELD"]["detail"]
+    (line,) = checks(LastReport().heard(found, NOW), "http://x", NOW)["PREDRAIN_DRAIN_HELD"]["detail"]
     assert line.endswith("limit 85 %. Ways out: Free 12 GiB on osd.1. Cancel it.")
     assert unpacked(json.loads(json.dumps(packed(found)))) == found
     assert told([], [drain()]).drains[0].ways_out == ()
@@ -137,11 +148,11 @@ def test_the_check_of_a_held_drain_says_its_ways_out_which_an_older_service_does
 
 def test_nothing_wrong_is_no_check() -> None:
     moves = {**drain(state="draining"), "held_by": []}
-    assert checks(Known().heard(told([osd(0)], [moves]), NOW), "http://x", NOW) == {}
+    assert checks(LastReport().heard(told([osd(0)], [moves]), NOW), "http://x", NOW) == {}
 
 
 def test_unreachable_is_said_only_after_several_rounds_and_what_was_known_stays() -> None:
-    known = Known().heard(told([osd(1, "bad")]), NOW)
+    known = LastReport().heard(told([osd(1, "bad")]), NOW)
     for _ in range(2):
         known = known.missed("gone")
     assert sorted(checks(known, "http://x", NOW + 30)) == ["PREDRAIN_DEVICE_BAD"]
@@ -155,25 +166,30 @@ def test_unreachable_is_said_only_after_several_rounds_and_what_was_known_stays(
 
 
 def test_a_service_that_is_not_set_is_not_unreachable() -> None:
-    assert checks(Known(failures=9), "", NOW) == {}
+    assert checks(LastReport(failures=9), "", NOW) == {}
 
 
 @pytest.mark.parametrize(
-    "known", [Known(halted="why"), Known(halt_unread="why"), Known().heard(told([], halted="why"), NOW)]
+    "known",
+    [
+        LastReport(halted="why"),
+        LastReport(halt_unread="why"),
+        LastReport().heard(told([], halted="why"), NOW),
+    ],
 )
-def test_a_halt_is_shown_whoever_set_it_and_when_it_cannot_be_read(known: Known) -> None:
+def test_a_halt_is_shown_whoever_set_it_and_when_it_cannot_be_read(known: LastReport) -> None:
     assert checks(known, "", NOW)["PREDRAIN_HALTED"]["detail"][0] == "why: why"
 
 
 def test_details_are_bounded() -> None:
-    known = Known().heard(told([osd(n, "bad") for n in range(500)]), NOW)
+    known = LastReport().heard(told([osd(n, "bad") for n in range(500)]), NOW)
     detail = checks(known, "x", NOW)["PREDRAIN_DEVICE_BAD"]["detail"]
     assert len(detail) == 51
     assert detail[-1] == "and 450 more: ceph predrain ls --bad"
 
 
 def test_osds_of_another_cluster_are_left_out_and_counted() -> None:
-    known = Known().heard(told([osd(0), osd(7, "bad")]), NOW).limited({0: "up", 1: "up"})
+    known = LastReport().heard(told([osd(0), osd(7, "bad")]), NOW).limited({0: "up", 1: "up"})
     assert checks(known, "x", NOW) == {}
     assert (
         "1 OSDs of the service are not in this cluster"
@@ -182,7 +198,7 @@ def test_osds_of_another_cluster_are_left_out_and_counted() -> None:
 
 
 def test_lists_begin_with_the_worst_and_say_how_old_they_are() -> None:
-    known = Known().heard(told([osd(0), osd(1, "warning"), osd(2, "bad", p_fail_30d=None)]), NOW)
+    known = LastReport().heard(told([osd(0), osd(1, "warning"), osd(2, "bad", p_fail_30d=None)]), NOW)
     body, text = listing(known, bad=False, now=NOW + 7)
     assert [one["osd"] for one in body["osds"]] == [2, 1, 0]
     assert text.splitlines()[0] == "as of 7 s ago"
@@ -192,7 +208,9 @@ def test_lists_begin_with_the_worst_and_say_how_old_they_are() -> None:
 
 @pytest.mark.parametrize("target", ["osd.2", "2", "ACME_D_2"])
 def test_an_osd_is_shown_by_number_or_device(target: str) -> None:
-    known = Known().heard(told([osd(1), osd(2, "bad", drain={"id": "osd.2-x"})], [drain("osd.2-x")]), NOW)
+    known = LastReport().heard(
+        told([osd(1), osd(2, "bad", drain={"id": "osd.2-x"})], [drain("osd.2-x")]), NOW
+    )
     body, text = show(known, target, NOW)
     assert [one["osd"] for one in body["osds"]] == [2]
     assert "osd.2-x holding, 3 of 9 PGs moved: osd.4 would be 86 % full" in text
@@ -200,21 +218,21 @@ def test_an_osd_is_shown_by_number_or_device(target: str) -> None:
 
 def test_what_nobody_knows_is_said_so() -> None:
     with pytest.raises(NotKnown, match="not told anything yet"):
-        show(Known(), "osd.1", NOW)
+        show(LastReport(), "osd.1", NOW)
     with pytest.raises(NotKnown, match=r"nothing is known of osd\.9"):
-        show(Known().heard(told([osd(1)]), NOW), "osd.9", NOW)
+        show(LastReport().heard(told([osd(1)]), NOW), "osd.9", NOW)
 
 
 def test_what_another_service_told_is_forgotten() -> None:
-    known = Known(url="http://a", halted="why").heard(told([osd(1, "bad")]), NOW)
+    known = LastReport(url="http://a", halted="why").heard(told([osd(1, "bad")]), NOW)
     assert remembered(kept(known), NOW).of("http://a").told is not None
-    assert known.of("http://b") == Known(url="http://b", halted="why")
+    assert known.of("http://b") == LastReport(url="http://b", halted="why")
     assert remembered(kept(known), NOW).of("").told is None
 
 
 def test_what_is_kept_is_the_same_while_nothing_but_ages_change() -> None:
-    one = Known().heard(told([osd(1, "bad")], view_age_seconds=1.0), NOW)
-    other = Known().heard(told([osd(1, "bad")], view_age_seconds=9.0), NOW)
+    one = LastReport().heard(told([osd(1, "bad")], view_age_seconds=1.0), NOW)
+    other = LastReport().heard(told([osd(1, "bad")], view_age_seconds=9.0), NOW)
     assert kept(one) == kept(other)
 
 
@@ -227,9 +245,9 @@ def test_ages_are_in_words() -> None:
 @pytest.mark.parametrize("state", ["preparing", "draining", "holding", "drained", "cancelling"])
 def test_a_drain_that_has_begun_and_is_refused_is_held_whatever_its_state(state: str) -> None:
     row = {**drain(), "state": state}
-    assert "PREDRAIN_DRAIN_HELD" in checks(Known().heard(told([], [row]), NOW), "http://x", NOW)
+    assert "PREDRAIN_DRAIN_HELD" in checks(LastReport().heard(told([], [row]), NOW), "http://x", NOW)
     if state != "holding":
-        assert not checks(Known().heard(told([], [{**row, "held_by": []}]), NOW), "http://x", NOW)
+        assert not checks(LastReport().heard(told([], [{**row, "held_by": []}]), NOW), "http://x", NOW)
 
 
 def test_a_plan_that_moves_nothing_names_no_target() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from predrain.collector.delivery import Answer, Away, Later
+from predrain.collector.delivery import Away, DeliveryResult, Later
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.log.port import Record, Topic
 from predrain.data.reading import Counters, Identity, LatencyBatch, LatencySummary, Protocol, Reading, Smart
@@ -48,7 +48,7 @@ class RecordingSink:
         self.calls: list[tuple[Topic, tuple[Record, ...]]] = []
         self.asked = 0
 
-    def deliver(self, topic: Topic, records: Sequence[Record]) -> Answer:
+    def deliver(self, topic: Topic, records: Sequence[Record]) -> DeliveryResult:
         self.asked += 1
         if self.away is not None:
             raise self.away
@@ -59,7 +59,7 @@ class RecordingSink:
             if record.key in self.later
         ]
         refused = tuple(f"{record.key} is not wanted" for record in records if record.key in self.refuses)
-        return Answer(refused, tuple(later))
+        return DeliveryResult(refused, tuple(later))
 
     def close(self) -> None:
         pass

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from structlog.testing import capture_logs
 
-from predrain.collector.delivery import Answer, Away, Courier, LogSink, Pace, Spool
+from predrain.collector.delivery import Away, Courier, DeliveryPace, DeliveryResult, LogSink, Spool
 from predrain.data.clock import SystemClock
 from predrain.data.log.memory import MemoryLog
 from predrain.data.log.port import LogFull, Topic
@@ -44,7 +44,7 @@ class HandClock:
 
 
 def courier_of(spool: Spool, sink: RecordingSink, seed: int = 7, **pace: float) -> Courier:
-    return Courier(spool, sink, SystemClock(), Random(seed), Pace(**pace))
+    return Courier(spool, sink, SystemClock(), Random(seed), DeliveryPace(**pace))
 
 
 def test_what_is_new_goes_at_once_and_an_empty_spool_is_looked_at_again_later(
@@ -117,7 +117,7 @@ def test_what_the_sink_takes_another_time_is_kept_and_holds_nothing_back(
     spool.accept([reading(2)], NOON)
     sink.later = {reading(1).device: 60.0}
     clock = HandClock(3)
-    courier = Courier(spool, sink, clock, Random(7), Pace(idle_seconds=9.0))
+    courier = Courier(spool, sink, clock, Random(7), DeliveryPace(idle_seconds=9.0))
     assert [courier.step() for _ in range(3)][-1] == 9.0
     assert (spool.standing().readings, spool.standing().refused) == (3, 0)
     sink.later = {}
@@ -213,6 +213,6 @@ def test_a_log_is_opened_late_and_again_until_it_can_be_and_what_it_says_is_told
         with pytest.raises(Away, match=why):
             sink.deliver(Topic.READINGS, ())
     log.whole = True
-    assert sink.deliver(Topic.READINGS, ()) == Answer()
+    assert sink.deliver(Topic.READINGS, ()) == DeliveryResult()
     assert len(tries) == 2
     sink.close()

@@ -20,7 +20,7 @@ from tests.system.kafka.broker import Broker as Process
 
 with warnings.catch_warnings():  # of how kafka-python reads its own schemas, once, while it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
-    from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+    from predrain.data.log.kafka import Broker, KafkaLog, TopicShape, ensure_topics
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -42,7 +42,7 @@ def test_what_goes_to_kafka_twice_is_the_same_bytes_under_the_same_key(
     process: Process, tmp_path: Path
 ) -> None:
     broker = Broker((process.address(),))
-    ensure_topics(broker, {Topic.READINGS: Shape(3, timedelta(days=1))}, replicas=1, in_sync=1)
+    ensure_topics(broker, {Topic.READINGS: TopicShape(3, timedelta(days=1))}, replicas=1, in_sync=1)
     sink = LogSink(lambda: KafkaLog(broker))
     spool = Spool(tmp_path / "spool.db", HOST, Random(7))
     spool.accept([reading(disk) for disk in range(20)], NOON)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.collector.delivery import Room, Spool, SpoolUnusable, Standing, look
-from predrain.collector.delivery.spool import Batch
+from predrain.collector.delivery import Spool, SpoolLimits, SpoolStatus, SpoolUnusable, look
+from predrain.collector.delivery.spool import DeliveryBatch
 from predrain.data.ids import HostName
 from predrain.data.log.port import Topic
 from predrain.data.reading import LatencyBatch, Reading
@@ -29,11 +29,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "spool.db"
 
 
-def opened(path: Path, room: Room | None = None) -> Spool:
+def opened(path: Path, room: SpoolLimits | None = None) -> Spool:
     return Spool(path, HOST, Random(7), room)
 
 
-def batches(spool: Spool) -> Iterator[Batch]:
+def batches(spool: Spool) -> Iterator[DeliveryBatch]:
     """Everything, each batch acknowledged."""
     while (batch := spool.take()) is not None:
         yield batch
@@ -58,7 +58,7 @@ def test_what_was_accepted_is_handed_out_until_it_is_acknowledged(path: Path) ->
     assert spool.take() == first
     spool.done(first, NOON)
     assert spool.take() is None
-    assert spool.standing() == Standing(0, 0, 0, 0, 0, 0, int(NOON.timestamp()))
+    assert spool.standing() == SpoolStatus(0, 0, 0, 0, 0, 0, int(NOON.timestamp()))
     spool.close()
 
 
@@ -119,7 +119,7 @@ def test_a_reading_that_comes_in_goes_before_what_is_left_of_the_backlog(path: P
 
 
 def test_a_full_spool_gives_up_the_oldest_latencies_first_and_says_so_in_the_next_batch(path: Path) -> None:
-    spool = opened(path, Room(bytes=20 * READING_BYTES))
+    spool = opened(path, SpoolLimits(bytes=20 * READING_BYTES))
     for minute in range(100):
         spool.accept_latency([summary(osd, minute) for osd in range(4)], NOON)
     spool.accept([reading(disk) for disk in range(10)], NOON)
@@ -143,7 +143,7 @@ def test_a_full_spool_gives_up_the_oldest_latencies_first_and_says_so_in_the_nex
 
 
 def test_no_reading_goes_for_a_latency(path: Path) -> None:
-    spool = opened(path, Room(bytes=10 * READING_BYTES))
+    spool = opened(path, SpoolLimits(bytes=10 * READING_BYTES))
     while spool.standing().lost_readings == 0:
         spool.accept([reading(spool.standing().readings)], NOON)
     full = spool.standing()
@@ -155,7 +155,7 @@ def test_no_reading_goes_for_a_latency(path: Path) -> None:
 
 
 def test_with_no_latency_left_the_oldest_readings_go_and_are_counted(path: Path) -> None:
-    spool = opened(path, Room(bytes=10 * READING_BYTES))
+    spool = opened(path, SpoolLimits(bytes=10 * READING_BYTES))
     for hour in range(50):
         spool.accept([reading(1, hour)], NOON)
     left = spool.standing().readings
@@ -165,7 +165,7 @@ def test_with_no_latency_left_the_oldest_readings_go_and_are_counted(path: Path)
 
 
 def test_what_is_on_its_way_to_the_sink_is_not_given_up(path: Path) -> None:
-    spool = opened(path, Room(bytes=10 * READING_BYTES))
+    spool = opened(path, SpoolLimits(bytes=10 * READING_BYTES))
     spool.accept([reading(1)], NOON)
     on_its_way = spool.take()
     assert on_its_way is not None
@@ -178,7 +178,7 @@ def test_what_is_on_its_way_to_the_sink_is_not_given_up(path: Path) -> None:
 
 
 def test_what_is_too_old_goes_by_the_time_that_the_collector_ran(path: Path) -> None:
-    spool = opened(path, Room(days=1))
+    spool = opened(path, SpoolLimits(days=1))
     for hour in range(30):
         spool.accept([reading(1, hour)], NOON + timedelta(hours=hour))
     assert spool.standing().lost_readings == 5
@@ -186,11 +186,11 @@ def test_what_is_too_old_goes_by_the_time_that_the_collector_ran(path: Path) -> 
 
 
 def test_a_jump_of_the_hosts_clock_makes_nothing_too_old(path: Path) -> None:
-    spool = opened(path, Room(days=1))
+    spool = opened(path, SpoolLimits(days=1))
     spool.accept([reading(1)], NOON)
     spool.accept([reading(1, 1)], NOON + timedelta(days=400))
     spool.accept([reading(1, 2)], NOON)
-    assert spool.standing() == Standing(3, 0, spool.standing().bytes, 0, 0, 0, None)
+    assert spool.standing() == SpoolStatus(3, 0, spool.standing().bytes, 0, 0, 0, None)
     spool.close()
 
 
@@ -280,7 +280,7 @@ def test_nothing_is_ever_neither_kept_nor_delivered_nor_counted(
     steps: list[tuple[str, int]], room: int
 ) -> None:
     with TemporaryDirectory() as folder:
-        spool = opened(Path(folder) / "spool.db", Room(bytes=room * READING_BYTES))
+        spool = opened(Path(folder) / "spool.db", SpoolLimits(bytes=room * READING_BYTES))
         readings = summaries = 0
         got: dict[Topic, list[bytes]] = {Topic.READINGS: [], Topic.LATENCY: []}
         for hour, (what, which) in enumerate(steps):

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import trustme
 
-from predrain.collector.delivery import Answer, Away, BadAddress, WebSink
+from predrain.collector.delivery import Away, BadAddress, DeliveryResult, WebSink
 from predrain.data.log.port import Record, Topic
 
 RECORDS = tuple(Record(f"disk-{n}", b'{"n":%d}' % n) for n in range(8))
@@ -68,8 +68,8 @@ def service() -> Iterator[Service]:
 
 def test_readings_and_latencies_are_posted_as_they_are_to_their_own_routes(service: Service) -> None:
     sink = service.sink()
-    assert sink.deliver(Topic.READINGS, RECORDS[:2]) == Answer()
-    assert sink.deliver(Topic.LATENCY, RECORDS[2:3]) == Answer()
+    assert sink.deliver(Topic.READINGS, RECORDS[:2]) == DeliveryResult()
+    assert sink.deliver(Topic.LATENCY, RECORDS[2:3]) == DeliveryResult()
     bearer = "Bearer token-of-this-host"
     assert service.came == [
         ("/api/v1/readings", bearer, [{"n": 0}, {"n": 1}]),

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from predrain.collector.disks import DiskWatch, Limits, Smartctl
+from predrain.collector.disks import DiskWatch, DiskWatchLimits, Smartctl
 from predrain.data.ids import HostName
 from predrain.data.reading import Reading, Seat, Smart, Unreadable
 from tests.collector.fake_smartctl import Disk, FakeSmartctl
@@ -55,7 +55,7 @@ class Host:
             seats=lambda device: self.seats.get(device, ()),
             kernel_errors=self.errors.get,
             random=Random(1),
-            limits=Limits(parallel, seconds, spread),
+            limits=DiskWatchLimits(parallel, seconds, spread),
             state=self.folder / "state" / "disks.json",
             root=self.root,
         )

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from predrain.collector.disks import DiskWatch, Limits, Smartctl, SmartctlMisnamed, Spot
+from predrain.collector.disks import DiskWatch, DiskWatchLimits, Smartctl, SmartctlMisnamed, Spot
 from predrain.collector.disks.kernel import slots
 from predrain.data.clock import SystemClock
 from predrain.data.ids import HostName
@@ -199,7 +199,7 @@ def test_the_real_smartctl_of_this_machine_gives_a_clear_answer(tmp_path: Path) 
         seats=lambda _: (),
         kernel_errors=lambda _: None,
         random=Random(1),
-        limits=Limits(seconds=60, spread_seconds=0),
+        limits=DiskWatchLimits(seconds=60, spread_seconds=0),
         state=tmp_path / "disks.json",
     )
     scan = watch.rescan()

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.collector.disks.names import Known, Names
+from predrain.collector.disks.names import KnownDisk, Names
 from predrain.data.ids import DeviceId
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-ALPHA = Known(DeviceId("WDC_ALPHA"), "5000c500a", "naa.a")
+ALPHA = KnownDisk(DeviceId("WDC_ALPHA"), "5000c500a", "naa.a")
 
 
 def _kept(file: Path) -> Names:

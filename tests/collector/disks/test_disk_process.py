@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.collector.disks.process import KEPT_WORDS, Ended, Job, Programs
+from predrain.collector.disks.process import KEPT_WORDS, Job, ProcessResult, Programs
 from predrain.data.smart import LARGEST_DOCUMENT
 from tests.processes import ends
 
@@ -19,12 +19,12 @@ def _shell(key: str, words: str, start_after: float = 0) -> Job:
     return Job(key, ("/bin/sh", "-c", words), start_after)
 
 
-def _run(*jobs: Job, parallel: int = 4, seconds: float = 20) -> dict[str, Ended]:
+def _run(*jobs: Job, parallel: int = 4, seconds: float = 20) -> dict[str, ProcessResult]:
     return dict(Programs(parallel).run(jobs, seconds))
 
 
 def test_output_words_and_status_come_back_apart() -> None:
-    assert _run(_shell("a", "echo out; echo err >&2; exit 68"))["a"] == Ended(68, b"out\n", "err")
+    assert _run(_shell("a", "echo out; echo err >&2; exit 68"))["a"] == ProcessResult(68, b"out\n", "err")
 
 
 @settings(max_examples=15)
@@ -75,14 +75,14 @@ def test_starts_are_spread() -> None:
 
 @pytest.mark.slow
 def test_who_asks_slowly_finds_nobody_late() -> None:
-    def slowly() -> Iterator[tuple[str, Ended]]:
+    def slowly() -> Iterator[tuple[str, ProcessResult]]:
         for told in Programs(2).run(
             [_shell("a", "true"), _shell("b", "head -c 300000 /dev/zero; sleep 0.2")], 0.8
         ):
             time.sleep(1)
             yield told
 
-    assert dict(slowly())["b"] == Ended(0, bytes(300_000))
+    assert dict(slowly())["b"] == ProcessResult(0, bytes(300_000))
 
 
 def test_what_cannot_be_started_is_told_and_the_rest_runs() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.collector.latency.asking import Question, Silent, ask_all
+from predrain.collector.latency.asking import SilentOsd, SocketRequest, ask_all
 from predrain.data.ids import OsdId
 from tests.collector.latency.fake_osd import FakeOsd, cut, garbage, huge
 
@@ -33,8 +33,8 @@ def osd(tmp_path: Path) -> Iterator[Start]:
 
 def ask(
     sick: Path, well: Path, seconds: float = 5
-) -> tuple[tuple[bytes, ...] | Silent, tuple[bytes, ...] | Silent]:
-    questions = {SICK: Question(sick, (HELLO, AGAIN)), WELL: Question(well, (HELLO, AGAIN))}
+) -> tuple[tuple[bytes, ...] | SilentOsd, tuple[bytes, ...] | SilentOsd]:
+    questions = {SICK: SocketRequest(sick, (HELLO, AGAIN)), WELL: SocketRequest(well, (HELLO, AGAIN))}
     told = ask_all(questions, seconds=seconds, answer_bytes=10_000)
     return told[SICK], told[WELL]
 
@@ -61,11 +61,11 @@ def test_sockets_that_hang_share_one_deadline(osd: Start) -> None:
     for one in hanging:
         one.fault = one.hold
     well = osd("well")
-    questions = {OsdId(n): Question(one.path, (HELLO,)) for n, one in enumerate((*hanging, well))}
+    questions = {OsdId(n): SocketRequest(one.path, (HELLO,)) for n, one in enumerate((*hanging, well))}
     told = ask_all(questions, seconds=0.5, answer_bytes=10_000)
     assert told.pop(OsdId(20)) == (b'"one"',)
     assert set(told.values()) == {
-        Silent("has not answered within 0.5 s: look at the OSD's log and at its disk")
+        SilentOsd("has not answered within 0.5 s: look at the OSD's log and at its disk")
     }
 
 
@@ -78,7 +78,7 @@ def test_a_socket_whose_queue_of_calls_is_full_has_not_answered(tmp_path: Path, 
         for _ in range(3):
             sick, well = ask(tmp_path / "deaf", osd(f"w{_}").path, seconds=0.7)
             assert well == (b'"one"', b'"two"')
-    assert isinstance(sick, Silent)
+    assert isinstance(sick, SilentOsd)
     assert sick.why.startswith("has not answered")
 
 
@@ -92,7 +92,7 @@ def test_one_that_trickles_is_cut_off_at_the_deadline(osd: Start) -> None:
 
     sick.fault = trickle
     told, well = ask(sick.path, osd("b").path, seconds=1.0)
-    assert isinstance(told, Silent)
+    assert isinstance(told, SilentOsd)
     assert well == (b'"one"', b'"two"')
 
 
@@ -112,16 +112,16 @@ def test_a_line_that_ends_early_is_said(osd: Start) -> None:
     sick = osd("a")
     sick.fault = cut
     told, _ = ask(sick.path, osd("b").path)
-    assert told == Silent("ended before its answer was whole: look whether the OSD has just been stopped")
+    assert told == SilentOsd("ended before its answer was whole: look whether the OSD has just been stopped")
 
 
 def test_a_socket_that_is_gone_or_left_behind_is_said(tmp_path: Path, osd: Start) -> None:
     gone, _ = ask(tmp_path / "nowhere", osd("b").path)
-    assert gone == Silent("is gone: start the OSD")
+    assert gone == SilentOsd("is gone: start the OSD")
     stopped = osd("c")
     stopped.stop()
     left, _ = ask(stopped.path, osd("d").path)
-    assert isinstance(left, Silent)
+    assert isinstance(left, SilentOsd)
     assert left.why.startswith("has nobody behind it: start the OSD")
 
 
@@ -139,5 +139,5 @@ def test_a_socket_that_may_not_be_used_is_told_with_the_cure(
 
     monkeypatch.setattr(socket.socket, "connect", refused)
     told, other = ask(sick.path, well.path)
-    assert told == Silent("may not be used: run the collector as Ceph's user (ceph) or as root")
+    assert told == SilentOsd("may not be used: run the collector as Ceph's user (ceph) or as root")
     assert other == (b'"one"', b'"two"')

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.collector.latency import LatencyWatch, Limits, SocketsUnreadable
+from predrain.collector.latency import LatencyWatch, LatencyWatchLimits, SocketsUnreadable
 from predrain.data.ids import HostName, OsdId
 from predrain.data.reading import LatencySummary
 from predrain.data.wire import accept_latency
@@ -28,7 +28,7 @@ class Host:
         self.refused: Exception | None = None
         self.watch = LatencyWatch(
             self._sockets, lambda osd: ("dm-9", f"sd{'abc'[osd]}"), self, HOST,
-            diskstats=folder / "diskstats", limits=Limits(seconds=0.5),
+            diskstats=folder / "diskstats", limits=LatencyWatchLimits(seconds=0.5),
         )  # fmt: skip
 
     def now(self) -> datetime:

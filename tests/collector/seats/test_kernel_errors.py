@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from predrain.collector.osd_devices import KernelErrors
 from predrain.collector.osd_devices.kmsg import Kmsg
-from predrain.collector.osd_devices.loglines import Kind, logged
-from predrain.collector.osd_devices.tally import Tally
+from predrain.collector.osd_devices.loglines import LogLineKind, logged
+from predrain.collector.osd_devices.tally import ErrorTally
 from tests.collector.seats.fake_host import FakeHost
 from tests.collector.seats.fake_log import Log
 
@@ -89,21 +89,21 @@ def test_an_nvme_command_that_was_aborted_reset_and_given_up_is_one_error(
 
 
 LINES = st.lists(
-    st.tuples(st.sampled_from(Kind), st.sampled_from([0.0, 0.1, 59.0, 61.0, 301.0])), max_size=40
+    st.tuples(st.sampled_from(LogLineKind), st.sampled_from([0.0, 0.1, 59.0, 61.0, 301.0])), max_size=40
 )
 
 
 @given(LINES)
 def test_the_count_never_falls_and_lies_between_given_up_requests_and_lines(
-    lines: list[tuple[Kind, float]],
+    lines: list[tuple[LogLineKind, float]],
 ) -> None:
-    tally, now, counts = Tally(), 0.0, [0]
+    tally, now, counts = ErrorTally(), 0.0, [0]
     for kind, after in lines:
         now += after
         tally.hear(kind, now)
         counts.append(tally.errors)
     assert all(0 <= later - earlier <= 1 for earlier, later in pairwise(counts))
-    assert sum(kind is Kind.REQUEST for kind, _ in lines) <= counts[-1] <= len(lines)
+    assert sum(kind is LogLineKind.REQUEST for kind, _ in lines) <= counts[-1] <= len(lines)
     assert (counts[-1] > 0) == bool(lines)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from predrain.data.history import UnreadableHistory
 from predrain.data.ids import DeviceId, HostName
-from predrain.data.importing import Item, NoScrape, Unusable, backblaze, ceph, files_below, smartctl, sql
+from predrain.data.importing import Item, NoScrape, UnusableItem, backblaze, ceph, files_below, smartctl, sql
 from predrain.data.importing.port import NothingToImport
 from predrain.data.outcome import Fate, Outcome
 from predrain.data.reading import Reading, Smart
@@ -64,7 +64,7 @@ def test_backblazes_failures_are_outcomes_and_its_bad_rows_have_reasons(tmp_path
     assert [item for item in items if isinstance(item, Outcome)] == [
         Outcome(DeviceId("ST4000DM000_S1"), datetime(2018, 1, 2, tzinfo=UTC), Fate.FAILED, "backblaze")
     ]
-    assert [item.why.partition(":")[0] for item in items if isinstance(item, Unusable)] == [
+    assert [item.why.partition(":")[0] for item in items if isinstance(item, UnusableItem)] == [
         "the row names no device",
         "the row has no time, or one that is not written as 2024-05-31T12",
         "the line cannot be taken apart as CSV",
@@ -152,7 +152,7 @@ def test_an_output_that_tells_a_disks_name_alone_is_no_reading_that_it_was_well(
     file.write_text(json.dumps(NAME_ONLY))
     [part] = smartctl.parts([file], HOST, None)
     [output] = part.items(0)
-    assert isinstance(output, Unusable)
+    assert isinstance(output, UnusableItem)
     assert "A mandatory SMART command failed" in output.why
 
 
@@ -177,7 +177,7 @@ def test_what_telemetry_keeps_needs_the_device_to_be_named(tmp_path: Path) -> No
     file.write_text(json.dumps({"model": "ST8", "smart_data": {"2020-07-07 00:12:38": {"attr": old}}}))
     [nameless], [named] = ceph.parts([file], HOST, None), ceph.parts([file], HOST, DeviceId("ST8_X"))
     [refused], [reading] = nameless.items(0), named.items(0)
-    assert isinstance(refused, Unusable)
+    assert isinstance(refused, UnusableItem)
     assert "--device" in refused.why
     assert isinstance(reading, Reading)
     assert reading.taken_at == datetime(2020, 7, 7, 0, 12, 38, tzinfo=UTC)
@@ -192,7 +192,7 @@ def test_what_is_no_answer_of_ceph_has_a_reason(tmp_path: Path, content: bytes) 
     file.write_bytes(content)
     [part] = ceph.parts([file], HOST, None)
     [item] = part.items(0)
-    assert isinstance(item, Unusable)
+    assert isinstance(item, UnusableItem)
 
 
 def test_smartctls_outputs_come_one_a_file_one_a_line_in_a_list_or_as_texts(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_documents_that_a_loop_over_the_disks_left_one_after_the_other_are_read_
     [part] = smartctl.parts([file], HOST, None)
     first, cut, third = part.items(0)
     assert _smart(first) == _smart(third)
-    assert isinstance(cut, Unusable)
+    assert isinstance(cut, UnusableItem)
     assert "cut off" in cut.why
 
 
@@ -251,7 +251,7 @@ def test_a_text_whose_zone_is_not_known_needs_one(tmp_path: Path) -> None:
         smartctl.parts([file], HOST, ZoneInfo("Asia/Kolkata")),
     )
     [refused], [reading] = without.items(0), within.items(0)
-    assert isinstance(refused, Unusable)
+    assert isinstance(refused, UnusableItem)
     assert "--timezone" in refused.why
     assert isinstance(reading, Reading)
     assert without.version != within.version
@@ -292,13 +292,13 @@ def test_rows_of_a_query_are_readings_by_the_columns_that_are_mapped(tmp_path: P
         ("ST1_S3", "b", None, None),
     ]
     assert [one.taken_at.hour for one in readings] == [12, 12, 10]
-    assert sum(isinstance(item, Unusable) for item in items) == 2
+    assert sum(isinstance(item, UnusableItem) for item in items) == 2
 
 
 def test_a_naive_time_of_a_query_needs_a_zone(tmp_path: Path) -> None:
     part = sql.part(_database(tmp_path), "SELECT * FROM daily", sql.mapping(COLUMNS), HOST, None)
     first = next(iter(part.items(0)))
-    assert isinstance(first, Unusable)
+    assert isinstance(first, UnusableItem)
     assert "--timezone" in first.why
 
 
@@ -353,4 +353,4 @@ def test_any_bytes_are_items_and_never_an_error(
     file = tmp_path_factory.getbasetemp() / "any.json"
     file.write_bytes(content)
     for part in (*ceph.parts([file], HOST, None), *smartctl.parts([file], HOST, None)):
-        assert all(isinstance(item, Unusable | NoScrape | Reading) for item in part.items(0))
+        assert all(isinstance(item, UnusableItem | NoScrape | Reading) for item in part.items(0))

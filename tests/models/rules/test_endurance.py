@@ -13,7 +13,7 @@ from predrain.data.ids import DeviceId, HostName
 from predrain.data.outlook import Status
 from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
 from predrain.features.state import replay
-from predrain.models.rules import Verdict, judge
+from predrain.models.rules import RuleVerdict, judge
 from predrain.models.rules.endurance import rated_life
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -87,7 +87,7 @@ def test_about_eight_in_ten_ends_lie_within_the_interval_though_the_load_changes
     assert inside / known > covered
 
 
-def worn(*used: int, every: int = 10) -> Verdict:
+def worn(*used: int, every: int = 10) -> RuleVerdict:
     """A drive's NVMe readings, `every` so many days."""
     readings = [
         Reading(

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from predrain.models.rules.fleet import TABLE, Kind
+from predrain.models.rules.fleet import TABLE, DriveKind
 from tests.bench.fleet_tables import make_standings
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", Kind)
-def test_the_committed_table_is_what_its_script_makes(kind: Kind, shared_data: Path) -> None:
+@pytest.mark.parametrize("kind", DriveKind)
+def test_the_committed_table_is_what_its_script_makes(kind: DriveKind, shared_data: Path) -> None:
     committed = json.loads(TABLE.read_text())["kinds"][kind.value]
     assert make_standings(shared_data / "evidence", kind) == committed

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from predrain.data.outlook import Advice, Reason, Status
 from predrain.models.rules import CODES
 from predrain.models.rules.evidence import BAD, SUPPORT, WARNING, Sign, score_of, status_of
-from predrain.models.rules.fleet import LEVELS, Kind, get_worst_limit
+from predrain.models.rules.fleet import LEVELS, DriveKind, get_worst_limit
 from predrain.models.rules.ramps import RAMPS, Ramp
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "rules.md"
@@ -64,7 +64,7 @@ def test_no_level_by_itself_calls_a_drive_bad(ramp: Ramp) -> None:
 
 @pytest.mark.parametrize(("kind", "counter"), [one for one in LEVELS if one[1] != "command_timeouts"])
 def test_a_level_that_one_percent_of_the_drives_in_service_reach_is_a_warning(
-    kind: Kind, counter: str
+    kind: DriveKind, counter: str
 ) -> None:
     worst = get_worst_limit(kind, counter)
     assert LEVELS[kind, counter](worst) >= WARNING

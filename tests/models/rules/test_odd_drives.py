@@ -15,7 +15,7 @@ from predrain.data.reading import Reading
 from predrain.data.smart import decode
 from predrain.data.wire import accept
 from predrain.features.state import observe
-from predrain.models.rules import Verdict, judge
+from predrain.models.rules import RuleVerdict, judge
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DRIVES: dict[str, dict[str, Any]] = {
@@ -24,7 +24,7 @@ DRIVES: dict[str, dict[str, Any]] = {
 }
 
 
-def verdict(document: dict[str, Any]) -> Verdict | None:
+def verdict(document: dict[str, Any]) -> RuleVerdict | None:
     """Decoded, accepted and judged as a live drive is."""
     seen = decode(json.dumps(document).encode(), NOON).smart
     return judge(observe(None, accept(Reading(DeviceId("D_1"), HostName("h"), NOON, NOON, seen), NOON)))

@@ -18,8 +18,8 @@ from predrain.service.access.book import (
     REMEMBERED,
     ROOM,
     Book,
-    Ended,
-    Kind,
+    CredentialEnded,
+    CredentialKind,
     NameTaken,
     NoSuchCredential,
     WrongHost,
@@ -60,7 +60,7 @@ def book(store: SqliteStore, clock: SetClock) -> Book:
 
 
 def test_a_token_says_who_comes_with_it_and_is_kept_as_a_hash_only(book: Book, store: SqliteStore) -> None:
-    secret = book.make(Kind.TOKEN, "grafana", READ, "anna")
+    secret = book.make(CredentialKind.TOKEN, "grafana", READ, "anna")
     found = book.credential(secret)
     assert found is not None
     assert (found.name, found.caller().may(Scope.READ), found.caller().may(Scope.ACT)) == (
@@ -73,11 +73,11 @@ def test_a_token_says_who_comes_with_it_and_is_kept_as_a_hash_only(book: Book, s
 
 
 def test_a_token_ends_at_its_time_and_says_when_that_was(book: Book, clock: SetClock) -> None:
-    secret = book.make(Kind.TOKEN, "grafana", READ, "anna", lasting=timedelta(days=1))
+    secret = book.make(CredentialKind.TOKEN, "grafana", READ, "anna", lasting=timedelta(days=1))
     clock.sleep(86_399)
     assert book.credential(secret) is not None
     clock.sleep(1)
-    with pytest.raises(Ended, match="grafana ended at 2026-03-11"):
+    with pytest.raises(CredentialEnded, match="grafana ended at 2026-03-11"):
         book.credential(secret)
 
 
@@ -86,40 +86,40 @@ def test_what_one_process_revokes_is_refused_by_another_at_its_next_look(
 ) -> None:
     watch = Watch()
     here, there = Book(store, clock, watch), Book(store, clock)
-    secret = there.make(Kind.TOKEN, "grafana", READ, "anna")
+    secret = there.make(CredentialKind.TOKEN, "grafana", READ, "anna")
     assert here.credential(secret) is not None
     there.revoke("grafana", "bert")
     watch.at += LOOK_SECONDS
-    with pytest.raises(Ended, match=r"revoked at .* by bert"):
+    with pytest.raises(CredentialEnded, match=r"revoked at .* by bert"):
         here.credential(secret)
 
 
 def test_what_is_revoked_here_is_refused_here_at_once(store: SqliteStore, clock: SetClock) -> None:
     book = Book(store, clock, Watch())
-    secret = book.make(Kind.TOKEN, "grafana", READ, "anna")
+    secret = book.make(CredentialKind.TOKEN, "grafana", READ, "anna")
     assert book.credential(secret) is not None
     book.revoke("grafana", "anna")
-    with pytest.raises(Ended):
+    with pytest.raises(CredentialEnded):
         book.credential(secret)
 
 
 def test_two_tokens_of_one_name_could_not_be_told_apart(book: Book) -> None:
-    book.make(Kind.TOKEN, "grafana", READ, "anna")
+    book.make(CredentialKind.TOKEN, "grafana", READ, "anna")
     with pytest.raises(NameTaken, match="revoke it first"):
-        book.make(Kind.TOKEN, "grafana", READ, "anna")
+        book.make(CredentialKind.TOKEN, "grafana", READ, "anna")
     book.revoke("grafana", "anna")
-    book.make(Kind.TOKEN, "grafana", READ, "anna")
+    book.make(CredentialKind.TOKEN, "grafana", READ, "anna")
 
 
 def test_nothing_can_be_revoked_by_a_word_that_names_nothing(book: Book) -> None:
-    book.make(Kind.TOKEN, "grafana", READ, "anna")
+    book.make(CredentialKind.TOKEN, "grafana", READ, "anna")
     for word in ("grafan", "", "a"):
         with pytest.raises(NoSuchCredential):
             book.revoke(word, "anna")
 
 
 def test_a_one_time_token_is_good_for_one_exchange_however_many_try(book: Book) -> None:
-    once = book.make(Kind.ENROLMENT, "host:stor-01", [Scope.INGEST], "anna", host="stor-01")
+    once = book.make(CredentialKind.ENROLMENT, "host:stor-01", [Scope.INGEST], "anna", host="stor-01")
     given_: list[str] = []
     refused: list[str] = []
     ready = threading.Barrier(8)
@@ -128,7 +128,7 @@ def test_a_one_time_token_is_good_for_one_exchange_however_many_try(book: Book) 
         ready.wait()
         try:
             given_.append(book.exchange(once, "stor-01"))
-        except Ended as ended:
+        except CredentialEnded as ended:
             refused.append(str(ended))
 
     threads = [threading.Thread(target=exchange) for _ in range(8)]
@@ -144,37 +144,39 @@ def test_a_one_time_token_is_good_for_one_exchange_however_many_try(book: Book) 
 
 
 def test_a_one_time_token_is_no_use_for_another_host_or_after_its_time(book: Book, clock: SetClock) -> None:
-    once = book.make(Kind.ENROLMENT, "host:a", [Scope.INGEST], "anna", lasting=timedelta(hours=1), host="a")
+    once = book.make(
+        CredentialKind.ENROLMENT, "host:a", [Scope.INGEST], "anna", lasting=timedelta(hours=1), host="a"
+    )
     with pytest.raises(WrongHost):
         book.exchange(once, "b")
     clock.sleep(3600)
-    with pytest.raises(Ended):
+    with pytest.raises(CredentialEnded):
         book.exchange(once, "a")
 
 
 def test_a_host_that_enrols_anew_has_one_token(book: Book) -> None:
     tokens = [
-        book.exchange(book.make(Kind.ENROLMENT, "host:a", [Scope.INGEST], "anna", host="a"), "a")
+        book.exchange(book.make(CredentialKind.ENROLMENT, "host:a", [Scope.INGEST], "anna", host="a"), "a")
         for _ in range(2)
     ]
-    with pytest.raises(Ended, match="a new enrolment"):
+    with pytest.raises(CredentialEnded, match="a new enrolment"):
         book.credential(tokens[0])
     assert book.credential(tokens[1]) is not None
 
 
 def test_a_program_s_token_enrols_nobody(book: Book) -> None:
     with pytest.raises(NoSuchCredential):
-        book.exchange(book.make(Kind.TOKEN, "grafana", [Scope.ADMIN], "anna"), "a")
+        book.exchange(book.make(CredentialKind.TOKEN, "grafana", [Scope.ADMIN], "anna"), "a")
 
 
 def test_a_session_ends_with_the_token_that_opened_it(book: Book) -> None:
     sessions = Sessions(Tokens(()), book, timedelta(hours=12))
-    token = book.credential(book.make(Kind.TOKEN, "anna", [Scope.ACT], "bert"))
+    token = book.credential(book.make(CredentialKind.TOKEN, "anna", [Scope.ACT], "bert"))
     assert token is not None
     cookie = sessions.sign_in(token.caller())
     assert sessions.of(cookie) is not None
     book.revoke(token.id[:12], "bert")
-    with pytest.raises(Ended, match="sign in again"):
+    with pytest.raises(CredentialEnded, match="sign in again"):
         sessions.of(cookie)
 
 
@@ -184,7 +186,7 @@ def test_a_session_of_a_token_that_died_with_its_process_opens_nothing(book: Boo
     assert caller is not None
     cookie = Sessions(before, book, timedelta(hours=12)).sign_in(caller)
     assert Sessions(before, book, timedelta(hours=12)).of(cookie) is not None
-    with pytest.raises(Ended):
+    with pytest.raises(CredentialEnded):
         Sessions(Tokens(()), book, timedelta(hours=12)).of(cookie)
 
 
@@ -199,10 +201,10 @@ def test_sessions_are_bounded_and_the_oldest_one_goes(book: Book, clock: SetCloc
 
 
 def test_what_ended_long_ago_leaves_the_book(book: Book, store: SqliteStore, clock: SetClock) -> None:
-    book.make(Kind.TOKEN, "old", READ, "anna")
+    book.make(CredentialKind.TOKEN, "old", READ, "anna")
     book.revoke("old", "anna")
     clock.sleep(REMEMBERED.total_seconds())
-    book.make(Kind.TOKEN, "new", READ, "anna")
+    book.make(CredentialKind.TOKEN, "new", READ, "anna")
     assert [one.name for one in book.all()] == ["new"]
     assert len(store.notes(ROOM)) == 1
 
@@ -210,7 +212,7 @@ def test_what_ended_long_ago_leaves_the_book(book: Book, store: SqliteStore, clo
 def test_an_entry_that_cannot_be_read_lets_nobody_in_and_keeps_nobody_out(
     book: Book, store: SqliteStore
 ) -> None:
-    secret = book.make(Kind.TOKEN, "grafana", READ, "anna")
+    secret = book.make(CredentialKind.TOKEN, "grafana", READ, "anna")
     store.note(ROOM, {"0" * 64: b"no credential"})
     assert [one.name for one in book.all()] == ["grafana"]
     assert book.credential(secret) is not None

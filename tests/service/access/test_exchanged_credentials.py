@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from predrain.data.ids import HostName
 from predrain.data.reading import LatencyBatch
 from predrain.data.store.sqlite import SqliteStore
-from predrain.service.access.book import ROOM, Book, Credential, Ended, Kind, digest
+from predrain.service.access.book import ROOM, Book, Credential, CredentialEnded, CredentialKind, digest
 from predrain.service.access.sessions import Sessions
-from predrain.service.tokens import Caller, ForeignHost, Grant, Scope, Tokens
+from predrain.service.tokens import Caller, ForeignHost, Scope, TokenGrant, Tokens
 from tests.attack.access import deliver_for_other_hosts_by_cookie
 from tests.service.conftest import NOON, Place, SetClock, Site, envelope, smart_reading
 
@@ -27,7 +27,9 @@ DAY = timedelta(days=1)
 
 def test_a_cookie_of_a_host_s_token_delivers_for_that_host_alone(site: Site, place: Place) -> None:
     book = Book(site.house.store, place.clock)
-    token = book.exchange(book.make(Kind.ENROLMENT, "host:b", [Scope.INGEST], "anna", host="b"), "b")
+    token = book.exchange(
+        book.make(CredentialKind.ENROLMENT, "host:b", [Scope.INGEST], "anna", host="b"), "b"
+    )
     readings = [envelope(site.house, smart_reading(f"S{number}")) for number in range(5)]
     latencies = [msgspec.json.decode(site.house._sender.seal(LatencyBatch(HostName("a"), (), 0)))]
     tally = deliver_for_other_hosts_by_cookie(site.client, token, readings, latencies)
@@ -56,7 +58,7 @@ def allowed(caller: Caller | None) -> set[tuple[Scope, str]]:
 def of_token(book: Book, secret: str) -> Caller | None:
     try:
         found = book.credential(secret)
-    except Ended:
+    except CredentialEnded:
         return None
     return found.caller() if found is not None else None
 
@@ -64,7 +66,7 @@ def of_token(book: Book, secret: str) -> Caller | None:
 def of_cookie(sessions: Sessions, cookie: str) -> Caller | None:
     try:
         found = sessions.of(cookie)
-    except Ended:
+    except CredentialEnded:
         return None
     return found.caller if found is not None else None
 
@@ -91,7 +93,7 @@ def test_for_every_grant_the_cookie_may_do_no_more_than_its_token(
         try:
             book = Book(store, clock)
             sessions = Sessions(Tokens(()), book, session)
-            secret = book.make(Kind.TOKEN, "anna", scopes, "bert", lasting=lasting, host=host)
+            secret = book.make(CredentialKind.TOKEN, "anna", scopes, "bert", lasting=lasting, host=host)
             holder = of_token(book, secret)
             assert holder is not None
             cookie = sessions.sign_in(holder)
@@ -105,15 +107,15 @@ def test_for_every_grant_the_cookie_may_do_no_more_than_its_token(
 
 
 def test_a_caller_and_a_credential_have_every_field_of_a_grant() -> None:
-    grant = Grant("anna", frozenset({Scope.INGEST}), "stor-01")
+    grant = TokenGrant("anna", frozenset({Scope.INGEST}), "stor-01")
     assert Caller.holding(grant, "id").terms() == grant.terms()
-    assert {one.name for one in fields(Grant)} <= {one.name for one in fields(Credential)}
+    assert {one.name for one in fields(TokenGrant)} <= {one.name for one in fields(Credential)}
 
 
 def test_a_cookie_that_version_0_1_0_gave_for_a_host_s_token_is_bound_to_that_host(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store.sqlite")
     book = Book(store, SetClock())
-    token = book.make(Kind.TOKEN, "host:b", [Scope.INGEST], "anna", host="b")
+    token = book.make(CredentialKind.TOKEN, "host:b", [Scope.INGEST], "anna", host="b")
     old = {
         "id": digest("cookie"),
         "kind": "session",
@@ -139,7 +141,7 @@ def test_the_page_is_told_that_its_session_ends_with_its_token(tmp_path: Path) -
     store = SqliteStore(tmp_path / "store.sqlite")
     book = Book(store, SetClock())
     sessions = Sessions(Tokens(()), book, 2 * DAY)
-    holder = of_token(book, book.make(Kind.TOKEN, "anna", [Scope.READ], "bert", lasting=DAY))
+    holder = of_token(book, book.make(CredentialKind.TOKEN, "anna", [Scope.READ], "bert", lasting=DAY))
     assert holder is not None
     found = sessions.of(sessions.sign_in(holder))
     assert found is not None
@@ -150,7 +152,7 @@ def test_the_page_is_told_that_its_session_ends_with_its_token(tmp_path: Path) -
 def test_an_enrolled_host_has_the_grant_of_its_one_time_token(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store.sqlite")
     book = Book(store, SetClock())
-    once = book.make(Kind.ENROLMENT, "host:a", [Scope.INGEST], "anna", host="a")
+    once = book.make(CredentialKind.ENROLMENT, "host:a", [Scope.INGEST], "anna", host="a")
     before = book.credential(once)
     assert before is not None
     after = of_token(book, book.exchange(once, "a"))

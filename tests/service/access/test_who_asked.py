@@ -14,10 +14,10 @@ from predrain.data.reading import LatencyBatch
 from predrain.data.store.port import AUDIT
 from predrain.service import collector_process as collecting
 from predrain.service.access.audit import NOBODY
-from predrain.service.access.book import Book, Kind
+from predrain.service.access.book import Book, CredentialKind
 from predrain.service.cli import main
 from predrain.service.rest.guarding import WORD_HEADER
-from predrain.service.tables.collector import CollectorSettings, CollectorTable, KafkaTable
+from predrain.service.tables.collector import CollectorKafkaTable, CollectorSettings, CollectorTable
 from predrain.service.tokens import Scope, read
 from tests.service.conftest import Place, Serve, SetClock, Site, envelope, shut, smart_reading
 
@@ -183,7 +183,7 @@ def test_a_token_cannot_be_made_where_no_service_ever_was(
 
 def settings_of(site: Site, folder: Path, host: str = "stor-01") -> CollectorSettings:
     table = CollectorTable(host=host, url=str(site.client.base_url), token_file=folder / "token")
-    return CollectorSettings(table, KafkaTable(), folder)
+    return CollectorSettings(table, CollectorKafkaTable(), folder)
 
 
 def one_time(place: Place, capsys: pytest.CaptureFixture[str], host: str = "stor-01") -> str:
@@ -232,7 +232,9 @@ def test_a_host_that_has_a_token_does_not_spend_another(
 
 def test_a_host_delivers_what_it_has_read_itself_and_nothing_else(site: Site, place: Place) -> None:
     book = Book(site.house.store, place.clock)
-    token = book.exchange(book.make(Kind.ENROLMENT, "host:b", [Scope.INGEST], "anna", host="b"), "b")
+    token = book.exchange(
+        book.make(CredentialKind.ENROLMENT, "host:b", [Scope.INGEST], "anna", host="b"), "b"
+    )
     headers = {"Authorization": f"Bearer {token}"}
     readings: list[dict[str, Any]] = [
         envelope(site.house, smart_reading("A")),

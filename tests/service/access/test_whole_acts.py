@@ -18,7 +18,7 @@ from predrain.data.store import schema
 from predrain.data.store.port import AUDIT
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.access.acts import BLANK, canonical_body, canonical_json, canonical_request
-from predrain.service.access.book import Book, Kind
+from predrain.service.access.book import Book, CredentialKind
 from predrain.service.cli import main
 from predrain.service.doctor import here
 from predrain.service.settings import ServiceTable, Settings
@@ -123,7 +123,7 @@ def test_the_doctor_names_the_first_broken_line(place: Place) -> None:
     store = SqliteStore(place.state.store)
     book = Book(store, SystemClock())
     for name in ("anna", "bert", "carl"):
-        book.make(Kind.TOKEN, name, [Scope.READ], "test")
+        book.make(CredentialKind.TOKEN, name, [Scope.READ], "test")
     settings = Settings(service=ServiceTable(state=place.state.path))
     (sound,) = here._audit(settings, SystemClock())
     assert (sound.state, sound.told.startswith("3 lines, whole; the last has the hash ")) == ("ok", True)

@@ -12,7 +12,7 @@ from predrain.data.ids import DeviceId, HostName
 from predrain.data.outcome import Fate, Outcome
 from predrain.data.outlook import Outlook, Reason, Status
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
-from predrain.service.fleet import Sight
+from predrain.service.fleet import FleetSnapshot
 from predrain.service.lifecycle.book import LifeBook
 from predrain.service.notifications.cause import Scene, Worry
 from tests.service.lives import hearing_book, standing_sight
@@ -68,7 +68,7 @@ class Fleet:
 
     def scene(self) -> Scene:
         readings = {device(number): self._reading(number) for number in range(self.disks)}
-        seen = Sight(readings, dict(self.outlooks), {}, tuple(self.drains), self.halted, None)
+        seen = FleetSnapshot(readings, dict(self.outlooks), {}, tuple(self.drains), self.halted, None)
         stale_after = timedelta(hours=2)
         self._book = self._book or hearing_book(seen, self.now, stale_after)
         ends = [Outcome(name, at, Fate.FAILED, "jo") for name, at in self.ended.items()]

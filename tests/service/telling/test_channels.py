@@ -24,7 +24,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope
 
 from predrain.service.notifications import causes
-from predrain.service.notifications.cause import Cause, Point, Severity
+from predrain.service.notifications.cause import AlertCause, CausePart, Severity
 from predrain.service.notifications.channel import NotTold
 from predrain.service.notifications.daily import Daily
 from predrain.service.notifications.digest import Hour
@@ -391,8 +391,8 @@ def test_a_webhook_over_tls_trusts_its_authority_alone(tmp_path: Path) -> None:
 
 
 def test_a_storm_is_cut_to_what_can_be_read() -> None:
-    points = tuple(Point(f"disk:{n}", f"osd.{n} is bad", Severity.URGENT) for n in range(300))
-    cause = Cause("disks:model:X:pending-rose", "300 disks are bad", points, "Look.", "/fleet")
+    points = tuple(CausePart(f"disk:{n}", f"osd.{n} is bad", Severity.URGENT) for n in range(300))
+    cause = AlertCause("disks:model:X:pending-rose", "300 disks are bad", points, "Look.", "/fleet")
     post = Post()
     with post_office(post) as port:
         a_mail(port).deliver(Message("m", NOW, cause, cause.names))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.data.reading import Unreadable
-from predrain.service.notifications.cause import Cause, Point, Severity
+from predrain.service.notifications.cause import AlertCause, CausePart, Severity
 from predrain.service.notifications.channel import NotTold
 from predrain.service.notifications.daily import Daily
 from predrain.service.notifications.digest import Digest, Hour
@@ -70,9 +70,9 @@ class Life:
         return [subject.removeprefix("[echo] daily: ") for _, subject, _ in self.letters.taken]
 
 
-def a_cause(key: str) -> Cause:
+def a_cause(key: str) -> AlertCause:
     severity = Severity.URGENT if key.startswith("!") else Severity.NOTICE
-    return Cause(key, f"{key} stands", (Point(key, "It is so.", severity),), "Look.", "/")
+    return AlertCause(key, f"{key} stands", (CausePart(key, "It is so.", severity),), "Look.", "/")
 
 
 def test_a_digest_says_what_is_new_what_is_open_and_what_is_over() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.ids import HostName
 from predrain.data.reading import Reading, Smart
-from predrain.service.notifications.cause import Cause, Scene, Severity
+from predrain.service.notifications.cause import AlertCause, Scene, Severity
 from predrain.service.notifications.heat import HOT_C, hot_disks
 from tests.actions.made import wide_spec
 from tests.service.telling.scenes import NOW, Fleet, device
@@ -75,7 +75,7 @@ def test_flash_and_what_is_not_told_and_what_is_old_is_not_judged() -> None:
 @pytest.mark.slow
 @given(st.dictionaries(st.integers(0, 39), st.integers(20, 80)), st.sampled_from([0, 1, 2, 4]))
 def test_a_disk_is_in_one_cause_at_the_most_and_is_hot(celsius: dict[int, int], racks: int) -> None:
-    found: list[Cause] = list(hot_disks(heated(celsius, racks=racks)))
+    found: list[AlertCause] = list(hot_disks(heated(celsius, racks=racks)))
     named = [point.name for cause in found for point in cause.points]
     hot = {f"hot:{device(number)}" for number, degrees in celsius.items() if degrees >= HOT_C}
     assert len(named) == len(set(named))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from predrain.data.outlook import Status
 from predrain.service.notifications import causes
-from predrain.service.notifications.cause import Cause, Point, Severity
-from predrain.service.notifications.notification_log import AGAIN, CALM, GATHER, Ledger, Message
+from predrain.service.notifications.cause import AlertCause, CausePart, Severity
+from predrain.service.notifications.notification_log import AGAIN, CALM, GATHER, Message, NotificationLog
 from predrain.service.notifications.silence import Silence
 from tests.service.telling.scenes import NOW, Fleet, device, host_of
 
@@ -26,11 +26,11 @@ class Listener:
 
     least: Severity = Severity.NOTICE
     now: datetime = NOW
-    ledger: Ledger = field(default_factory=lambda: Ledger({}))
+    ledger: NotificationLog = field(default_factory=lambda: NotificationLog({}))
     silences: Sequence[Silence] = ()
     heard: list[Message] = field(default_factory=list)
 
-    def live(self, standing: Sequence[Cause], time: timedelta, *, works: bool = True) -> list[Message]:
+    def live(self, standing: Sequence[AlertCause], time: timedelta, *, works: bool = True) -> list[Message]:
         """Let `time` pass with the same causes; returns what was heard."""
         before, end = len(self.heard), self.now + time
         while self.now < end:
@@ -43,9 +43,13 @@ class Listener:
         return self.heard[before:]
 
 
-def a_cause(key: str, *names: str, severity: Severity = Severity.URGENT) -> Cause:
-    return Cause(
-        key, f"{key} stands", tuple(Point(name, f"{name} is sick", severity) for name in names), "Look.", "/"
+def a_cause(key: str, *names: str, severity: Severity = Severity.URGENT) -> AlertCause:
+    return AlertCause(
+        key,
+        f"{key} stands",
+        tuple(CausePart(name, f"{name} is sick", severity) for name in names),
+        "Look.",
+        "/",
     )
 
 
@@ -167,7 +171,7 @@ def test_three_hundred_disks_that_turn_within_an_hour_are_at_most_three_messages
 def test_a_restart_knows_what_was_told() -> None:
     listener = Listener()
     listener.live([a_cause("host:a", "1")], 10 * MINUTE)
-    again = Listener(now=listener.now, ledger=Ledger(dict(listener.ledger.noted)))
+    again = Listener(now=listener.now, ledger=NotificationLog(dict(listener.ledger.noted)))
     assert again.live([a_cause("host:a", "1")], timedelta(days=1)) == []
 
 

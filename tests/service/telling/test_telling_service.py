@@ -10,8 +10,8 @@ import pytest
 from predrain.data.clock import SystemClock
 from predrain.service.application import House
 from predrain.service.cli import main
-from predrain.service.scoring.watch import Cause as Doubt
 from predrain.service.scoring.watch import Concern, Health
+from predrain.service.scoring.watch import ForecastFault as Doubt
 from predrain.service.settings import Settings, load
 from predrain.service.tables.secret import NoAuthority, NoSecret
 from predrain.service.up import _channels

@@ -29,7 +29,7 @@ from predrain.data.scorebook import Scorebook
 from predrain.data.store.sqlite import SqliteStore
 from predrain.models.bundle import DEFAULT
 from predrain.models.bundle_store import Shelf
-from predrain.service.access.book import Book, Kind
+from predrain.service.access.book import Book, CredentialKind
 from predrain.service.application import House, Ports
 from predrain.service.live_cluster import Live
 from predrain.service.scoring.bundled import BundledForecaster
@@ -76,7 +76,7 @@ def write_service(path: Path, out: Path) -> None:
     house.start()
     fill(World(house, cluster, reach))
     book = Book(house.store, house.clock)
-    book.make(Kind.TOKEN, "collector of stor-01", (Scope.INGEST,), "operator", host="stor-01")
+    book.make(CredentialKind.TOKEN, "collector of stor-01", (Scope.INGEST,), "operator", host="stor-01")
     (drain,) = house.store.drains()
     assert drain.state is DrainState.DRAINING
     keys = {name: value.decode() for name, value in sorted(mon.keys.items())}

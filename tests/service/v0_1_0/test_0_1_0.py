@@ -23,7 +23,7 @@ from predrain.data.store.sqlite import SqliteStore
 from predrain.data.wire import decode
 from predrain.models.bundle import Bundle
 from predrain.models.bundle_store import Shelf
-from predrain.service.access.book import Book, Kind
+from predrain.service.access.book import Book, CredentialKind
 from predrain.service.application import House, Ports
 from predrain.service.live_cluster import Live
 from predrain.service.state_directory import StateDir
@@ -130,7 +130,7 @@ def test_the_promoted_bundle_still_scores(state: StateDir) -> None:
 def test_the_token_of_a_host_is_still_that_hosts(state: StateDir) -> None:
     store = SqliteStore(state.store)
     clock = SetClock()
-    (kept,) = [one for one in Book(store, clock).all() if one.kind is Kind.TOKEN]
+    (kept,) = [one for one in Book(store, clock).all() if one.kind is CredentialKind.TOKEN]
     assert (kept.name, kept.scopes, kept.host) == ("collector of stor-01", {Scope.INGEST}, "stor-01")
     store.close()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from predrain.actions.cluster.live import LiveCluster
-from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.port import Command, CommandResult
 from predrain.actions.cluster.rados import Rados
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.controller.controller import Controller
@@ -37,7 +37,7 @@ class Calm:
         seen = self.live.view()
         return replace(seen, latency_ratio=dict.fromkeys(seen.osds, 1.0))
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         self.sent.append(command)
         return self.live.apply(command)
 

@@ -18,7 +18,7 @@ from predrain.data.log.sqlite import SqliteLog
 from predrain.data.outlook import Outlook, Reason, Status
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.application import House, Ports
-from predrain.service.changes import Kind
+from predrain.service.changes import ChangeKind
 from predrain.service.http_server import Server, bind, url_of
 from predrain.service.live_cluster import Live
 from predrain.service.settings import ServiceTable, Settings
@@ -85,7 +85,7 @@ class MgrHouse:
     def step(self) -> None:
         """One look of the controller; listeners are told."""
         self.house.step_controller()
-        self.house.changes.tell(Kind.DRAINS, Kind.OSDS, Kind.STATUS)
+        self.house.changes.tell(ChangeKind.DRAINS, ChangeKind.OSDS, ChangeKind.STATUS)
 
     def call(self, method: str, path: str, body: object = None, **headers: str) -> Any:
         """A person's own request."""

@@ -26,7 +26,7 @@ from typing import Any
 from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.lease import RadosLease
 from predrain.actions.cluster.live import LiveCluster
-from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.port import Command, CommandResult
 from predrain.actions.cluster.rados import Connection, Rados
 from predrain.actions.cluster.signed_keys import SignedKeys
 from predrain.actions.cluster.view import ClusterView
@@ -124,12 +124,12 @@ class FusedCluster:
             backfills_in_force=dict.fromkeys(view.osds, 1),
         )
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         self.commands += 1
         if self.commands == self.fuse.orders.stop_at:
             say("stopping")
             os.kill(os.getpid(), signal.SIGSTOP)
-        answer: Answer = self.fuse.burn("command", self.live.apply, command)
+        answer: CommandResult = self.fuse.burn("command", self.live.apply, command)
         say("sent", command=repr(command), ok=answer.ok, text=answer.text)
         return answer
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from predrain.actions.cluster.rados import Rados
-from predrain.collector.latency import LatencyWatch, Limits, admin_sockets
+from predrain.collector.latency import LatencyWatch, LatencyWatchLimits, admin_sockets
 from predrain.data.ids import HostName
 from predrain.data.reading import LatencySummary
 from predrain.data.wire import accept_latency
@@ -146,7 +146,7 @@ def test_a_frozen_osd_leaves_the_others_their_window_and_is_named(looped: MiniCl
         lambda _: (),
         TwelveSeconds(),
         HostName("minihost"),
-        limits=Limits(seconds=1),
+        limits=LatencyWatchLimits(seconds=1),
     )
     looped.freeze("osd.1")
     try:

@@ -28,7 +28,7 @@ from predrain.actions.core.claimed_settings import found, key_of, same, value_of
 from predrain.actions.core.policy import Policy
 from predrain.data.clock import SystemClock
 from predrain.data.ids import OsdId
-from predrain.service.drains.mgr_executor import Hand, HandCluster
+from predrain.service.drains.mgr_executor import HandCluster, MgrExecutor
 from tests.deadlines import idle_seconds
 from tests.system.ceph.mgr_driver import Mgr, calm, the_mgr  # noqa: F401
 from tests.system.ceph.mgr_house import MgrHouse
@@ -43,7 +43,7 @@ def handed_house(mgr: Mgr, tmp_path: Path) -> Iterator[MgrHouse]:
     mgr.cluster.client("client.looker", {"mon": "allow r", "mgr": "allow r"})
     channel = Rados(mgr.cluster.connection("client.looker"))
     houses: list[MgrHouse] = []
-    hand = Hand(HAND_KEY, SystemClock())
+    hand = MgrExecutor(HAND_KEY, SystemClock())
     looking = LiveCluster(channel, SystemClock().now)
     acting = HandCluster(looking, hand, lambda: houses[0].store.drains())
     house = MgrHouse(tmp_path / "state", acting, HASTY)

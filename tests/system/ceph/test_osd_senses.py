@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from predrain.actions.cluster.channel import Channel
+from predrain.actions.cluster.channel import CommandChannel
 from predrain.actions.cluster.live import LiveCluster
 from predrain.actions.cluster.probing import Probes
 from predrain.actions.cluster.rados import Connection, Rados
@@ -36,14 +36,14 @@ def pooled(cluster: MiniCluster) -> MiniCluster:
 
 
 @pytest.fixture(scope="module")
-def channel(pooled: MiniCluster) -> Iterator[Channel]:
+def channel(pooled: MiniCluster) -> Iterator[CommandChannel]:
     opened = channel_of(pooled, "client.admin")
     yield opened
     opened.close()
 
 
 @pytest.fixture(scope="module")
-def view(channel: Channel) -> ClusterView:
+def view(channel: CommandChannel) -> ClusterView:
     return LiveCluster(channel, lambda: datetime.now(UTC)).view()
 
 
@@ -63,7 +63,7 @@ def test_a_probes_name_belongs_to_the_pg_that_it_was_chosen_for(pooled: MiniClus
 
 @pytest.mark.release
 def test_a_probe_is_led_by_the_osd_that_it_is_meant_for(
-    pooled: MiniCluster, channel: Channel, view: ClusterView
+    pooled: MiniCluster, channel: CommandChannel, view: ClusterView
 ) -> None:
     asked: list[str] = []
 
@@ -81,7 +81,7 @@ def test_a_probe_is_led_by_the_osd_that_it_is_meant_for(
 
 
 @pytest.mark.release
-def test_reservations_are_read_with_a_key_that_may(channel: Channel, view: ClusterView) -> None:
+def test_reservations_are_read_with_a_key_that_may(channel: CommandChannel, view: ClusterView) -> None:
     senses = Senses(channel, POOL, lambda: OSDS)
     seen = senses.onto(replace(view, backfills_in_force={}), datetime.now(UTC))
     assert dict(seen.backfills_in_force) == dict.fromkeys(OSDS, 1)
@@ -111,7 +111,7 @@ def test_a_key_that_may_not_leaves_reservations_unknown_and_is_not_asked_again(
         with_less.close()
 
 
-def test_a_ratio_comes_from_probes_once_there_is_a_usual(channel: Channel, view: ClusterView) -> None:
+def test_a_ratio_comes_from_probes_once_there_is_a_usual(channel: CommandChannel, view: ClusterView) -> None:
     """Ten minutes of looks, dated ten seconds apart, are played in seconds."""
     senses, now = Senses(channel, POOL, lambda: OSDS), datetime.now(UTC)
     looks = [senses.onto(view, now + timedelta(seconds=10 * look)) for look in range(60)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.dumps import Reader
+from predrain.actions.cluster.dumps import ClusterReader
 from predrain.actions.cluster.live import LiveCluster
 from predrain.actions.cluster.port import RemoveUpmap, SetUpmap
 from predrain.actions.cluster.rados import Rados
@@ -77,7 +77,10 @@ def test_a_quiet_cluster_is_seen_whole_known_and_at_rest(filled: MiniCluster, ch
 
 @pytest.mark.release
 def test_a_brief_look_sees_what_a_whole_one_sees(channel: Rados) -> None:
-    whole, brief = LiveCluster(channel, _now, Reader(1 << 30)), LiveCluster(channel, _now, Reader(0))
+    whole, brief = (
+        LiveCluster(channel, _now, ClusterReader(1 << 30)),
+        LiveCluster(channel, _now, ClusterReader(0)),
+    )
     brief.view()
     assert "pg_brief" in {question.name for question in brief.reader.due(_now())}
     expected, found = whole.view(), brief.view()
@@ -87,7 +90,7 @@ def test_a_brief_look_sees_what_a_whole_one_sees(channel: Rados) -> None:
 
 @pytest.mark.release
 def test_after_a_pin_a_brief_look_shows_the_epoch_at_which_the_pg_reported_it(channel: Rados) -> None:
-    cluster = LiveCluster(channel, _now, Reader(0))
+    cluster = LiveCluster(channel, _now, ClusterReader(0))
     cluster.view()
     view = cluster.view()
     pg = next(

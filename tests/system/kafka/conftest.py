@@ -18,7 +18,7 @@ from tests.system.kafka.broker import Broker as Process
 
 with warnings.catch_warnings():  # of how kafka-python reads its own schemas, once, while it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
-    from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+    from predrain.data.log.kafka import Broker, KafkaLog, TopicShape, ensure_topics
 
 Make = Callable[..., Broker]
 """A client's view of a broker with new topics, `partitions` each; further words are Broker's."""
@@ -51,7 +51,7 @@ def make(broker: Process) -> Make:
 
     def make(partitions: int = 1, **options: object) -> Broker:
         prefix = f"{uuid.uuid4().hex[:8]}."
-        shape = Shape(partitions, timedelta(days=1))
+        shape = TopicShape(partitions, timedelta(days=1))
         plain = Broker((broker.address(),), prefix=prefix)
         ensure_topics(plain, dict.fromkeys(Topic, shape), replicas=1, in_sync=1)
         return Broker(**{"bootstrap": plain.bootstrap, "prefix": prefix, **options})  # type: ignore[arg-type]

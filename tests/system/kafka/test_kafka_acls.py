@@ -25,7 +25,7 @@ from kafka.admin import (
 )
 
 from predrain.data.clock import SystemClock
-from predrain.data.log.kafka import Broker, BrokerRefuses, KafkaLog, Shape, ensure_topics
+from predrain.data.log.kafka import Broker, BrokerRefuses, KafkaLog, TopicShape, ensure_topics
 from predrain.data.log.port import LogFull, Record, Topic
 from predrain.data.store.sqlite import SqliteStore
 from predrain.service.application import House, Ports
@@ -46,7 +46,7 @@ from tests.system.kafka.broker import Broker as Process
 
 pytestmark = pytest.mark.timeout(120)
 PATIENCE_SECONDS = 60.0
-SHAPES = dict.fromkeys(Topic, Shape(1, timedelta(days=1)))
+SHAPES = dict.fromkeys(Topic, TopicShape(1, timedelta(days=1)))
 GROUPS = ((Topic.READINGS, WORKER), (Topic.LATENCY, LATENCY), (Topic.DEAD_LETTERS, REPLAYING))
 READINGS, LATENCIES, OUTLOOKS, ACTIONS, LETTERS = Topic
 Rights = tuple[set[Topic], set[Topic], set[tuple[Topic, str]]]

@@ -14,7 +14,15 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from predrain.data.log.kafka import Broker, BrokerAway, KafkaLog, Shape, TopicMissing, ensure_topics, greet
+from predrain.data.log.kafka import (
+    Broker,
+    BrokerAway,
+    KafkaLog,
+    TopicMissing,
+    TopicShape,
+    ensure_topics,
+    greet,
+)
 from predrain.data.log.port import Delivered, LogFull, Record, Topic
 from tests.deadlines import idle_seconds
 from tests.system.kafka.broker import Broker as Process
@@ -37,7 +45,9 @@ def own(broker: Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 def viewed(process: Process, partitions: int = 1) -> Broker:
     view = Broker((process.address(),), prefix=f"{uuid.uuid4().hex[:8]}.", timeout_seconds=5.0)
-    ensure_topics(view, dict.fromkeys(Topic, Shape(partitions, timedelta(days=1))), replicas=1, in_sync=1)
+    ensure_topics(
+        view, dict.fromkeys(Topic, TopicShape(partitions, timedelta(days=1))), replicas=1, in_sync=1
+    )
     return view
 
 
@@ -134,7 +144,7 @@ def test_a_topic_that_was_deleted_is_named_and_read_again_once_it_is_made_anew(m
             lambda: log.commit(Topic.READINGS, "worker", given),
         ):
             until_missing(call)
-        ensure_topics(view, {Topic.READINGS: Shape(1, timedelta(days=1))}, replicas=1, in_sync=1)
+        ensure_topics(view, {Topic.READINGS: TopicShape(1, timedelta(days=1))}, replicas=1, in_sync=1)
         until_taken(log, Record("k", b"new"))
         assert [one.value for one in until_given(log, {b"new"})][-1] == b"new"
 
@@ -154,7 +164,7 @@ def test_a_topic_made_anew_while_its_reader_looked_away_is_read_from_its_beginni
         admin.delete_topics([name])
         while name in greet(view, name):
             time.sleep(0.02)
-        ensure_topics(view, {Topic.READINGS: Shape(1, timedelta(days=1))}, replicas=1, in_sync=1)
+        ensure_topics(view, {Topic.READINGS: TopicShape(1, timedelta(days=1))}, replicas=1, in_sync=1)
         for value in new:
             until_taken(sender, Record("k", value))
         found: list[bytes] = []

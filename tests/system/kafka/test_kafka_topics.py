@@ -11,11 +11,11 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from predrain.data.log.kafka import Broker, BrokerRefuses, Shape, ensure_topics, list_topics
+from predrain.data.log.kafka import Broker, BrokerRefuses, TopicShape, ensure_topics, list_topics
 from predrain.data.log.port import Topic
 from tests.system.kafka.broker import Broker as Process
 
-SHAPES = {Topic.READINGS: Shape(3, timedelta(days=2)), Topic.ACTIONS: Shape(1, timedelta(days=400))}
+SHAPES = {Topic.READINGS: TopicShape(3, timedelta(days=2)), Topic.ACTIONS: TopicShape(1, timedelta(days=400))}
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_topic_keeps_what_it_was_told_and_trusts_no_clock_but_its_own(new: Bro
 
 def test_other_partitions_than_told_are_told_and_left(new: Broker) -> None:
     ensure_topics(new, SHAPES, replicas=1, in_sync=1)
-    more = SHAPES | {Topic.READINGS: Shape(12, timedelta(days=2))}
+    more = SHAPES | {Topic.READINGS: TopicShape(12, timedelta(days=2))}
     (readings, actions) = ensure_topics(new, more, replicas=1, in_sync=1)
     assert (readings.partitions, readings.made) == (3, False)
     assert "has 3 partitions and not 12: it is left so" in str(readings.trouble)

@@ -32,7 +32,7 @@ from tests.system.stream.conftest import kafka as kafka
 
 with warnings.catch_warnings():  # of how kafka-python reads its own schemas, once, while it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
-    from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+    from predrain.data.log.kafka import Broker, KafkaLog, TopicShape, ensure_topics
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 HOST = HostName("dc1")
@@ -94,7 +94,7 @@ def test_fresh_readings_are_handed_to_the_workers_over_kafka_one_a_device(
     kafka: KafkaServer, url: str, tables: Path, tmp_path: Path
 ) -> None:
     broker = Broker((kafka.address(),), prefix="import.")
-    ensure_topics(broker, dict.fromkeys(Topic, Shape(3, timedelta(days=1))), replicas=1, in_sync=1)
+    ensure_topics(broker, dict.fromkeys(Topic, TopicShape(3, timedelta(days=1))), replicas=1, in_sync=1)
     more = f'[kafka]\nbootstrap = ["{kafka.address()}"]\nprefix = "import."\n'
     config = settings(tmp_path / "state", url, more)
     done = subprocess.run(

@@ -13,8 +13,8 @@ from predrain.actions.core.policy import Policy
 from predrain.data.log.memory import MemoryLog
 from predrain.data.store.postgres import PostgresStore
 from predrain.service.application import House, Ports
-from predrain.service.rest.once import Answers
-from predrain.service.rest.problems import Problem
+from predrain.service.rest.once import RepeatedRequests
+from predrain.service.rest.problems import HttpProblem
 from predrain.service.settings import ServiceTable, Settings
 from tests.service.conftest import SetClock
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.system
 
 
 @pytest.fixture
-def processes(url: str, tmp_path: Path) -> Iterator[tuple[Answers, Answers]]:
+def processes(url: str, tmp_path: Path) -> Iterator[tuple[RepeatedRequests, RepeatedRequests]]:
     """What two services keep of what they answered."""
 
     def no_forecaster() -> Any:
@@ -31,7 +31,7 @@ def processes(url: str, tmp_path: Path) -> Iterator[tuple[Answers, Answers]]:
     stores = [PostgresStore(url) for _ in range(2)]
     settings = Settings(service=ServiceTable(state=tmp_path))
     first, second = (
-        Answers(House(Ports(MemoryLog(), store, SetClock(), no_forecaster), Policy(), settings))
+        RepeatedRequests(House(Ports(MemoryLog(), store, SetClock(), no_forecaster), Policy(), settings))
         for store in stores
     )
     yield first, second
@@ -39,7 +39,9 @@ def processes(url: str, tmp_path: Path) -> Iterator[tuple[Answers, Answers]]:
         store.close()
 
 
-def test_the_other_process_waits_and_then_answers_alike(processes: tuple[Answers, Answers]) -> None:
+def test_the_other_process_waits_and_then_answers_alike(
+    processes: tuple[RepeatedRequests, RepeatedRequests],
+) -> None:
     first, second = processes
     begun, go_on, told = threading.Event(), threading.Event(), []
 
@@ -54,13 +56,13 @@ def test_the_other_process_waits_and_then_answers_alike(processes: tuple[Answers
     thread = threading.Thread(target=lambda: told.append(first.once("key", "what", slowly)))
     thread.start()
     assert begun.wait(60)
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(HttpProblem) as refused:
         second.once("key", "what", never)
     assert refused.value.status == 409
     go_on.set()
     thread.join(60)
     assert second.once("key", "what", never) == told[0] == (201, '{"id":"a"}')
     for each in (second, first) * 50:
-        with pytest.raises(Problem) as other:
+        with pytest.raises(HttpProblem) as other:
             each.once("key", "something else", never)
         assert other.value.status == 422, "nobody carries it out any more"

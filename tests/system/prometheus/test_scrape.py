@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from predrain.collector.delivery.contents import Standing
-from predrain.collector.delivery.selfmetrics import Tally, exposition
+from predrain.collector.delivery.contents import SpoolStatus
+from predrain.collector.delivery.selfmetrics import CollectorTally, exposition
 from predrain.service.rest.metrics import CATALOGUE
 from tests.deadlines import idle_seconds
 from tests.system.conftest import PREDRAIN, demo
@@ -82,8 +82,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def collector() -> Iterator[str]:
     """Address where a collector's own figures are read, as node_exporter would give them."""
-    standing = Standing(**{field.name: 1 for field in fields(Standing)})
-    tally = Tally(**{**{field.name: 1 for field in fields(Tally)}, "spool": standing})  # type: ignore[arg-type]
+    standing = SpoolStatus(**{field.name: 1 for field in fields(SpoolStatus)})
+    tally = CollectorTally(**{**{field.name: 1 for field in fields(CollectorTally)}, "spool": standing})  # type: ignore[arg-type]
     told = exposition(tally, "stor-01")
 
     class Answer(BaseHTTPRequestHandler):

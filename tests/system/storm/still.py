@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from predrain.actions.cluster.port import Answer, Command
+from predrain.actions.cluster.port import Command, CommandResult
 from predrain.actions.cluster.view import ClusterView
 from predrain.actions.simulator import SimulatedCluster
 from predrain.actions.simulator.worlds import world
@@ -51,7 +51,7 @@ class Following:
             self._cluster.advance(behind)
         return self._cluster.view()
 
-    def apply(self, command: Command) -> Answer:
+    def apply(self, command: Command) -> CommandResult:
         return self._cluster.apply(command)
 
 

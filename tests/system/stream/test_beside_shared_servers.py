@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+from predrain.data.log.kafka import Broker, KafkaLog, TopicShape, ensure_topics
 from predrain.data.log.port import Delivered, Record, Topic
 from predrain.data.store.postgres import PostgresStore
 from predrain.data.wire import DeadLetter, encode
@@ -34,7 +34,7 @@ def test_dead_letters_are_listed_and_sent_again_over_kafka(
     kafka: KafkaServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broker = Broker((kafka.address(),), prefix="beside.")
-    ensure_topics(broker, dict.fromkeys(Topic, Shape(3, timedelta(days=1))), replicas=1, in_sync=1)
+    ensure_topics(broker, dict.fromkeys(Topic, TopicShape(3, timedelta(days=1))), replicas=1, in_sync=1)
     config = tmp_path / "predrain.toml"
     config.write_text(
         f'[service]\nstate = "{tmp_path}"\n[kafka]\nbootstrap = ["{kafka.address()}"]\nprefix = "beside."\n'

@@ -21,7 +21,7 @@ from predrain.actions.simulator import SimulatedCluster
 from predrain.actions.simulator.worlds import tiny
 from predrain.data.clock import SystemClock
 from predrain.data.ids import DeviceId
-from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+from predrain.data.log.kafka import Broker, KafkaLog, TopicShape, ensure_topics
 from predrain.data.log.port import Topic
 from predrain.data.reading import Reading
 from predrain.data.store.postgres import PostgresStore
@@ -94,7 +94,7 @@ def test_readings_posted_to_a_page_come_back_as_outlooks_that_workers_made_and_a
     kafka: KafkaServer, database: str, tmp_path: Path
 ) -> None:
     broker = Broker((kafka.address(),), prefix="page.")
-    ensure_topics(broker, dict.fromkeys(Topic, Shape(12, timedelta(days=1))), replicas=1, in_sync=1)
+    ensure_topics(broker, dict.fromkeys(Topic, TopicShape(12, timedelta(days=1))), replicas=1, in_sync=1)
     config = tmp_path / "predrain.toml"
     config.write_text(
         f'[service]\nstate = "{tmp_path / "workers"}"\n[store]\nurl = "{database}"\n'

@@ -32,7 +32,7 @@ with warnings.catch_warnings():  # of how kafka-python reads its own schemas, on
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaProducer
 
-    from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+    from predrain.data.log.kafka import Broker, KafkaLog, TopicShape, ensure_topics
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 PATIENCE = 240.0
@@ -124,7 +124,9 @@ class Shop:
     def __init__(self, kafka: KafkaServer, database: str, folder: Path) -> None:
         self.database, self._folder = database, folder
         self.broker = Broker((kafka.address(),), prefix="poison.")
-        shapes = {topic: Shape(2 if topic is Topic.DEAD_LETTERS else 3, timedelta(days=1)) for topic in Topic}
+        shapes = {
+            topic: TopicShape(2 if topic is Topic.DEAD_LETTERS else 3, timedelta(days=1)) for topic in Topic
+        }
         ensure_topics(self.broker, shapes, replicas=1, in_sync=1)
         self.config = folder / "predrain.toml"
         self.config.write_text(

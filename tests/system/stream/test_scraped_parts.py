@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from predrain.data.clock import SystemClock
-from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+from predrain.data.log.kafka import Broker, KafkaLog, TopicShape, ensure_topics
 from predrain.data.log.port import Record, Topic
 from predrain.service.scoring.sender import Sender
 from tests.deadlines import idle_seconds
@@ -32,7 +32,7 @@ def config(kafka: KafkaServer, database: str, tmp_path: Path) -> Path:
     """Settings of both, with a log and a store of their own; the cluster that they name does not answer."""
     prefix = f"{database.rpartition('/')[2]}."
     ensure_topics(
-        client(kafka, prefix), dict.fromkeys(Topic, Shape(3, timedelta(days=1))), replicas=1, in_sync=1
+        client(kafka, prefix), dict.fromkeys(Topic, TopicShape(3, timedelta(days=1))), replicas=1, in_sync=1
     )
     (tmp_path / "ceph.conf").write_text("[global]\nmon_host = v2:127.0.0.1:1\n")
     path = tmp_path / "predrain.toml"

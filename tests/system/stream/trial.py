@@ -15,7 +15,7 @@ from random import Random
 import psycopg
 
 from predrain.data.clock import SystemClock
-from predrain.data.log.kafka import Broker, KafkaLog, Shape, ensure_topics
+from predrain.data.log.kafka import Broker, KafkaLog, TopicShape, ensure_topics
 from predrain.data.log.memory import MemoryLog
 from predrain.data.log.port import Log, Record, Topic
 from predrain.data.reading import Reading
@@ -77,7 +77,7 @@ def tried(kafka: KafkaServer, database: str, folder: Path, drives: int, days: in
 
         broker = Broker((kafka.address(),), prefix="many.")
         ensure_topics(
-            broker, dict.fromkeys(Topic, Shape(PARTITIONS, timedelta(days=1))), replicas=1, in_sync=1
+            broker, dict.fromkeys(Topic, TopicShape(PARTITIONS, timedelta(days=1))), replicas=1, in_sync=1
         )
         log = KafkaLog(broker)
         closing.callback(log.close)
@@ -138,7 +138,9 @@ def sent(log: Log, found: Iterable[Reading]) -> int:
 def with_topics(kafka: KafkaServer, prefix: str) -> KafkaLog:
     """A log of its own on that server."""
     broker = Broker((kafka.address(),), prefix=prefix)
-    ensure_topics(broker, dict.fromkeys(Topic, Shape(PARTITIONS, timedelta(days=1))), replicas=1, in_sync=1)
+    ensure_topics(
+        broker, dict.fromkeys(Topic, TopicShape(PARTITIONS, timedelta(days=1))), replicas=1, in_sync=1
+    )
     return KafkaLog(broker)
 
 
