@@ -27,8 +27,8 @@ from predrain.service.cli.client import Client
 from predrain.service.drains.mgr_executor import (
     PATIENCE_SECONDS,
     HandCluster,
+    MgrExecutor,
     NoHandKey,
-    StepExecutor,
     make_step_recorder,
 )
 from predrain.service.tokens import Caller, Scope
@@ -121,7 +121,7 @@ def _written(command: dict[str, Any]) -> tuple[str, str]:
 def world(place: Place) -> Iterator[World]:
     cluster = seated()
     clock = ClusterClock(cluster)
-    hand = StepExecutor(KEY, clock)  # type: ignore[arg-type]
+    hand = MgrExecutor(KEY, clock)  # type: ignore[arg-type]
     reach = HandCluster(cluster, hand, lambda: house.store.drains())
     house = replace(place, clock=clock).house(cluster=reach)  # type: ignore[arg-type]
     house.start()
@@ -140,7 +140,7 @@ def service(site: Site) -> Service:
     return Service(str(site.client.base_url).rstrip("/"), site.token)
 
 
-class AtOnce(StepExecutor):
+class AtOnce(MgrExecutor):
     """The way to the module without REST between: its own hand judges and carries out at once."""
 
     def __init__(self, mgr: SimulatedMgr, clock: ClusterClock) -> None:
@@ -312,7 +312,7 @@ def test_without_a_module_nothing_is_sent_and_a_drain_under_way_holds(world: Wor
 
 
 def test_a_module_that_takes_a_step_and_falls_silent_is_given_up_on(world: World) -> None:
-    hand = StepExecutor(KEY, world.house.clock, patience=0.05)
+    hand = MgrExecutor(KEY, world.house.clock, patience=0.05)
     hand.taken()
     with pytest.raises(ClusterUnreachable, match="gave no answer"):
         hand.carry(STEP)
@@ -362,6 +362,6 @@ def test_a_step_names_the_drain_whose_ledger_holds_it(world: World, site: Site) 
 def test_a_key_file_that_holds_no_key_says_how_to_make_one(tmp_path: Path, world: World) -> None:
     (tmp_path / "key").write_text("short\n")
     with pytest.raises(NoHandKey, match="openssl rand"):
-        StepExecutor.with_key_of(tmp_path / "key", world.house.clock)
+        MgrExecutor.with_key_of(tmp_path / "key", world.house.clock)
     with pytest.raises(NoHandKey, match="cannot be read"):
-        StepExecutor.with_key_of(tmp_path / "none", world.house.clock)
+        MgrExecutor.with_key_of(tmp_path / "none", world.house.clock)
