@@ -27,7 +27,7 @@ import json, os, resource, sys
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from predrain.collector.delivery import Answer, Courier, Pace, Room, Spool
+from predrain.collector.delivery import Courier, DeliveryPace, DeliveryResult, Spool
 from tests.collector.delivery.parcels import HOST, NOON, reading, summary
 from predrain.data.clock import SystemClock
 place = Path(sys.argv[1])
@@ -41,10 +41,10 @@ class FileSink:
     def deliver(self, topic, records):
         for record in records:
             os.write(out, json.dumps([topic, record.key, record.value.decode()]).encode() + b"\\n")
-        return Answer()
+        return DeliveryResult()
 out = os.open(place / "delivered", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 spool = Spool(place / "spool.db", HOST, Random())
-courier = Courier(spool, FileSink(), SystemClock(), Random(), Pace(backlog_per_second=1e9))
+courier = Courier(spool, FileSink(), SystemClock(), Random(), DeliveryPace(backlog_per_second=1e9))
 run, left = int(sys.argv[2]), int(sys.argv[3])
 for turn in range(10**9):
     spool.accept([reading(disk, run * 1000 + turn) for disk in range(3)], NOON)
