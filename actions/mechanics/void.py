@@ -47,4 +47,4 @@ def _against(view: ClusterView, after: Placement) -> frozenset[PgId]:
     checks = {
         pool: find_upmap_check(view.crush, view.pools[pool]) for pool in {view.pgs[pg].pool for pg in after}
     }
-    return frozenset(pg for pg, up in after.items() if not checks[view.pgs[pg].pool].keeps(up))
+    return frozenset(pg for pg, up in after.items() if not checks[view.pgs[pg].pool].keeps_upmap(up))

@@ -30,13 +30,13 @@ class UpmapCheck:
     members: frozenset[int]
     limits: tuple[tuple[dict[int, int], int | None], ...]
 
-    def keeps(self, osds: Sequence[int]) -> bool:
+    def keeps_upmap(self, osds: Sequence[int]) -> bool:
         """Whether the mon keeps an upmap after which a PG has these members (`ITEM_NONE`: no OSD)."""
         if not self.members.issuperset(osds) or len(set(osds)) != len(osds):
             return False
         for above, most in self.limits:
-            buckets = {above.get(osd, osd) for osd in osds}
-            if len(buckets) < len(osds) if most is None else len(buckets) > most:
+            buckets = [above[osd] for osd in osds if osd in above]
+            if len(set(buckets)) < len(buckets) if most is None else len(set(buckets)) > most:
                 return False
         return True
 
@@ -60,13 +60,11 @@ class Domains:
     spread: int
     most: dict[int, int]
     """How many members the rule puts into one branch, by the branch's `take`."""
-    check: UpmapCheck
 
     def legal(self, members: Sequence[int]) -> bool:
         """No hole, no OSD twice, no failure domain with more members than the rule puts there, not more domains than it
-        chooses, and not more members in a branch than the rule puts there. `check` tells whether the mon keeps an
-        upmap to them: it lets a branch have more, and predrain does not, so that a site of a stretched cluster keeps
-        its copies.
+        chooses, and not more members in a branch than the rule puts there. The mon lets a branch have more
+        (`UpmapCheck`); predrain does not, so that a site of a stretched cluster keeps its copies.
         """
         places = Counter(self.leaf.get(osd) for osd in members)
         if None in places:
@@ -129,8 +127,7 @@ def domains(crush: CrushMap, pool: Pool) -> Domains:
             if bucket.type in before:
                 above = (*above, item)
             stack.extend((child, domain, above) for child in bucket.items)
-    check = find_upmap_check(crush, pool)
-    return Domains(leaf, branch, parted, min(shares, default=1), spread, dict(most), check)
+    return Domains(leaf, branch, parted, min(shares, default=1), spread, dict(most))
 
 
 def find_upmap_check(crush: CrushMap, pool: Pool) -> UpmapCheck:

@@ -9,7 +9,14 @@ from predrain.actions.cluster.view import ClusterView, Pg
 from predrain.actions.core.capacity import OsdCapacity
 from predrain.actions.core.messages import describe_limit
 from predrain.actions.crush.map import ITEM_NONE
-from predrain.actions.placement.failure_domains import Domains, applied, domains, pairs_for
+from predrain.actions.placement.failure_domains import (
+    Domains,
+    UpmapCheck,
+    applied,
+    domains,
+    find_upmap_check,
+    pairs_for,
+)
 from predrain.actions.placement.shared_failure import Fates, crowded, fates
 from predrain.actions.placement.what_if import Placement, placed
 from predrain.data.drain import Move
@@ -40,12 +47,15 @@ def routes(
     goes to OSDs that are `avoided`.
     """
     raw = placed(view, (), [pg.id for pg in ordered], pinned=False)
-    pools = (view.pools[id_] for id_ in {pg.pool for pg in ordered})
+    pools = [view.pools[id_] for id_ in {pg.pool for pg in ordered}]
     regions = {pool.id: domains(view.crush, pool) for pool in pools}
+    checks = {pool.id: find_upmap_check(view.crush, pool) for pool in pools}
     shared = fates(view)
     found = []
     for pg in ordered:
-        way = _Way(view, pg, regions[pg.pool], raw[pg.id], leaving, out, space, shared, avoided)
+        way = _Way(
+            view, pg, regions[pg.pool], checks[pg.pool], raw[pg.id], leaving, out, space, shared, avoided
+        )
         route = way.route(final[pg.id])
         for move in route.moves:
             space.promise(move.target, move.bytes)
@@ -60,6 +70,7 @@ class _Way:
     view: ClusterView
     pg: Pg
     region: Domains
+    check: UpmapCheck
     raw: tuple[int, ...]
     leaving: frozenset[OsdId]
     out: frozenset[OsdId]
@@ -91,7 +102,7 @@ class _Way:
     def _pinnable(self, want: tuple[int, ...]) -> bool:
         ordered = self.view.pools[self.pg.pool].erasure
         pairs = pairs_for(self.raw, want, self.view.upmap_items.get(self.pg.id, ()), ordered=ordered)
-        legal = self.region.legal(want) and self.region.check.keeps(want)
+        legal = self.region.legal(want) and self.check.keeps_upmap(want)
         return legal and pairs is not None and set(applied(self.raw, pairs)) == set(want)
 
     def _elsewhere(self) -> tuple[Move, ...]:
@@ -140,10 +151,11 @@ class _Way:
             return f"{would}; no less full legal target is left."
         if left_out := [move.target for move in moves if move.target in self.avoided]:
             return f"osd.{left_out[0]} is left out as a target, and PG {self.pg.id} has no other legal one."
-        if self.region.legal(want) and not self.region.check.keeps(want):
+        if self.region.legal(want) and not self.check.keeps_upmap(want):
             return (
                 f"The mon keeps no upmap of PG {self.pg.id}, since the CRUSH rule of its pool chooses buckets of "
-                "several types in a row (CrushWrapper::verify_upmap); predrain moves PGs by upmaps alone here."
+                "several types in a row (CrushWrapper::verify_upmap). The plan needs upmaps: give the pool another "
+                "rule, or empty the OSD by hand with `ceph osd reweight`."
             )
         return f"PG {self.pg.id} cannot be pinned to {list(want)}, and no other legal target is left."
 

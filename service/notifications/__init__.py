@@ -1,7 +1,7 @@
 """What people are told without asking: one message a cause, by mail or webhook.
 
-`causes` makes of a scene (what is known now) what a person may have to hear of; `Ledger` says what of it is news on a
-channel, under silences; a channel (`mail`, `webhook`) delivers. All but the channels is pure.
+`causes` makes of a scene (what is known now) what a person may have to hear of; `NotificationLog` says what of it is
+news on a channel, under silences; a channel (`mail`, `webhook`) delivers. All but the channels is pure.
 """
 
 from predrain.service.notifications.around import around

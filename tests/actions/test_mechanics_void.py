@@ -96,7 +96,7 @@ def test_the_mon_keeps_an_upmap_that_leaves_the_racks_uneven_and_predrain_sends_
     uneven = [*hosts[0][:3], *hosts[1][:2], hosts[2][0]]
     four_racks = [*hosts[0][:2], *hosts[1][:2], hosts[2][0], hosts[3][0]]
     check, region = find_upmap_check(crush, pool), domains(crush, pool)
-    assert [check.keeps(members) for members in (even, uneven, four_racks)] == [True, True, False]
+    assert [check.keeps_upmap(members) for members in (even, uneven, four_racks)] == [True, True, False]
     assert [region.legal(members) for members in (even, uneven, four_racks)] == [True, False, True]
-    assert not check.keeps([*even[:5], even[0]]), "an OSD twice"
-    assert not check.keeps([*even[:5], ITEM_NONE]), "no OSD at one position"
+    assert not check.keeps_upmap([*even[:5], even[0]]), "an OSD twice"
+    assert not check.keeps_upmap([*even[:5], ITEM_NONE]), "no OSD at one position"

@@ -44,10 +44,12 @@ def test_a_removal_counts_no_pg_that_a_person_sent_on_a_moment_before() -> None:
     _play(2891, 1, "all")
 
 
+@pytest.mark.slow
 def test_an_upmap_that_the_mon_keeps_under_a_changed_rule_is_given_back() -> None:
     _play(731, 1, "pools")
 
 
+@pytest.mark.slow
 def test_a_fill_is_planned_anew_after_pgs_of_its_plan_were_merged() -> None:
     _play(570, 1, "pools")
 

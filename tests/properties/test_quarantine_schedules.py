@@ -5,6 +5,9 @@ The checkers count what each lowered affinity stirs like any other command. A fa
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from datetime import timedelta
 
 import pytest
@@ -84,6 +87,27 @@ def test_slow_disks_in_any_order_lead_to_no_unsafe_step_and_leave_no_affinity_lo
     except BaseException as trouble:
         trouble.add_note(f"seed {seed}, {schedule.lowered} affinities, so far: {' '.join(schedule.told)}")
         raise
+
+
+_PRINT_COMMANDS = """
+from tests.properties.test_quarantine_schedules import SlowSchedule
+schedule = SlowSchedule(7)
+apply = schedule.run.cluster.apply
+schedule.run.cluster.apply = lambda command: (print(schedule.run.cluster.now, command), apply(command))[1]
+schedule.play(turns=40)
+"""
+
+
+def test_a_seed_sends_the_same_commands_whatever_the_order_of_sets() -> None:
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", _PRINT_COMMANDS],
+            env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True, timeout=120,
+        ).stdout
+        for seed in ("0", "1")
+    )  # fmt: skip
+    assert len(first.splitlines()) > 50
+    assert first == second
 
 
 def test_these_schedules_do_lower_affinities() -> None:
